@@ -122,8 +122,8 @@ func comparisonFamilies(r Run) []*family {
 		}
 		for _, e := range []struct{ name, help string }{
 			{"overhead", "Overhead of an arm relative to the baseline, positive for a cost."},
-			{"overhead_low", "Lower end of the interval of the overhead."},
-			{"overhead_high", "Upper end of the interval of the overhead."},
+			{"overhead_low", "Lower end of the interval of the overhead, positive for a cost."},
+			{"overhead_high", "Upper end of the interval of the overhead, positive for a cost."},
 			{"mean_overhead", "Overhead of the mean, positive for a cost; the overhead is that of the typical round."},
 			{"noise_floor", "What the control differs from the baseline by, without regard to sign."},
 			{"detectable_effect", "Smallest overhead that this comparison would find."},

@@ -91,7 +91,7 @@ func only(ok bool, value any) any {
 // "interaction" for a role, and then for each part of a cost by a factor that counts something,
 // with "installed", "any" or "each". Overheads, intervals, detectable effects and noise floors are
 // shares of the baseline on the scale "ratio", and in the metric's unit on the
-// scale "difference"; a plus is a cost.
+// scale "difference". A plus is a cost, as the names of their columns say.
 func CSV(w io.Writer, r *analysis.Run) error {
 	s := arrange(r)
 	var lines [][]field
@@ -124,10 +124,10 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 	}
 	return []field{{"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
 		{"headline", m.Headline}, {"arm", c.Arm}, {"role", s.role(c.Arm)}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"rounds", c.Rounds},
-		{"overhead", only(ok, c.Overhead.Point)}, {"overhead_lo", only(bounded, c.Overhead.Lo)},
-		{"overhead_hi", only(bounded, c.Overhead.Hi)}, {"mean", only(mean, average.Point)}, {"mean_lo", only(mean, average.Lo)}, {"mean_hi", only(mean, average.Hi)},
-		{"method", c.Method}, {"t", only(ok, c.T.Point)},
-		{"t_lo", only(second, c.T.Lo)}, {"t_hi", only(second, c.T.Hi)}, {"p", only(ok, c.P)},
+		{"overhead_cost", only(ok, c.Overhead.Point)}, {"overhead_cost_lo", only(bounded, c.Overhead.Lo)},
+		{"overhead_cost_hi", only(bounded, c.Overhead.Hi)}, {"mean_cost", only(mean, average.Point)}, {"mean_cost_lo", only(mean, average.Lo)}, {"mean_cost_hi", only(mean, average.Hi)},
+		{"method", c.Method}, {"t_cost", only(ok, c.T.Point)},
+		{"t_cost_lo", only(second, c.T.Lo)}, {"t_cost_hi", only(second, c.T.Hi)}, {"p", only(ok, c.P)},
 		{"p_holm", only(ok, c.PAdjusted)},
 		{"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)}, {"rounds_needed", only(ok, float64(c.Needed))},
 		{"noise_floor", only(ok, c.Floor)}, {"baseline_median", only(ok, c.Baseline.Median)},
@@ -167,10 +167,10 @@ func comparedFields(kind string, c analysis.Comparison, of, against comparing.Ov
 	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
 		{"scale", m.Scale}, {"headline", m.Headline}, {"run", of.Run}, {"arm", of.Arm},
 		{"against_run", only(compared, against.Run)}, {"against_arm", against.Arm}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"n", c.Rounds},
-		{"overhead", only(ok, c.Overhead.Point)}, {"overhead_lo", only(bounded, c.Overhead.Lo)},
-		{"overhead_hi", only(bounded, c.Overhead.Hi)}, {"method", c.Method}, {"p", only(ok, c.P)},
+		{"overhead_cost", only(ok, c.Overhead.Point)}, {"overhead_cost_lo", only(bounded, c.Overhead.Lo)},
+		{"overhead_cost_hi", only(bounded, c.Overhead.Hi)}, {"method", c.Method}, {"p", only(ok, c.P)},
 		{"p_holm", only(ok, c.PAdjusted)}, {"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)},
-		{"from_overhead", only(against.Known, against.Overhead.Point)}, {"to_overhead", only(of.Known, of.Overhead.Point)},
+		{"from_overhead_cost", only(against.Known, against.Overhead.Point)}, {"to_overhead_cost", only(of.Known, of.Overhead.Point)},
 		{"median", median}, {"text", only(compared, wording.Sentence(&c))}}
 }
 
@@ -203,11 +203,11 @@ func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []f
 	pooled := mean && bounded
 	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
 		{"scale", m.Scale}, {"headline", m.Headline}, {"arm", c.Arm}, {"run", only(!mean, one.Run)}, {"verdict", only(mean, c.Verdict)}, {"n", n},
-		{"overhead", only(ok, overhead.Point)}, {"overhead_lo", only(bounded, overhead.Lo)}, {"overhead_hi", only(bounded, overhead.Hi)},
+		{"overhead_cost", only(ok, overhead.Point)}, {"overhead_cost_lo", only(bounded, overhead.Lo)}, {"overhead_cost_hi", only(bounded, overhead.Hi)},
 		{"weight", only(!mean, one.Weight)}, {"left_out", leftOut}, {"p", only(pooled, c.P)}, {"p_holm", only(pooled, c.PAdjusted)},
 		{"p_equivalence", only(pooled, c.PEquiv)}, {"spread", only(pooled, c.Spread.Point)}, {"spread_lo", only(pooled, c.Spread.Lo)},
-		{"spread_hi", only(pooled, c.Spread.Hi)}, {"p_spread", only(pooled, c.PSpread)}, {"next_lo", only(pooled, c.Prediction.Lo)},
-		{"next_hi", only(pooled, c.Prediction.Hi)}, {"mde", only(pooled, c.MDE)}, {"text", text}}
+		{"spread_hi", only(pooled, c.Spread.Hi)}, {"p_spread", only(pooled, c.PSpread)}, {"next_cost_lo", only(pooled, c.Prediction.Lo)},
+		{"next_cost_hi", only(pooled, c.Prediction.Hi)}, {"mde", only(pooled, c.MDE)}, {"text", text}}
 }
 
 // HistoryCSV writes one line for each point of each series. Values are shares on
@@ -237,7 +237,7 @@ func pastFields(name string, r *history.Run, s *history.Series, at history.Point
 	return []field{{"experiment", name}, {"run", r.Directory},
 		{"start", only(!r.Start.IsZero(), r.Start.UTC().Format(time.RFC3339))}, {"tare_version", r.TareVersion},
 		{"cell", s.Cell}, {"arm", s.Arm}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
-		{"headline", m.Headline}, {"of", s.Of}, {"value", only(known, value.Point)}, {"value_lo", only(known, value.Lo)},
+		{"headline", m.Headline}, {"of", s.Of + when(s.Of == history.OfOverhead, "_cost")}, {"value", only(known, value.Point)}, {"value_lo", only(known, value.Lo)},
 		{"value_hi", only(known, value.Hi)}, {"stretch", only(at.Stretch >= 0, at.Stretch+1)}, {"change", change},
 		{"left_out", wording.Reason(at.LeftOut)}, {"labels", wording.Labels(r.Labels)}}
 }
@@ -259,8 +259,8 @@ func gateFields(r *gate.Result, c gate.Case) []field {
 	}
 	return []field{{"cell", c.Cell}, {"arm", c.Arm}, {"metric", c.Metric.Name}, {"unit", c.Metric.Unit},
 		{"budget", c.Budget.String()}, {"scale", c.Limit.Scale}, {"limit", c.Limit.Value}, {"outcome", c.Outcome}, {"grade", c.Grade},
-		{"reason", wording.GateReason(c.Reason)}, {"overhead", only(c.Estimated, c.Overhead.Point)},
-		{"overhead_lo", only(c.Estimated, c.Overhead.Lo)}, {"overhead_hi", only(c.Estimated, c.Overhead.Hi)},
+		{"reason", wording.GateReason(c.Reason)}, {"overhead_cost", only(c.Estimated, c.Overhead.Point)},
+		{"overhead_cost_lo", only(c.Estimated, c.Overhead.Lo)}, {"overhead_cost_hi", only(c.Estimated, c.Overhead.Hi)},
 		{"method", c.Method}, {"size", c.Size}, {"p", c.P}, {"p_holm", c.PAdjusted}, {"rounds_needed", float64(c.Needed)},
 		{"history", past.Part}, {"history_runs", only(c.History != nil, past.Runs)},
 		{"observational", wording.Observation(r.Observation)}, {"text", wording.GateSentence(r, c)}}
@@ -294,8 +294,8 @@ func publishedFields(
 	mean := kind == "mean"
 	return []field{{"cell", cell}, {"metric", m.Metric.Name}, {"unit", m.Metric.Unit}, {"kind", kind}, {"a", d.A},
 		{"b", d.B}, {"n", only(mean, of.N)}, {"invalid", only(mean, of.Invalid)}, {"mean", only(of.N > 0, of.Mean)},
-		{"variance", only(of.N > 0, of.Variance)}, {"percent_of_a", percent(d.RelativeToA)},
-		{"percent_of_b", percent(d.RelativeToB)}, {"verdict", said.Verdict},
+		{"variance", only(of.N > 0, of.Variance)}, {"b_more_percent_of_a", percent(d.RelativeToA)},
+		{"b_more_percent_of_b", percent(d.RelativeToB)}, {"verdict", said.Verdict},
 		{"text", only(d.Said != nil, wording.Sentence(&said))}, {"headline", m.Metric.Headline},
 		{"observational", t.Observation != nil}}
 }

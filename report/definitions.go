@@ -19,7 +19,7 @@ func (s *sheet) definitions() []doc.Fact {
 		{Key: "Trial", Value: "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
 		{Key: "Round", Value: "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
 		{Key: "Set-up", Value: "One putting up of an arm and its layers. What it draws by chance, such as addresses and placement, belongs to no layer; so all arms are set up anew, and where several rounds share a set-up their mean is one value."},
-		{Key: "Overhead", Value: "The cost of an arm relative to the baseline and its control together; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
+		{Key: "Overhead", Value: "The cost of an arm relative to the baseline and its control together; a cost of 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
 		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " +
 			s.confidence() + " of these intervals hold the true value."},
 		{Key: "Typical round, mean", Value: "The overhead is that of the typical round (Hodges–Lehmann), which a few very slow trials hardly move. The mean's overhead, beside it, compares averages, which capacity and money follow."},
@@ -42,7 +42,7 @@ func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 		{Key: "Arm", Value: "A set of files that belong together. The first arm is the baseline."},
 		{Key: "Cell", Value: "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
 		{Key: "Trial", Value: "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
-		{Key: "Overhead", Value: "The difference of an arm from the baseline, relative to it; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
+		{Key: "Overhead", Value: "The difference of an arm from the baseline, relative to it; a cost of 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
 		{Key: "Interval", Value: "The range of true differences that the " + s.sampled("rounds", "values") +
 			" are compatible with, if they are independent of each other: over many such imports, " + s.confidence() +
 			" of these intervals hold the true difference between the arms as they were."},

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -150,12 +149,7 @@ func (p past) chart(s *history.Series, o HistoryOptions) figure.History {
 		Label:  func(run int) string { return wording.Label(p.Runs[run].Labels) },
 		Events: func(run int) string { return p.runTitle(run) + ":\n" + strings.Join(runEvents(p.Runs[run]), "\n") },
 		Shift: func(c history.Shift) (title, label string) {
-			sign := "+"
-			if c.Size.Point < 0 {
-				sign = wording.MinusSign
-			}
-			size := sign + wording.Size(s.Metric, math.Abs(c.Size.Point))
-			return shiftWord(s, c) + " " + p.shiftPlace(c), shiftMark(c) + " " + size
+			return shiftWord(s, c) + " " + p.shiftPlace(c), shiftMark(c) + " " + wording.Changed(s.Metric, c.Size.Point)
 		}}
 }
 

@@ -183,8 +183,8 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 		s.property(what+".grade", string(c.Grade))
 	}
 	if c.Estimated {
-		for _, f := range []field{{"overhead", c.Overhead.Point}, {"overhead.lo", c.Overhead.Lo},
-			{"overhead.hi", c.Overhead.Hi},
+		for _, f := range []field{{"overhead.cost", c.Overhead.Point}, {"overhead.cost.lo", c.Overhead.Lo},
+			{"overhead.cost.hi", c.Overhead.Hi},
 			{"p", c.P}, {"p.holm", c.PAdjusted}} {
 			s.property(what+"."+f.column, f.text())
 		}

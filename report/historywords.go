@@ -54,7 +54,7 @@ func seriesName(s *history.Series) string {
 func seriesNote(s *history.Series) string {
 	read := better(s.Metric)
 	if s.Of == history.OfOverhead {
-		read = "overhead, plus is a cost"
+		read = "overhead"
 	}
 	return join("; ", read, when(s.Machine, "tells of the machine, not of a layer"),
 		when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
@@ -63,12 +63,12 @@ func seriesNote(s *history.Series) string {
 // observedOnly labels a series without any experiment.
 const observedOnly = "observational: no trials in rounds of random order"
 
-// shiftWord says a change in few words: "worse by 5.1 % [4.0, 6.2]".
+// shiftWord says a change in few words: "5.1 % worse [4.0, 6.2]".
 func shiftWord(s *history.Series, c history.Shift) string {
 	if c.Direction == history.Spread {
 		return "another spread, level " + wording.ShiftSize(s, c)
 	}
-	return c.Direction + " by " + wording.ShiftSize(s, c)
+	return wording.ShiftSize(s, c)
 }
 
 func shiftMark(c history.Shift) string {

@@ -33,7 +33,7 @@ func (p plot) labels(m experiment.Metric, width int) string {
 		}
 	}
 	put(p.column(0, width), "0")
-	put(width, wording.End(m, p.axis.Hi))
+	put(width, "cost "+wording.End(m, p.axis.Hi))
 	put(0, wording.End(m, p.axis.Lo))
 	return string(row)
 }
@@ -121,7 +121,7 @@ func pastEnd(s *history.Series, v float64) string {
 	if s.Of == history.OfLevel {
 		return wording.ScaleOf(s.Metric.Unit, v).Short(v)
 	}
-	return wording.End(s.Metric, v)
+	return wording.Brief(s.Metric, v)
 }
 
 // mostBar is how many columns a bar has at most.

@@ -73,8 +73,8 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 			if n == AsTheyVary {
 				n = decimalsFor(100 * uncertainty(m, d))
 			}
-			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" − "+plain(d.A),
-				signedPercent(d.RelativeToA, n)+" of "+plain(d.A), signedPercent(d.RelativeToB, n)+" of "+plain(d.B)), doc.Cell{}, doc.C(toldOf(d)))}
+			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" against "+plain(d.A),
+				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C(toldOf(d)))}
 			if d.Said != nil {
 				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, observed(*d.Said)))
 			}
@@ -229,10 +229,14 @@ func fixed(v float64, decimals int) string {
 	return wording.Number(v, max(decimals, 3))
 }
 
-// signedPercent writes a share in percent with its sign.
-func signedPercent(v *float64, decimals int) string {
+// relative writes a difference in percent of an arm: "6.97 % of plain less".
+func relative(v *float64, decimals int, arm string) string {
 	if v == nil {
-		return wording.Missing
+		return wording.Missing + " of " + plain(arm)
 	}
-	return wording.Minus(fmt.Sprintf("%+.*f", decimals, *v*100)) + " %"
+	word := "more"
+	if *v < 0 {
+		word = "less"
+	}
+	return fmt.Sprintf("%.*f %% of %s %s", decimals, math.Abs(*v)*100, plain(arm), word)
 }

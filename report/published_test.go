@@ -49,7 +49,7 @@ func TestPublishedSection(t *testing.T) {
 	r, table := someTable(t, published.Options{})
 	page := render(t, r, RunOptions{Published: table})
 	checkPage(t, "published", page)
-	says(t, "the page", page, `<section id="published">`, `href="#published"`, " of ipsec</td>", "1 invalid")
+	says(t, "the page", page, `<section id="published">`, `href="#published"`, " of ipsec less</td>", "1 invalid")
 	if page := render(t, r, RunOptions{}); strings.Contains(page, "published") {
 		t.Error("a page without the table speaks of it")
 	}

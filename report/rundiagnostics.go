@@ -106,7 +106,7 @@ func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 	if !wording.Judged(c) {
 		return doc.Row{Muted: control, Cells: doc.Cells(cells...)}
 	}
-	second := when(!c.PointOnly && c.T.Lo < c.T.Hi, when(!c.EstimatorsAgree, "≠ ")+wording.Signs.Interval(c.Metric, c.T))
+	second := when(!c.PointOnly && c.T.Lo < c.T.Hi, when(!c.EstimatorsAgree, "≠ ")+wording.Of(c.Metric).Interval(c.Metric, c.T))
 	return doc.Row{Muted: control, Cells: doc.Cells(append(cells, second, wording.Probability(c.P),
 		when(c.Metric.Headline && !control, wording.Probability(c.PAdjusted)),
 		when(wording.IsRatio(c.Metric), wording.Probability(c.PEquivAdjusted)),
@@ -146,7 +146,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		for _, a := range g.series.Arms {
 			if d := a.Diagnostics; d != nil {
 				part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
-					when(d.Trend > 0, "+")+wording.Share(d.Trend), wording.Probability(d.TrendP), places(d.Changes),
+					wording.Trend(d.Trend), wording.Probability(d.TrendP), places(d.Changes),
 					wording.Probability(d.DipP))})
 			}
 		}

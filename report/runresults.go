@@ -256,7 +256,7 @@ func (s *sheet) legend() string {
 	if s.alone() {
 		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", s.confidence(), s.baseline)
 	}
-	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to %s and of the typical round, plus is a cost, [%s interval].", s.baseline, s.reference(), s.confidence())
+	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to %s and of the typical round, with their %s intervals.", s.baseline, s.reference(), s.confidence())
 	return join(" ", text, when(s.normal(), ifNormalNote), when(s.run.Observation != nil, observedNote))
 }
 

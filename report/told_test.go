@@ -53,7 +53,7 @@ func TestEquivalenceNamesItsInterval(t *testing.T) {
 	delete(forms, "figure")
 	for name, got := range forms {
 		got = strings.Join(strings.Fields(strings.NewReplacer(`\`, "", "\u00a0", " ", "&#43;", "+").Replace(got)), " ")
-		if !strings.Contains(got, "the 90 % interval [−0.1, +1.2] lies within ±2 %") {
+		if !strings.Contains(got, "the 90 % interval [0.1 more, 1.2 less] lies within ±2 %") {
 			t.Errorf("%s does not say on which interval the claim rests", name)
 		}
 	}

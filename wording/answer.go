@@ -104,13 +104,17 @@ func pointText(p *analysis.Point) string {
 	case analysis.Costs, analysis.Gains:
 		return moreOrLess(p) + ifNormal(p.Grade)
 	case analysis.Equivalent:
-		return fmt.Sprintf("%s equivalent within ±%s%s (%s)", m.Name, Size(m, p.Margin), ifNormal(p.Grade), Signs.points(p))
+		point, interval := points(p)
+		return fmt.Sprintf("%s equivalent within ±%s%s (%s)", m.Name, Size(m, p.Margin), ifNormal(p.Grade), strings.TrimSpace(point+" "+interval))
 	case analysis.NotResolved, analysis.Interim:
-		text := m.Name + " " + string(p.Verdict)
-		if !p.PointOnly && (p.Lo != 0 || p.Hi != 0) && !far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
-			text += " (" + Signs.points(p) + ")"
+		if p.PointOnly || p.Lo == 0 && p.Hi == 0 || far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
+			return m.Name + " " + string(p.Verdict)
 		}
-		return text
+		point, interval := points(p)
+		if strings.HasSuffix(point, " times") {
+			point += " the"
+		}
+		return fmt.Sprintf("%s %s, %s", strings.TrimSpace(point+" "+m.Name), interval, p.Verdict)
 	}
 	text := "no verdict"
 	if p.Reason != nil {
@@ -138,32 +142,44 @@ func moreOrLess(p *analysis.Point) string {
 	}
 	if doubled := m.Better != experiment.Higher && p.Least >= 1 || m.Better == experiment.Higher && p.Most <= -1; IsRatio(m) && doubled {
 		a, b := factors(m, analysis.Interval{Point: p.Least, Lo: p.Lo, Hi: p.Hi}), factors(m, analysis.Interval{Point: p.Most, Lo: p.Lo, Hi: p.Hi})
-		return extent(min(a.Point, b.Point), max(a.Point, b.Point), a, func(f analysis.Interval) (string, string) { return factorText(f, p.PointOnly) }) + multiple
+		point, interval := extent(min(a.Point, b.Point), max(a.Point, b.Point), a, func(f analysis.Interval) (string, string) { return factorText(f, p.PointOnly) })
+		return strings.TrimSpace(point+" "+interval) + multiple
 	}
-	return NoSigns.points(p) + " " + word + " " + of
-}
-
-// points writes the overheads of a point: those of gains without their signs as gains.
-func (w sign) points(p *analysis.Point) string {
-	o, least, most := analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.Least, p.Most
+	o := analysis.Interval{Lo: p.Lo, Hi: p.Hi}
 	if p.Verdict == analysis.Gains {
-		o, least, most = turned(o), -most, -least
+		o = turned(o)
 	}
-	return extent(least, most, o, func(o analysis.Interval) (string, string) { return w.interval(p.Metric, o, p.PointOnly) })
+	point, interval := Plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)
+	return strings.TrimSpace(point+" "+interval) + " " + word + " " + of
 }
 
-// extent writes two estimates with the reach of their intervals, "7.0 to 7.1 % [5.0, 9.2]": one where both
-// read the same.
-func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) string {
+// points writes the overheads of a point.
+func points(p *analysis.Point) (point, interval string) {
+	return Of(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
+}
+
+// extent writes two overheads with the reach of their intervals.
+func (w way) extent(m experiment.Metric, least, most float64, reach analysis.Interval, pointOnly bool) (point, interval string) {
+	if math.Abs(least) > math.Abs(most) && least*most >= 0 {
+		least, most = most, least
+	}
+	return extent(least, most, reach, func(o analysis.Interval) (string, string) { return w.interval(m, o, pointOnly) })
+}
+
+// extent writes two estimates, "7.0 to 7.1 % less" and "[5.0, 9.2]": one where both read the same.
+func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) (point, interval string) {
 	reach.Point = least
 	a, _ := write(reach)
 	reach.Point = most
 	b, interval := write(reach)
-	if a != b {
-		number, _, _ := strings.Cut(a, " ")
-		b = number + " to " + b
+	number, unit, _ := strings.Cut(a, " ")
+	switch {
+	case a == b:
+		return b, interval
+	case strings.HasSuffix(b, unit):
+		return number + " to " + b, interval
 	}
-	return strings.TrimSpace(b + " " + interval)
+	return a + " to " + b, interval
 }
 
 // Overview says in one sentence what many arms cost on a metric.

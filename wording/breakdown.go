@@ -68,16 +68,16 @@ func BreakdownText(b *analysis.Breakdown) string {
 
 // partly is the verb of a part and how much it is.
 func partly(p *analysis.Part) (verb, amount string) {
-	o := p.Overhead
+	o, w := p.Overhead, Plain
 	switch p.Verdict {
 	case analysis.Gains:
 		verb, o = "gains", turned(o)
 	case analysis.Costs:
 		verb = "costs"
 	default:
-		verb = "is " + Word(&p.Comparison) + " at"
+		verb, w = "is "+Word(&p.Comparison)+" at", Of(p.Metric)
 	}
-	point, interval := NoSigns.interval(p.Metric, o, p.PointOnly)
+	point, interval := w.interval(p.Metric, o, p.PointOnly)
 	amount = strings.TrimSpace(point + " " + interval)
 	if p.Verdict.Claims() {
 		amount += ifNormal(p.Grade)
@@ -94,7 +94,7 @@ func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
 	return text
 }
 
-// PartAmount writes a part in the metric's unit: "+12 ns [+10, +14]"; "" where its overhead
+// PartAmount writes a part in the metric's unit: "12 ns more [10, 14]"; "" where its overhead
 // is that already.
 func PartAmount(p *analysis.Part) string {
 	if p.Amount == nil || !Judged(p.Comparison) {
@@ -102,11 +102,11 @@ func PartAmount(p *analysis.Part) string {
 	}
 	m := p.Metric
 	m.Scale = experiment.Difference
-	point, interval := Signs.interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi)
+	point, interval := Of(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi)
 	return strings.TrimSpace(point + " " + interval)
 }
 
-// NotALine says where the line does not hold: "not a line: 64 rules cost 12 % [8, 16] more than
+// NotALine says where the line does not hold: "not a line: 64 rules cost 12 % more [8, 16] than
 // the line through the other levels says; steeper at higher levels than at lower ones"; ""
 // where it does.
 func NotALine(b *analysis.Breakdown) string {
@@ -114,12 +114,8 @@ func NotALine(b *analysis.Breakdown) string {
 	if miss == nil || !miss.Poor {
 		return ""
 	}
-	more, by := " more", miss.By
-	if by.Point < 0 {
-		more, by = " less", turned(by)
-	}
-	point, interval := NoSigns.interval(b.Metric, by, by.Lo == by.Hi)
-	text := "not a line: " + Number(miss.X, 6) + " " + b.Factor + " cost " + strings.TrimSpace(point+" "+interval) + more + " than the line through the other levels says"
+	point, interval := More.interval(b.Metric, miss.By, miss.By.Lo == miss.By.Hi)
+	text := "not a line: " + Number(miss.X, 6) + " " + b.Factor + " cost " + strings.TrimSpace(point+" "+interval) + " than the line through the other levels says"
 	if miss.X == 1 {
 		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)
 	}

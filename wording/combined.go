@@ -13,27 +13,16 @@ func Spread(c *combine.Comparison) string {
 	if !pooled(c) {
 		return Missing
 	}
-	return NoSigns.Interval(lower(c), c.Spread)
+	return Plain.Interval(lower(c), c.Spread)
 }
 
-// Prediction is where the overhead that another run finds lies: "[+1.2, +9.8] %".
+// Prediction is where the overhead that another run finds lies: "1.2 to 9.8 % more", "0.5 % less to 9.8 % more".
 func Prediction(c *combine.Comparison) string {
 	if !pooled(c) {
 		return Missing
 	}
-	return Signs.Bounds(c.Metric, c.Prediction) + unitBehind(c)
-}
-
-// unitBehind is the unit of an interval that stands alone.
-func unitBehind(c *combine.Comparison) string {
-	if manifold(c.Metric, c.Prediction) {
-		return " times"
-	}
-	s, _ := scaled(c.Metric, c.Prediction)
-	if s.Label == "" {
-		return ""
-	}
-	return " " + s.Label
+	point, _ := Of(c.Metric).extent(c.Metric, c.Prediction.Lo, c.Prediction.Hi, c.Prediction, false)
+	return point
 }
 
 // lower is the metric of a size, which has no direction.
@@ -47,14 +36,14 @@ func pooled(c *combine.Comparison) bool { return !c.PointOnly && c.Rounds > 1 }
 
 // Combined says all of a comparison over occasions: "costs 7.1 % [5.2, 9.0] over 4
 // occasions, between which it differs by 1.1 % [0.5, 4.0]; another run would find
-// [2.7, 11.7] %".
+// 2.7 to 11.7 % more".
 func Combined(c *combine.Comparison) string {
 	text := Told(&c.Comparison)
 	if !pooled(c) || c.Verdict == analysis.Invalid {
 		return text
 	}
 	return text + fmt.Sprintf(", over %s that differ by %s; another run would find %s", Count(c.Rounds, "occasion", "occasions"),
-		Spread(c), NoSigns.Bounds(c.Metric, c.Prediction)+unitBehind(c))
+		Spread(c), Prediction(c))
 }
 
 // combinedWhy is Why of a comparison over occasions.

@@ -13,29 +13,34 @@ import (
 var amounts = experiment.Metric{Scale: experiment.Difference}
 
 // Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]".
-func Amounts(i analysis.Interval, pointOnly bool) string { return amountText(NoSigns, i, pointOnly) }
+func Amounts(i analysis.Interval, pointOnly bool) string { return amountText(Plain, i, pointOnly) }
 
-// AmountsMore is the same of what is taken more: "+0.2 [+0.1, +0.3]".
-func AmountsMore(i analysis.Interval, pointOnly bool) string { return amountText(Signs, i, pointOnly) }
+// AmountsMore is the same of what is taken more: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
+func AmountsMore(i analysis.Interval, pointOnly bool) string { return amountText(above(i), i, pointOnly) }
 
-func amountText(w sign, i analysis.Interval, pointOnly bool) string {
+// above writes what a row says to be more, with words where some of it is less.
+func above(i analysis.Interval) way {
+	if i.Lo < 0 {
+		return More
+	}
+	return Plain
+}
+
+func amountText(w way, i analysis.Interval, pointOnly bool) string {
 	if pointOnly { // one hundredth of it is taken for its uncertainty
 		return w.Amount(amounts, i.Point, analysis.Interval{Lo: 0, Hi: max(i.Point, -i.Point) / 50})
 	}
 	return w.Interval(amounts, i)
 }
 
-// Whole writes a number of whole nodes, with its interval where it is not one number: "4", "4 [3, 4]".
+// Whole writes a number of whole nodes, with its interval where it is not one number: "4", "4 [3, 4]", "1 less".
 func Whole(i analysis.Interval, more bool) string {
-	write := Fixed
+	w := Plain
 	if more {
-		write = Signed
+		w = above(i)
 	}
-	text := write(i.Point, 0)
-	if i.Lo != i.Hi {
-		text += " [" + write(i.Lo, 0) + ", " + write(i.Hi, 0) + "]"
-	}
-	return text
+	point, interval := w.written(i, 0, i.Lo == i.Hi, Scale{})
+	return strings.TrimSpace(point + " " + interval)
 }
 
 // CostRate writes the rate that was asked for: "12,000 op/s", "40 Gbit/s".
@@ -76,17 +81,14 @@ func CostAssumptions(r *cost.Result) []string {
 		"Intervals ("+Confidence(r.Confidence)+") are those of the measurement and of typical rounds. Differences are estimated within rounds, and need not be exactly those of the levels.")
 }
 
-// CostMore says what an arm takes more than the baseline: "takes 0.71 [0.62, 0.80] nodes more
+// CostMore says what an arm takes more than the baseline: "takes 0.71 nodes more [0.62, 0.80]
 // than plain", "… less than plain".
 func CostMore(b *cost.Bill, a *cost.Arm) string {
 	if a.More == nil {
 		return ""
 	}
-	i, direction := a.More.Nodes, " nodes more than "
-	if i.Point < 0 {
-		i, direction = turned(i), " nodes less than "
-	}
-	text := "takes " + Amounts(i, a.More.PointOnly) + direction + b.Arms[0].Arm
+	i := a.More.Nodes
+	text := "takes " + strings.Replace(amountText(More, i, a.More.PointOnly), " ", " nodes ", 1) + " than " + b.Arms[0].Arm
 	if !a.More.PointOnly && i.Lo <= 0 && i.Hi >= 0 {
 		text = "no difference resolved: " + text
 	}

@@ -41,14 +41,14 @@ func averaged(e *analysis.Effect) string {
 }
 
 func interaction(e *analysis.Effect) string {
-	c := &e.Comparison
+	c := toSum(e)
 	switch e.Verdict {
 	case analysis.MoreTogether, analysis.LessTogether:
 		return beyondSum(e) + ifNormal(e.Grade)
 	case analysis.AddsUp:
 		text := beyondSum(e)
 		if c.Inner != nil {
-			text += "; " + innerText(c, NoSigns.Bounds(c.Metric, c.Inner.Interval)) + " lies within"
+			text += "; " + innerText(c) + " lies within"
 		}
 		return "adds up within ±" + Size(c.Metric, c.Margin) + ifNormal(e.Grade) + " (" + text + ")"
 	case analysis.NotResolved:
@@ -60,20 +60,23 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
+// EffectOverhead is Overhead of an effect: that of an interaction is relative to the sum.
+func EffectOverhead(e *analysis.Effect) (point, interval string) {
+	return Overhead(*toSum(e))
+}
+
+// toSum is an effect as a comparison: an interaction with the sum.
+func toSum(e *analysis.Effect) *analysis.Comparison {
+	c := e.Comparison
+	if e.Interaction() {
+		c.Versus = &analysis.Versus{}
+	}
+	return &c
+}
+
 // beyondSum writes an interaction by its direction: "together costs 3.1 % [1.0, 5.2] less
 // than the sum". What would be written as zero has none.
-func beyondSum(e *analysis.Effect) string {
-	c := &e.Comparison
-	if isZero(c) {
-		return "differs from " + sum(e) + " by " + estimated(c)
-	}
-	more, o := " more than ", c.Overhead
-	if o.Point < 0 {
-		more, o = " less than ", turned(o)
-	}
-	point, interval := NoSigns.interval(c.Metric, o, c.PointOnly)
-	return "together costs " + strings.TrimSpace(point+" "+interval) + more + sum(e)
-}
+func beyondSum(e *analysis.Effect) string { return "together " + effect(toSum(e), sum(e)) }
 
 // sum names what an interaction goes beyond.
 func sum(e *analysis.Effect) string {

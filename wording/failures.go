@@ -24,7 +24,7 @@ func FrequencyParts(f analysis.Frequency) (point, interval string) {
 	if f.Of == 0 {
 		return Missing, ""
 	}
-	return NoSigns.interval(shares, f.Share, false)
+	return Plain.interval(shares, f.Share, false)
 }
 
 // Failed says how often the program failed in an arm: "fails in 30 % [18, 45] of
@@ -49,7 +49,7 @@ func Failed(f *analysis.Failures, baseline string) string {
 	return text
 }
 
-// MeanOverhead writes the overhead of the mean: "+7.3 % [+6.0, +8.9]"; "" where there is none.
+// MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" where there is none.
 func MeanOverhead(c *analysis.Comparison) string {
 	if c.Mean == nil {
 		return ""
@@ -57,10 +57,10 @@ func MeanOverhead(c *analysis.Comparison) string {
 	if far(c.Metric, *c.Mean) {
 		return unmeasured
 	}
-	return Signs.Interval(c.Metric, *c.Mean)
+	return wayOf(c).Interval(c.Metric, *c.Mean)
 }
 
-// Mean is MeanOverhead with its name before it: "mean +7.3 % [+6.0, +8.9]".
+// Mean is MeanOverhead with its name before it: "mean 7.3 % more [6.0, 8.9]".
 func Mean(c *analysis.Comparison) string {
 	if c.Mean == nil {
 		return ""

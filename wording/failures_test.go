@@ -44,9 +44,9 @@ func TestMean(t *testing.T) {
 	}{
 		{judged(analysis.Costs, 7.1, 6.2, 8.0), ""},
 		{judged(analysis.Costs, 7.1, 6.2, 8.0, mean(7.3, 6.0, 8.9)), ""},
-		{judged(analysis.Costs, 7.1, 6.2, 8.0, mean(17, 6.0, 29)), "mean +17 % [+6, +29]"},
-		{judged(analysis.Costs, 7.1, 6.2, 8.0, mean(7.3, -1.0, 15.9)), "mean +7.3 % [−1.0, +15.9]"},
-		{judged(analysis.Gains, -3, -4, -2, mean(0.1, -3.0, 3.2)), "mean +0.1 % [−3.0, +3.2]"},
+		{judged(analysis.Costs, 7.1, 6.2, 8.0, mean(17, 6.0, 29)), "mean 17 % more [6, 29]"},
+		{judged(analysis.Costs, 7.1, 6.2, 8.0, mean(7.3, -1.0, 15.9)), "mean 7.3 % more [1.0 less, 15.9 more]"},
+		{judged(analysis.Gains, -3, -4, -2, mean(0.1, -3.0, 3.2)), "mean 0.1 % more [3.0 less, 3.2 more]"},
 		{judged(analysis.Gains, -3, -4, -2, mean(-3.1, -4.2, -2.2)), ""},
 		{judged(analysis.NotResolved, 0, -4, 4, mean(10, 2, 20)), ""},
 	} {
@@ -67,17 +67,17 @@ func TestVerdictsOfOtherKinds(t *testing.T) {
 		{judged(analysis.Costs, 88.1, 88.03, 88.16, normal, samples(3, 3), observed), "observational: costs (if noise is normal) 88.10 % [88.03, 88.16]"},
 		{judged(analysis.Gains, -3, -4, -2, normal), "gains (if noise is normal) 3.0 % [2.0, 4.0]"},
 		{judged(analysis.Costs, 3, 2, 4, normal, against("", 1)), "costs (if noise is normal) 3.0 % [2.0, 4.0] more than in run 1"},
-		{judged(analysis.Equivalent, 0.3, -0.4, 1, normal), "equivalent within ±2 % (if noise is normal) (costs 0.3 % [−0.4, 1.0])"},
-		{judged(analysis.Interim, 7.1, 6.2, 8, because(analysis.RoundsMissing{Rounds: 7, Of: 30})), "interim, after 7 of 30 rounds: 7.1 % [6.2, 8.0]"},
+		{judged(analysis.Equivalent, 0.3, -0.4, 1, normal), "equivalent within ±2 % (if noise is normal) (0.3 % more [0.4 less, 1.0 more])"},
+		{judged(analysis.Interim, 7.1, 6.2, 8, because(analysis.RoundsMissing{Rounds: 7, Of: 30})), "interim, after 7 of 30 rounds: 7.1 % more [6.2, 8.0]"},
 		{judged(analysis.Interim, 0, 0, 0, because(analysis.RoundsMissing{Rounds: 0, Of: 30})), "interim, after 0 of 30 rounds"},
-		{judged(analysis.Interim, 7.1, 6.2, 8, because(analysis.UnfinishedRuns{Runs: []int{2}})), "interim, run 2 is not finished: 7.1 % [6.2, 8.0]"},
-		{judged(analysis.Restated, 7.1, 6.2, 8, because(analysis.SameClaim{Metric: "rate"}), restates), "restates rate: 7.1 % [6.2, 8.0]"},
+		{judged(analysis.Interim, 7.1, 6.2, 8, because(analysis.UnfinishedRuns{Runs: []int{2}})), "interim, run 2 is not finished: 7.1 % more [6.2, 8.0]"},
+		{judged(analysis.Restated, 7.1, 6.2, 8, because(analysis.SameClaim{Metric: "rate"}), restates), "restates rate: 7.1 % more [6.2, 8.0]"},
 		{judged(analysis.NotResolved, 0.3, 0, 0.6, because(analysis.MissingTrials{Missing: 11, Of: 35, Without: analysis.Equivalent})),
-			"not resolved: 0.3 % [0.0, 0.6] (11 of 35 pairs are missing, since their trials failed; if these did not count, it would be equivalent)"},
+			"not resolved: 0.3 % more [0.0, 0.6] (11 of 35 pairs are missing, since their trials failed; if these did not count, it would be equivalent)"},
 		{judged(analysis.NotResolved, 7, 6, 8, because(analysis.MissingTrials{Missing: 14, Of: 40, Without: analysis.Costs}), samples(20, 6)),
-			"not resolved: 7.0 % [6.0, 8.0] (14 of 40 values are missing, since their trials failed; if these did not count, it would cost)"},
+			"not resolved: 7.0 % more [6.0, 8.0] (14 of 40 values are missing, since their trials failed; if these did not count, it would cost)"},
 		{judged(analysis.NotResolved, 0.3, -0.4, 1, because(analysis.MeanNotShown{}), mean),
-			"not resolved: 0.3 % [−0.4, 1.0] in the typical round, but the mean is not shown to lie within ±2 %: 10.0 % [2.0, 20.0]"},
+			"not resolved: 0.3 % more [0.4 less, 1.0 more] in the typical round, but the mean is not shown to lie within ±2 %: 10.0 % more [2.0, 20.0]"},
 	} {
 		if got := Sentence(c.c); got != c.want {
 			t.Errorf("%q\nwant %q", got, c.want)

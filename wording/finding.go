@@ -2,7 +2,6 @@ package wording
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"tare/analysis"
@@ -145,7 +144,7 @@ func severalFinding(f analysis.Finding) string {
 		return fmt.Sprintf("run %d was to be judged at another confidence, margin or power; here the rules of run %d hold", f.Run, f.Reference)
 	case compare.ChangedControl:
 		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
-			f.From, f.To, f.Metric.Name, f.Cell, NoSigns.Interval(f.Metric, f.Overhead))
+			f.From, f.To, f.Metric.Name, f.Cell, Of(f.Metric).Interval(f.Metric, f.Overhead))
 	case compare.UnrecordedMachines:
 		if len(f.Runs) == 1 {
 			return runs(f.Runs) + " has no record of the machine: whether machines differ cannot be said"
@@ -207,22 +206,29 @@ func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 		if d.Trend == 0 {
 			return pValue(d.TrendP)
 		}
-		word := "rising"
-		if d.Trend < 0 {
-			word = "falling"
-		}
-		return word + " by " + Share(math.Abs(d.Trend))
+		return Trend(d.Trend)
 	case analysis.OddCarry:
 		return "lag-1 autocorrelation " + Fixed(d.Lag1, 2)
 	}
 	return "dip test " + pValue(d.DipP)
 }
 
-// places names the effects of places within a round: "place 1 +4.8 %, place 2 −1.9 %".
+// Trend says which way values drift: "rising by 3 %".
+func Trend(v float64) string {
+	switch {
+	case v < 0:
+		return "falling by " + Share(-v)
+	case v == 0:
+		return Share(0)
+	}
+	return "rising by " + Share(v)
+}
+
+// places names the effects of places within a round: "place 1 4.8 % more, place 2 1.9 % less".
 func places(effects []float64) string {
 	var list []string
 	for i, e := range effects {
-		list = append(list, fmt.Sprintf("place %d %s", i+1, Signed(100*e, 1)+" %"))
+		list = append(list, fmt.Sprintf("place %d %s", i+1, More.Amount(experiment.Metric{}, e, analysis.Interval{Hi: 0.01})))
 	}
 	return strings.Join(list, ", ")
 }

@@ -45,7 +45,7 @@ func TestFinding(t *testing.T) {
 		{analysis.CappedPrecision{Precision: 0.02, Rounds: 9}, "a precision of ±2 % would take more than the 9 rounds allowed: some intervals are wider than asked for"},
 		{analysis.UnlimitedLink{}, "the link has no rate limit: on one machine this compares memory copies with cryptography, not networks"},
 		{analysis.ControlDiffers{Metric: metric, Overhead: analysis.Interval{Point: 0.0095, Lo: 0.0056, Hi: 0.0141}},
-			"the control differs from the baseline by more than chance (0.9 % [0.6, 1.4]): claims on this metric must exceed that"},
+			"the control differs from the baseline by more than chance (0.9 % more [0.6, 1.4]): claims on this metric must exceed that"},
 		{analysis.Interrupted{Rounds: []int{7}}, "round 7 was interrupted by a resume: trials compared with each other there are of different sessions"},
 		{analysis.Interrupted{Rounds: []int{7, 9}}, "rounds 7, 9 were interrupted by a resume: trials compared with each other there are of different sessions"},
 		{analysis.UnusableValues{Unusable: 1, Valid: 36}, "1 of 36 valid trials have no usable value and are left out"},
@@ -71,7 +71,7 @@ func TestFinding(t *testing.T) {
 		{analysis.Switching{Arms: []analysis.SwitchedArm{{Arm: "plain", After: 1, Valid: 6}, {Arm: "layer", After: 6, Valid: 6}}},
 			"a layer is turned on and off for all arms, and followed by a trial that may still feel the change: 1 of 6 trials of plain, 6 of 6 trials of layer; " +
 				"a difference between arms may be partly that, unless the layer's settle is long enough"},
-		{analysis.MeanDiffers{Metric: metric, Mean: analysis.Interval{Point: 0.03, Lo: -0.01, Hi: 0.08}}, "the mean says the opposite of the typical round: costs 3.0 % [−1.0, 8.0]"},
+		{analysis.MeanDiffers{Metric: metric, Mean: analysis.Interval{Point: 0.03, Lo: -0.01, Hi: 0.08}}, "the mean says the opposite of the typical round: 3.0 % more [1.0 less, 8.0 more]"},
 		{analysis.Stalling{Stalls: analysis.Stalls{Factor: 1.25, Arm: analysis.Frequency{Count: 3, Of: 30, Share: analysis.Interval{Point: 0.1, Lo: 0.021, Hi: 0.265}},
 			Reference: analysis.Frequency{Of: 60, Share: analysis.Interval{Hi: 0.06}}}},
 			"stalls: 10 % [2, 26] of trials, baseline 0.0 % [0.0, 6.0] (trials at least 1.25 times as bad as the median of their arm)"},
@@ -83,7 +83,7 @@ func TestFinding(t *testing.T) {
 		{compare.PilotRounds{Run: 2}, "a pilot set the number of rounds of run 2; intervals across runs do not allow for that and may be a little narrow"},
 		{compare.OtherRules{Run: 2, Reference: 1}, "run 2 was to be judged at another confidence, margin or power; here the rules of run 1 hold"},
 		{compare.ChangedControl{From: 1, To: 2, Cell: "network.tcp", Metric: metric, Overhead: analysis.Interval{Point: 0.03, Lo: 0.027, Hi: 0.033}},
-			"changes from run 1 to run 2 have no verdicts: the control's overhead, behind which there is nothing, differs on latency in network.tcp by 3.0 % [2.7, 3.3]"},
+			"changes from run 1 to run 2 have no verdicts: the control's overhead, behind which there is nothing, differs on latency in network.tcp by 3.0 % more [2.7, 3.3]"},
 		{compare.UnrecordedMachines{Runs: []int{2, 3}}, "runs 2 and 3 have no record of the machine: whether machines differ cannot be said"},
 		{history.TooShort{Runs: 6, Fewest: 10}, "changes can be seen from 10 runs on; there are 6"},
 		{history.Wandering{Lag1: 0.5}, "neighbouring runs resemble each other (autocorrelation 0.50): some of the changes may be slow wandering, and their places are less sure than stated"},
@@ -102,7 +102,7 @@ func TestReason(t *testing.T) {
 		r    analysis.Reason
 		want string
 	}{
-		{fails, "the control, a second copy of the baseline, differs on time in network: 5.1 % [4.7, 5.5], Holm p < 0.001, and is not shown to be within ±2 %"},
+		{fails, "the control, a second copy of the baseline, differs on time in network: 5.1 % more [4.7, 5.5], Holm p < 0.001, and is not shown to be within ±2 %"},
 		{lost, "8 of 24 planned trials (33 %) were lost to the machine's condition or a failed proof after all attempts, over the limit of 10 %"},
 		{analysis.InvalidTrials{Lost: 2, Planned: 18, Limit: 0.1, Imported: true}, "2 of 18 trials (11 %) are invalid, over the limit of 10 %"},
 		{analysis.NoBaseline{}, "the plan has no baseline"},

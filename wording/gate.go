@@ -3,6 +3,7 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"tare/analysis"
@@ -178,13 +179,13 @@ func GateOverhead(c gate.Case) (point, interval string) {
 	if !c.Estimated {
 		return Missing, ""
 	}
-	return Signs.interval(gateMetric(c), c.Overhead, false)
+	return Of(gateMetric(c)).interval(gateMetric(c), c.Overhead, false)
 }
 
 // gateAmount writes one number of a case on the scale of its limit, with as many
 // digits as its interval has.
 func gateAmount(c gate.Case, v float64) string {
-	return NoSigns.Amount(gateMetric(c), v, c.Overhead)
+	return Plain.Amount(gateMetric(c), v, c.Overhead)
 }
 
 // GateWhat names what a case is about besides its cell and arm: the metric, and
@@ -203,17 +204,14 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	limit := safetext.Line(c.Budget.String())
 	switch c.Reason {
 	case gate.Within:
-		if c.Overhead.Hi < 0 && c.History == nil {
-			return fmt.Sprintf("gains at least %s, within the limit of %s", gateAmount(c, -c.Overhead.Hi), limit)
-		}
-		return fmt.Sprintf("%s at most %s, within the limit of %s", gateVerb(c), gateAmount(c, c.Overhead.Hi), limit)
+		return fmt.Sprintf("%s, within the limit of %s", gateBound(c, "at most", c.Overhead.Hi), limit)
 	case gate.Exceeds:
-		return fmt.Sprintf("%s at least %s, over the limit of %s", gateVerb(c), gateAmount(c, c.Overhead.Lo), limit)
+		return fmt.Sprintf("%s, over the limit of %s", gateBound(c, "at least", c.Overhead.Lo), limit)
 	case gate.Straddles:
 		return fmt.Sprintf("the limit of %s lies within the interval%s", limit, gateNeeded(r, c))
 	case gate.NotByHolm:
-		return fmt.Sprintf("%s at least %s by itself, over the limit of %s, but not as one of %s (p after Holm's correction %s)%s", gateVerb(c),
-			gateAmount(c, c.Overhead.Lo), limit, Count(len(r.Cases), "budget", "budgets"), Probability(c.PAdjusted), gateNeeded(r, c))
+		return fmt.Sprintf("%s by itself, over the limit of %s, but not as one of %s (p after Holm's correction %s)%s",
+			gateBound(c, "at least", c.Overhead.Lo), limit, Count(len(r.Cases), "budget", "budgets"), Probability(c.PAdjusted), gateNeeded(r, c))
 	case gate.UnderBias:
 		return fmt.Sprintf("not clear of the limit of %s: the control differs from %s by up to %s itself", limit, gateBaseline(r), gateAmount(c, c.Bias))
 	case gate.TooFew:
@@ -231,12 +229,12 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	case gate.NotRandom:
 		return "not judged, since the run is observational; --observational judges it all the same"
 	case gate.FailsMore:
-		point, interval := NoSigns.interval(gateMetric(c), c.Overhead, false)
+		point, interval := Plain.interval(gateMetric(c), c.Overhead, false)
 		return fmt.Sprintf("fails in %s %s of trials, more often than %s (%s); --budget failures=LIMIT bounds the share instead", point, interval, gateBaseline(r), Share(c.Limit.Value))
 	case gate.Missing:
 		return "trials failed whose values could change the outcome, for the limit of " + limit
 	case gate.MeanOver:
-		return fmt.Sprintf("the typical round costs at most %s, within the limit of %s, but the mean is over it: some trials take far longer", gateAmount(c, c.Overhead.Hi), limit)
+		return fmt.Sprintf("the typical round %s, within the limit of %s, but the mean is over it: some trials take far longer", gateBound(c, "at most", c.Overhead.Hi), limit)
 	}
 	text := GateReason(c.Reason)
 	if c.Gap != nil {
@@ -245,16 +243,20 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	return text
 }
 
-// gateVerb is what an overhead, or its growth, does.
-func gateVerb(c gate.Case) string {
-	if c.History == nil {
-		return "costs"
+// gateBound says that an overhead, or its growth, is at most or at least v.
+func gateBound(c gate.Case, bound string, v float64) string {
+	verb, word := "costs", "worse"
+	if v < 0 { // only an upper end can be
+		verb, word, bound = "gains", "better", "at least"
 	}
-	word := "is worse than " + Count(c.History.Runs, "run", "runs")
-	if c.History.Part == gate.PartAnchor {
-		return word + " at the beginning by"
+	if h := c.History; h != nil {
+		since := "since the last change"
+		if h.Part == gate.PartAnchor {
+			since = "at the beginning"
+		}
+		verb = "is " + word + " than " + Count(h.Runs, "run", "runs") + " " + since + " by"
 	}
-	return word + " since the last change by"
+	return verb + " " + bound + " " + gateAmount(c, math.Abs(v))
 }
 
 // gateNeeded says how many rounds would resolve a case.
@@ -294,6 +296,6 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 
 // GateLegend says how the numbers are to be read.
 func GateLegend(r *gate.Result) string {
-	return fmt.Sprintf("Plus is a cost. A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
+	return fmt.Sprintf("A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
 		Share(r.Level))
 }

@@ -43,8 +43,8 @@ func far(m experiment.Metric, o analysis.Interval) bool {
 // IsRatio says whether overheads are shares of the baseline.
 func IsRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference }
 
-// Overhead writes the point and the interval of a comparison, signed so that a
-// plus is a cost: "+7.1 %" and "[+6.2, +8.0]". Where a gain takes a metric of
+// Overhead writes the point and the interval of a comparison by what there is more or less of:
+// "7.1 % more" and "[6.2, 8.0]", "20 % less" and "[9 more, 56 less]". Where a gain takes a metric of
 // which more is better past twice the baseline, it writes how many times the
 // baseline it is: "2.1 times" and "[2.0, 2.2]".
 func Overhead(c analysis.Comparison) (point, interval string) {
@@ -55,46 +55,65 @@ func Overhead(c analysis.Comparison) (point, interval string) {
 	default:
 		return Missing, ""
 	}
-	return Signs.interval(c.Metric, c.Overhead, c.PointOnly)
+	return wayOf(&c).interval(c.Metric, c.Overhead, c.PointOnly)
 }
 
-// Estimate writes both with a space between: "+7.1 % [+6.2, +8.0]", "+7.1 %" where
+// Estimate writes both with a space between: "7.1 % more [6.2, 8.0]", "7.1 % more" where
 // there is no interval, and a dash where there is nothing.
 func Estimate(c analysis.Comparison) string {
 	point, interval := Overhead(c)
 	return strings.TrimSpace(point + " " + interval)
 }
 
-// Signs and NoSigns are the ways to write overheads: with a plus before a cost,
-// or without.
+// way is how numbers are written that have a sign: with the words for those above zero and for those below it.
+type way struct{ before, plus, minus string }
+
 var (
-	Signs   = sign{write: Signed}
-	NoSigns = sign{write: Fixed}
+	// Plain writes levels and sizes, which need no word. A minus stays one.
+	Plain = way{}
+	// More writes what there is more or less of.
+	More = way{"", "more", "less"}
+	// costing writes how two overheads differ, whatever the direction of the metric.
+	costing = way{"cost ", "more", "less"}
 )
 
-type sign struct{ write func(float64, int) string }
+// Of writes overheads on a metric by what there is more or less of: a cost is less of what is better when higher.
+func Of(m experiment.Metric) way {
+	if m.Better == experiment.Higher {
+		return way{"", "less", "more"}
+	}
+	return More
+}
+
+// wayOf is how the overhead of a comparison is written.
+func wayOf(c *analysis.Comparison) way {
+	if c.Versus != nil {
+		return costing
+	}
+	return Of(c.Metric)
+}
 
 // Interval writes a point with its interval, both in one unit and with as many
 // decimals as the interval supports.
-func (w sign) Interval(m experiment.Metric, o analysis.Interval) string {
+func (w way) Interval(m experiment.Metric, o analysis.Interval) string {
 	point, interval := w.interval(m, o, false)
 	return strings.TrimSpace(point + " " + interval)
 }
 
-// Bounds writes an interval alone.
-func (w sign) Bounds(m experiment.Metric, o analysis.Interval) string {
+// Bounds writes an interval alone, beside a number that has the word for both: "[6.2, 8.0]", "[9 more, 56 less]".
+func (w way) Bounds(m experiment.Metric, o analysis.Interval) string {
 	_, interval := w.interval(m, o, false)
 	return interval
 }
 
 // Amount writes a size with as many decimals as the interval o supports.
-func (w sign) Amount(m experiment.Metric, v float64, o analysis.Interval) string {
+func (w way) Amount(m experiment.Metric, v float64, o analysis.Interval) string {
 	half := (o.Hi - o.Lo) / 2
 	point, _ := w.interval(m, analysis.Interval{Point: v, Lo: v - half, Hi: v + half}, true)
 	return point
 }
 
-func (w sign) interval(m experiment.Metric, o analysis.Interval, pointOnly bool) (point, interval string) {
+func (w way) interval(m experiment.Metric, o analysis.Interval, pointOnly bool) (point, interval string) {
 	if !Finite(o.Point) || !Finite(o.Lo) || !Finite(o.Hi) {
 		return Missing, ""
 	}
@@ -102,15 +121,35 @@ func (w sign) interval(m experiment.Metric, o analysis.Interval, pointOnly bool)
 		return factorText(factors(m, o), pointOnly)
 	}
 	s, o := scaled(m, o)
-	d := decimalsOf(o)
-	point = w.write(o.Point, d)
-	if s.Label != "" {
-		point += " " + s.Label
+	return w.written(o, decimalsOf(o), pointOnly, s)
+}
+
+// written writes numbers with so many decimals in a unit.
+func (w way) written(o analysis.Interval, d int, pointOnly bool, unit Scale) (point, interval string) {
+	zero := func(v float64) bool { return v == 0 || vanishes(v, d) }
+	if w.plus != "" && o.Point < 0 && !zero(o.Point) {
+		w.plus, w.minus, o = w.minus, w.plus, turned(o)
 	}
-	if pointOnly {
+	write := func(v float64, words bool) (text, word string) {
+		switch {
+		case w.plus == "":
+			return Fixed(v, d), ""
+		case !words || zero(v):
+		case v < 0:
+			word = " " + w.minus
+		default:
+			word = " " + w.plus
+		}
+		return Fixed(math.Abs(v), d), word
+	}
+	number, word := write(o.Point, true)
+	if point = w.before + unit.labelled(number) + word; pointOnly {
 		return point, ""
 	}
-	return point, "[" + w.write(o.Lo, d) + ", " + w.write(o.Hi, d) + "]"
+	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // bound needs a word of its own
+	lo, below := write(o.Lo, each)
+	hi, above := write(o.Hi, each)
+	return point, "[" + lo + below + ", " + hi + above + "]"
 }
 
 // scaled gives overheads in the unit in which they are written.
@@ -151,15 +190,28 @@ func Size(m experiment.Metric, v float64) string {
 	return s.labelled(Number(v/s.Div, 2))
 }
 
-// End labels the end of an axis of overheads, in the form of Overhead with few digits.
+// End labels the end of an axis of overheads with few digits, and without the word for its side.
 func End(m experiment.Metric, v float64) string {
-	switch {
-	case manifold(m, analysis.Interval{Lo: v}):
+	if manifold(m, analysis.Interval{Lo: v}) {
 		return Number(1-v, 2) + " times"
-	case v > 0:
-		return "+" + Size(m, v)
 	}
-	return Size(m, v)
+	return Size(m, math.Abs(v))
+}
+
+// Brief writes an overhead with few digits: "7 % more", "2.1 times".
+func Brief(m experiment.Metric, v float64) string {
+	if manifold(m, analysis.Interval{Lo: v}) {
+		return End(m, v)
+	}
+	return Of(m).brief(m, v)
+}
+
+func (w way) brief(m experiment.Metric, v float64) string {
+	word := w.plus
+	if v < 0 {
+		word = w.minus
+	}
+	return Size(m, math.Abs(v)) + " " + word
 }
 
 // manifold says whether an interval holds gains of a metric of which more is

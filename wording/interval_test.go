@@ -29,7 +29,7 @@ func TestEstimateText(t *testing.T) {
 		{analysis.Interval{Point: 1.2e9, Lo: 1.1e9, Hi: 1.3e9}, in("bit/s"), "1.2 Gbit/s [1.1, 1.3]"},
 		{analysis.Interval{Point: 1.5, Lo: 1.4, Hi: 1.6}, in("s/Gbit"), "1.5 s/Gbit [1.4, 1.6]"},
 	} {
-		if got := NoSigns.Interval(c.metric, c.at); got != c.want {
+		if got := Plain.Interval(c.metric, c.at); got != c.want {
 			t.Errorf("%v %s: %q, want %q", c.at, c.metric.Unit, got, c.want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestScalingText(t *testing.T) {
 		{analysis.Interval{Point: -0.002, Lo: -0.003, Hi: -0.001}, seconds, false, "−2.0 ms [−3.0, −1.0]"},
 		{analysis.Interval{Point: 0.002, Lo: 0.002, Hi: 0.002}, seconds, true, "2.00 ms"},
 	} {
-		if got := slope(NoSigns, c.at, c.pointOnly, c.m); got != c.want {
+		if got := slope(Plain, c.at, c.pointOnly, c.m); got != c.want {
 			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
 		}
 	}
@@ -71,9 +71,9 @@ func TestScalingText(t *testing.T) {
 		at   analysis.Interval
 		want string
 	}{
-		{analysis.Interval{Point: 500, Lo: 400, Hi: 600}, "500 B [400, 600] more per object than plain"},
-		{analysis.Interval{Point: -500, Lo: -600, Hi: -400}, "500 B [400, 600] less per object than plain"},
-		{analysis.Interval{Point: 50, Lo: -40, Hi: 140}, "no difference from plain resolved: 50 B [−40, 140] more per object than plain"},
+		{analysis.Interval{Point: 500, Lo: 400, Hi: 600}, "500 B more [400, 600] per object than plain"},
+		{analysis.Interval{Point: -500, Lo: -600, Hi: -400}, "500 B less [400, 600] per object than plain"},
+		{analysis.Interval{Point: 50, Lo: -40, Hi: 140}, "no difference from plain resolved: 50 B more [40 less, 140 more] per object than plain"},
 	} {
 		if got := Steeper(&analysis.Scaling{Factor: "objects", Baseline: "plain", Metric: memory}, &analysis.SlopeDifference{Interval: c.at}); got != c.want {
 			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
@@ -103,7 +103,7 @@ func TestHeldLoad(t *testing.T) {
 		{analysis.Costs, analysis.Measured, analysis.Interval{Point: 0.11, Lo: 0.08, Hi: 0.14}, "holds 11.0 % [8.0, 14.0] less load at p99 ≤ 20 ms"},
 		{analysis.Gains, analysis.Normal, analysis.Interval{Point: -0.11, Lo: -0.14, Hi: -0.08}, "holds (if noise is normal) 11.0 % [8.0, 14.0] more load at p99 ≤ 20 ms"},
 		{analysis.Gains, analysis.Measured, analysis.Interval{Point: -1.1, Lo: -1.3, Hi: -0.9}, "holds 110 % [90, 130] more load at p99 ≤ 20 ms, 2.1 times as much [1.9, 2.3]"},
-		{analysis.NotResolved, analysis.Measured, analysis.Interval{Point: 0, Lo: -0.1, Hi: 0.1}, "differs by 0 % [−10, 10] in the load held at p99 ≤ 20 ms"},
+		{analysis.NotResolved, analysis.Measured, analysis.Interval{Point: 0, Lo: -0.1, Hi: 0.1}, "differs by 0 % [10 more, 10 less] in the load held at p99 ≤ 20 ms"},
 	} {
 		if got := Effect(&analysis.Comparison{Metric: m, Verdict: c.verdict, Grade: c.grade, Overhead: c.at, Rounds: 12}); got != c.want {
 			t.Errorf("%v is told %q, want %q", c.at, got, c.want)

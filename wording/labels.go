@@ -2,7 +2,6 @@ package wording
 
 import (
 	"cmp"
-	"math"
 	"strings"
 
 	"tare/experiment"
@@ -42,15 +41,11 @@ func labelValue(l experiment.Labels, name string) string {
 // knows how runs differ.
 func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {
 	p := c.Previous
-	worse, better := " worse", " better"
-	if c.Metric.Better == "" {
-		worse, better = " more", " less"
-	}
-	switch size := Size(c.Metric, math.Abs(p.Change)); {
+	switch {
 	case p.Change > 0:
-		change = "▲ " + size + worse
+		change = "▲ " + Changed(c.Metric, p.Change)
 	case p.Change < 0:
-		change = "▼ " + size + better
+		change = "▼ " + Changed(c.Metric, p.Change)
 	default:
 		change = "the same"
 	}

@@ -100,15 +100,6 @@ func Fixed(v float64, decimals int) string {
 	return s
 }
 
-// Signed is fixed with a plus before positive numbers.
-func Signed(v float64, decimals int) string {
-	s := Fixed(v, decimals)
-	if v > 0 && strings.Trim(s, "0.,") != "" {
-		return "+" + s
-	}
-	return s
-}
-
 // Share writes a fraction as a percentage with at most two significant digits
 // below 10 %: "4 %", "1.3 %", "0.25 %", "140 %".
 func Share(v float64) string {

@@ -74,13 +74,13 @@ func TestOverhead(t *testing.T) {
 		want          string
 		interval      string
 	}{
-		{"a cost", ratio, 0.071, 0.062, 0.080, "+7.1 %", "[+6.2, +8.0]"},
-		{"a gain", ratio, -0.032, -0.044, -0.02, "−3.2 %", "[−4.4, −2.0]"},
-		{"around zero", ratio, 0.0001, -0.005, 0.011, "0.0 %", "[−0.5, +1.1]"},
-		{"wide intervals need no decimals", ratio, 0.68, 0.54, 0.83, "+68 %", "[+54, +83]"},
-		{"narrow intervals need more", ratio, 0.02, 0.01999, 0.02001, "+2.000 %", "[+1.999, +2.001]"},
-		{"a bound near zero keeps its side", ratio, 0.06, 0.0002, 0.1198, "+6.00 %", "[+0.02, +11.98]"},
-		{"differences are in units", difference, 0.0032, 0.002, 0.0044, "+3.2 ms", "[+2.0, +4.4]"},
+		{"a cost", ratio, 0.071, 0.062, 0.080, "7.1 % more", "[6.2, 8.0]"},
+		{"a gain", ratio, -0.032, -0.044, -0.02, "3.2 % less", "[2.0, 4.4]"},
+		{"around zero", ratio, 0.0001, -0.005, 0.011, "0.0 %", "[0.5 less, 1.1 more]"},
+		{"wide intervals need no decimals", ratio, 0.68, 0.54, 0.83, "68 % more", "[54, 83]"},
+		{"narrow intervals need more", ratio, 0.02, 0.01999, 0.02001, "2.000 % more", "[1.999, 2.001]"},
+		{"a bound near zero keeps its side", ratio, 0.06, 0.0002, 0.1198, "6.00 % more", "[0.02, 11.98]"},
+		{"differences are in units", difference, 0.0032, 0.002, 0.0044, "3.2 ms more", "[2.0, 4.4]"},
 		{"not a number", ratio, math.NaN(), 0, 0, "–", ""},
 	}
 	for _, tt := range tests {

@@ -37,7 +37,7 @@ func Reason(r analysis.Reason) string {
 		return "at least two runs must be finished and valid; there " + isOrAre(r.Runs) + " " + fmt.Sprint(r.Runs)
 	case analysis.ControlFails:
 		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
-			r.Metric.Name, r.Cell, NoSigns.Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
+			r.Metric.Name, r.Cell, Of(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
 	case analysis.InvalidTrials:
 		share := Share(float64(r.Lost) / float64(r.Planned))
 		if r.Imported {
@@ -172,9 +172,9 @@ func Imported(r *history.Run) string {
 
 // PastValue writes an estimate of a series with its interval, where it has one.
 func PastValue(s *history.Series, i analysis.Interval) string {
-	m, way := s.Metric, Signs
+	m, way := s.Metric, Of(s.Metric)
 	if s.Of == history.OfLevel {
-		m.Scale, way = experiment.Difference, NoSigns
+		m.Scale, way = experiment.Difference, Plain
 	}
 	switch {
 	case i.Lo < i.Hi:
@@ -185,13 +185,18 @@ func PastValue(s *history.Series, i analysis.Interval) string {
 	return way.Amount(m, i.Point, i)
 }
 
-// ShiftSize writes how much a change is, without its direction.
+// ShiftSize writes how much a change is, and in which direction: "2.8 % worse [2.4, 3.1]".
 func ShiftSize(s *history.Series, c history.Shift) string {
-	switch c.Direction {
-	case history.Better, history.Fell:
-		return NoSigns.Interval(s.Metric, turned(c.Size))
-	case history.Spread:
-		return Signs.Interval(s.Metric, c.Size)
-	}
-	return NoSigns.Interval(s.Metric, c.Size)
+	return changing(s.Metric).Interval(s.Metric, c.Size)
 }
+
+// changing is how changes of a metric are written from one run to another.
+func changing(m experiment.Metric) way {
+	if m.Better == "" {
+		return More
+	}
+	return way{"", "worse", "better"}
+}
+
+// Changed writes a change with few digits: "2.8 % worse"; "" for none.
+func Changed(m experiment.Metric, v float64) string { return changing(m).brief(m, v) }

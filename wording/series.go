@@ -73,13 +73,13 @@ func Slope(s *analysis.Scaling, a *analysis.ScalingArm) string {
 
 // SlopeAlone is the same where the unit of the levels stands beside it: "12.1 KiB [11.0, 13.2]".
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return slope(NoSigns, a.Slope, a.PointOnly, s.Metric)
+	return slope(above(a.Slope), a.Slope, a.PointOnly, s.Metric)
 }
 
 // SteeperBy is Steeper, or HigherAtNone, where the baseline and the unit of the levels stand beside it:
-// "+1.2 KiB [+0.9, +1.5]", "+0.1 KiB [−0.2, +0.4], not resolved".
+// "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
 func SteeperBy(s *analysis.Scaling, d *analysis.SlopeDifference) string {
-	text := slope(Signs, d.Interval, d.PointOnly, s.Metric)
+	text := slope(above(d.Interval), d.Interval, d.PointOnly, s.Metric)
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		text += ", not resolved"
 	}
@@ -87,7 +87,7 @@ func SteeperBy(s *analysis.Scaling, d *analysis.SlopeDifference) string {
 }
 
 // slope writes a slope in the unit of its metric, whatever the metric's scale.
-func slope(w sign, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
+func slope(w way, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
 	m.Scale = experiment.Difference
 	if pointOnly { // one hundredth of it is taken for its uncertainty
 		return w.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
@@ -95,24 +95,20 @@ func slope(w sign, i analysis.Interval, pointOnly bool, m experiment.Metric) str
 	return w.Interval(m, i)
 }
 
-// Steeper says how much steeper an arm's line is than the baseline's: "1.2 KiB
-// [0.9, 1.5] more per object than plain".
+// Steeper says how much steeper an arm's line is than the baseline's: "1.2 KiB more
+// [0.9, 1.5] per object than plain".
 func Steeper(s *analysis.Scaling, d *analysis.SlopeDifference) string {
 	return differs(s, d, " per "+Per(s))
 }
 
-// HigherAtNone says how much higher an arm's line is than the baseline's at none: "1.2 MiB
-// [0.9, 1.5] more than plain with no objects".
+// HigherAtNone says how much higher an arm's line is than the baseline's at none: "1.2 MiB more
+// [0.9, 1.5] than plain with no objects".
 func HigherAtNone(s *analysis.Scaling, d *analysis.SlopeDifference) string {
 	return differs(s, d, "") + ", with no " + s.Factor
 }
 
 func differs(s *analysis.Scaling, d *analysis.SlopeDifference, per string) string {
-	i, direction := d.Interval, " more"
-	if i.Point < 0 || i.Point == 0 && i.Hi < -i.Lo {
-		i, direction = turned(i), " less"
-	}
-	text := slope(NoSigns, i, d.PointOnly, s.Metric) + direction + per + " than " + s.Baseline
+	text := slope(More, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		return "no difference from " + s.Baseline + " resolved: " + text
 	}
@@ -124,7 +120,7 @@ func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	if a.Base == nil {
 		return ""
 	}
-	return slope(NoSigns, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
+	return slope(Plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
 }
 
 // Fit says what is wrong with a line; "" where nothing is.

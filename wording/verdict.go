@@ -56,17 +56,13 @@ func Verdict(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		if c.Control {
-			return "differs from the baseline by " + estimated(c)
+			return "differs from the baseline: " + estimated(c)
 		}
 		return Effect(c)
 	case analysis.Equivalent:
 		text := Effect(c)
 		if c.Inner != nil {
-			inner := c.Inner.Interval
-			if c.Overhead.Point < 0 && !isZero(c) {
-				inner = turned(inner)
-			}
-			text += "; " + innerText(c, NoSigns.Bounds(c.Metric, inner)) + " lies within"
+			text += "; " + innerText(c) + " lies within"
 		}
 		return fmt.Sprintf("equivalent within ±%s%s (%s)", Size(c.Metric, c.Margin), ifNormal(c.Grade), text)
 	case analysis.NotResolved:
@@ -90,10 +86,14 @@ func Verdict(c *analysis.Comparison) string {
 // overheads "costs 7.1 % [6.2, 8.0] more than in run 1". What would be written as
 // zero has none.
 func Effect(c *analysis.Comparison) string {
-	versus := versusText(c.Versus)
-	if versus == "" && c.Metric.Objective != "" {
+	if c.Versus == nil && c.Metric.Objective != "" {
 		return held(c)
 	}
+	return effect(c, versusText(c.Versus))
+}
+
+// effect is the same with what is compared with; "" for the baseline.
+func effect(c *analysis.Comparison, versus string) string {
 	if Unmeasurable(c) {
 		word := "costs"
 		if c.Overhead.Point < 0 {
@@ -103,9 +103,15 @@ func Effect(c *analysis.Comparison) string {
 	}
 	if isZero(c) {
 		if versus != "" {
-			return "costs the same as " + versus + ": " + estimated(c)
+			return "costs the same as " + versus + ": " + strings.TrimPrefix(estimated(c), costing.before)
 		}
 		return "differs by " + estimated(c)
+	}
+	if !c.PointOnly && c.Overhead.Lo < 0 && c.Overhead.Hi > 0 {
+		if versus == "" {
+			return estimated(c)
+		}
+		return "costs " + strings.TrimPrefix(estimated(c), costing.before) + " than " + versus
 	}
 	word, more, o := "costs ", " more than ", c.Overhead
 	if o.Point < 0 {
@@ -117,7 +123,7 @@ func Effect(c *analysis.Comparison) string {
 	if claims := c.Verdict == analysis.Costs || c.Verdict == analysis.Gains; claims && c.Grade == analysis.Normal {
 		word = strings.TrimSpace(word) + ifNormal(c.Grade) + " "
 	}
-	text := word + NoSigns.Interval(c.Metric, o)
+	text := word + Plain.Interval(c.Metric, o)
 	if versus != "" {
 		text += more + versus
 	}
@@ -131,7 +137,7 @@ func Effect(c *analysis.Comparison) string {
 func held(c *analysis.Comparison) string {
 	more, o := " less", c.Overhead
 	switch {
-	case isZero(c), Unmeasurable(c):
+	case isZero(c), Unmeasurable(c), o.Lo < 0 && o.Hi > 0:
 		return "differs by " + estimated(c) + " in the load held at " + c.Metric.Objective
 	case o.Point < 0:
 		more, o = " more", turned(o)
@@ -140,7 +146,7 @@ func held(c *analysis.Comparison) string {
 	if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
 		grade = ifNormal(c.Grade)
 	}
-	text := "holds" + grade + " " + NoSigns.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
+	text := "holds" + grade + " " + Plain.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
 	if factor := Factor(c); factor != "" {
 		text += ", " + factor
 	}
@@ -179,28 +185,30 @@ func turned(i analysis.Interval) analysis.Interval {
 	return analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
 }
 
-// estimated writes an overhead with the sign that it has, without an interval
-// where there is none: "−0.4 % [−3.1, 2.2]".
+// estimated writes an overhead with its direction, without an interval
+// where there is none: "0.4 % less [2.2 more, 3.1 less]".
 func estimated(c *analysis.Comparison) string {
 	if Unmeasurable(c) {
 		return unmeasured
 	}
-	point, interval := NoSigns.interval(c.Metric, c.Overhead, c.PointOnly)
+	point, interval := wayOf(c).interval(c.Metric, c.Overhead, c.PointOnly)
 	return strings.TrimSpace(point + " " + interval)
 }
 
 // innerText names the interval that equivalence rests on.
-func innerText(c *analysis.Comparison, interval string) string {
-	return "the " + Confidence(c.Inner.Confidence) + " interval " + interval
+func innerText(c *analysis.Comparison) string {
+	inner := c.Inner.Interval
+	inner.Point = c.Overhead.Point // beside which it stands
+	return "the " + Confidence(c.Inner.Confidence) + " interval " + wayOf(c).Bounds(c.Metric, inner)
 }
 
-// Inner says which interval equivalence rests on: "the 90 % interval [−0.1, +0.2]
+// Inner says which interval equivalence rests on: "the 90 % interval [0.1 less, 0.2 more]
 // lies within ±2 %"; "" where the one shown does so itself.
 func Inner(c *analysis.Comparison) string {
 	if c.Inner == nil {
 		return ""
 	}
-	return innerText(c, Signs.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Size(c.Metric, c.Margin)
+	return innerText(c) + " lies within ±" + Size(c.Metric, c.Margin)
 }
 
 // versusText names what an overhead is compared with: "release-1.1 in run 1".
@@ -268,14 +276,14 @@ func Why(c *analysis.Comparison) string {
 	case analysis.FarReaching:
 		text := "the tests of equivalence pass, but the interval reaches beyond twice"
 		if c.Inner != nil {
-			text = innerText(c, NoSigns.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Size(c.Metric, c.Margin) + ", but this one reaches beyond twice"
+			text = innerText(c) + " lies within ±" + Size(c.Metric, c.Margin) + ", but this one reaches beyond twice"
 		}
 		return fmt.Sprintf("%s that margin: a few %s decide", text, noun(c.Paired))
 	case analysis.MeanNotShown:
 		if c.Mean == nil {
 			return "the mean is not shown to lie within ±" + Share(c.Margin)
 		}
-		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + NoSigns.Interval(c.Metric, *c.Mean)
+		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + wayOf(c).Interval(c.Metric, *c.Mean)
 	case analysis.MissingTrials:
 		return fmt.Sprintf("%d of %d %s are missing, since their trials failed; if these did not count, %s", r.Missing, r.Of, noun(c.Paired), without(r.Without))
 	case analysis.TooFewToClaim:

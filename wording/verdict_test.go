@@ -67,28 +67,28 @@ func TestSentence(t *testing.T) {
 		{judged(analysis.Costs, 7.2, 6.8, 7.7, exploratory), "exploratory: costs 7.2 % [6.8, 7.7]"},
 		{judged(analysis.Costs, 7.2, 6.8, 7.7, exploratory, amount("")), "exploratory: costs 7.2 [6.8, 7.7]"},
 		{judged(analysis.Costs, 10, 9.3, 10.7, observed, func(c *analysis.Comparison) { c.Restates = "rate" }), "observational: restates rate: costs 10.0 % [9.3, 10.7]"},
-		{judged(analysis.Costs, 5.1, 4.7, 5.5, control), "differs from the baseline by 5.1 % [4.7, 5.5]"},
+		{judged(analysis.Costs, 5.1, 4.7, 5.5, control), "differs from the baseline: 5.1 % more [4.7, 5.5]"},
 		{judged(analysis.Costs, 2.7, 2.2, 3.1, against("", 1)), "costs 2.7 % [2.2, 3.1] more than in run 1"},
 		{judged(analysis.Gains, -2.7, -3.1, -2.2, against("", 2)), "costs 2.7 % [2.2, 3.1] less than in run 2"},
 		{judged(analysis.Costs, 4.4, 4.1, 4.7, against("release-1.1", 0)), "costs 4.4 % [4.1, 4.7] more than release-1.1"},
 		{judged(analysis.Costs, 4.4, 4.1, 4.7, against("release-1.1", 1)), "costs 4.4 % [4.1, 4.7] more than release-1.1 in run 1"},
-		{judged(analysis.Equivalent, 0, -0.2, 0.2, against("", 1)), "equivalent within ±2 % (costs the same as in run 1: 0.0 % [−0.2, 0.2])"},
-		{judged(analysis.Equivalent, 0.3, -0.1, 0.7), "equivalent within ±2 % (costs 0.3 % [−0.1, 0.7])"},
+		{judged(analysis.Equivalent, 0, -0.2, 0.2, against("", 1)), "equivalent within ±2 % (costs the same as in run 1: 0.0 % [0.2 less, 0.2 more])"},
+		{judged(analysis.Equivalent, 0.3, -0.1, 0.7), "equivalent within ±2 % (0.3 % more [0.1 less, 0.7 more])"},
 		{judged(analysis.Equivalent, -1, -1.4, -0.6), "equivalent within ±2 % (gains 1.0 % [0.6, 1.4])"},
-		{judged(analysis.Equivalent, 0, -0.2, 0.2), "equivalent within ±2 % (differs by 0.0 % [−0.2, 0.2])"},
-		{judged(analysis.Equivalent, 0.5, -0.4, 2.5, inner(-0.1, 0.9)), "equivalent within ±2 % (costs 0.5 % [−0.4, 2.5]; the 90 % interval [−0.1, 0.9] lies within)"},
-		{judged(analysis.Equivalent, -0.5, -2.5, 0.4, inner(-0.9, 0.1)), "equivalent within ±2 % (gains 0.5 % [−0.4, 2.5]; the 90 % interval [−0.1, 0.9] lies within)"},
+		{judged(analysis.Equivalent, 0, -0.2, 0.2), "equivalent within ±2 % (differs by 0.0 % [0.2 less, 0.2 more])"},
+		{judged(analysis.Equivalent, 0.5, -0.4, 2.5, inner(-0.1, 0.9)), "equivalent within ±2 % (0.5 % more [0.4 less, 2.5 more]; the 90 % interval [0.1 less, 0.9 more] lies within)"},
+		{judged(analysis.Equivalent, -0.5, -2.5, 0.4, inner(-0.9, 0.1)), "equivalent within ±2 % (0.5 % less [0.4 more, 2.5 less]; the 90 % interval [0.1 more, 0.9 less] lies within)"},
 		{judged(analysis.NotResolved, 5, -1, 216, because(analysis.FarReaching{}), inner(0.2, 0.7)),
-			"not resolved: 5 % [−1, 216] (the 90 % interval [0.2, 0.7] lies within ±2 %, but this one reaches beyond twice that margin: a few pairs decide)"},
+			"not resolved: 5 % more [1 less, 216 more] (the 90 % interval [0.2, 0.7] lies within ±2 %, but this one reaches beyond twice that margin: a few pairs decide)"},
 		{judged(analysis.NotResolved, 0.6, -2.6, 4.3, because(analysis.NothingShown{}), seen(0.046, 538)),
-			"not resolved: 0.6 % [−2.6, 4.3] (differences of 4.6 % are found with 80 % chance; about 538 rounds would resolve this)"},
+			"not resolved: 0.6 % more [2.6 less, 4.3 more] (differences of 4.6 % are found with 80 % chance; about 538 rounds would resolve this)"},
 		{judged(analysis.NotResolved, 6, -2, 14, because(analysis.NothingShown{}), samples(12, 12), seen(0.2, 46)),
-			"not resolved: 6.0 % [−2.0, 14.0] (differences of 20 % are found with 80 % chance; about 46 values per arm would resolve this)"},
+			"not resolved: 6.0 % more [2.0 less, 14.0 more] (differences of 20 % are found with 80 % chance; about 46 values per arm would resolve this)"},
 		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.NothingShown{})), "not resolved: 0.0 % [0.0, 0.0] (the pairs do not vary, so that nothing says what could be seen)"},
 		{judged(analysis.NotResolved, 7.4, 6.3, 8.5, because(analysis.TooFewToClaim{Family: 1, Fewest: 6}), rounds(4)),
-			"not resolved: 7.4 % [6.3, 8.5] (4 rounds are too few to claim anything of 1 comparison: at least 6 are needed)"},
+			"not resolved: 7.4 % more [6.3, 8.5] (4 rounds are too few to claim anything of 1 comparison: at least 6 are needed)"},
 		{judged(analysis.NotResolved, 51.1, 46.6, 55.7, because(analysis.TooFewToClaim{Family: 2, Fewest: 4}), samples(3, 3)),
-			"not resolved: 51.1 % [46.6, 55.7] (3 values per arm are too few to claim anything of 2 comparisons: at least 4 of each arm are needed)"},
+			"not resolved: 51.1 % more [46.6, 55.7] (3 values per arm are too few to claim anything of 2 comparisons: at least 4 of each arm are needed)"},
 		{judged(analysis.NotResolved, 7.4, 7.4, 7.4, because(analysis.TooFewValues{}), pointOnly, rounds(1)), "not resolved: only one valid pair"},
 		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.TooFewValues{}), pointOnly, rounds(0)), "not resolved: no valid pairs"},
 		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.TooFewValues{}), pointOnly, samples(30, 1)),
@@ -102,18 +102,18 @@ func TestSentence(t *testing.T) {
 		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.NoSpread{Fewest: 6}), pointOnly, samples(3, 3)),
 			"not resolved: no value of either arm varies, which allows no interval of 3 values per arm"},
 		{judged(analysis.NotResolved, 7.3, 6.4, 8.2, because(analysis.NoControl{})),
-			"not resolved: 7.3 % [6.4, 8.2], but the control has no estimate on this metric to stand against"},
+			"not resolved: 7.3 % more [6.4, 8.2], but the control has no estimate on this metric to stand against"},
 		{judged(analysis.NotResolved, 7.2, 6.8, 7.7, because(analysis.ThinControl{Values: 2})),
-			"not resolved: 7.2 % [6.8, 7.7], but the control has only 2 pairs on this metric to stand against 12"},
+			"not resolved: 7.2 % more [6.8, 7.7], but the control has only 2 pairs on this metric to stand against 12"},
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.WithinBias{Bias: 0.018})),
-			"not resolved: 2.9 % [1.7, 4.3], but the control differs by up to 1.8 % itself"},
+			"not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself"},
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.NotInFamily{Family: 4}), seen(0.03, 20), func(c *analysis.Comparison) { c.PAdjusted = 0.064 }),
-			"not resolved: 2.9 % [1.7, 4.3] excludes 0 by itself, but not as one of 4 claims (Holm p = 0.064; differences of 3 % are found with 80 % chance; about 20 rounds would resolve this)"},
+			"not resolved: 2.9 % more [1.7, 4.3] excludes 0 by itself, but not as one of 4 claims (Holm p = 0.064; differences of 3 % are found with 80 % chance; about 20 rounds would resolve this)"},
 		{judged(analysis.NotResolved, 2.9, 0, 4.3, because(analysis.Ties{}), func(c *analysis.Comparison) { c.PAdjusted = 0.01 }),
-			"not resolved: 2.9 % [0.0, 4.3], p = 0.01: so many values are the same that the interval cannot exclude 0"},
-		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.InvalidRuns{})), "no verdict, the run is invalid: 7.2 % [6.8, 7.7]"},
-		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.InvalidRuns{Runs: []int{1, 3}})), "no verdict, runs 1 and 3 are invalid: 7.2 % [6.8, 7.7]"},
-		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.ControlChanged{})), "no verdict, the control has changed as well: 7.2 % [6.8, 7.7]"},
+			"not resolved: 2.9 % more [0.0, 4.3], p = 0.01: so many values are the same that the interval cannot exclude 0"},
+		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.InvalidRuns{})), "no verdict, the run is invalid: 7.2 % more [6.8, 7.7]"},
+		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.InvalidRuns{Runs: []int{1, 3}})), "no verdict, runs 1 and 3 are invalid: 7.2 % more [6.8, 7.7]"},
+		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.ControlChanged{})), "no verdict, the control has changed as well: 7.2 % more [6.8, 7.7]"},
 	} {
 		if got := Sentence(c.c); got != c.want {
 			t.Errorf("%q\nwant %q", got, c.want)
@@ -127,16 +127,16 @@ func TestFactor(t *testing.T) {
 		c               *analysis.Comparison
 		sentence, table string
 	}{
-		{judged(analysis.Costs, 1300, 1200, 1400), "costs 1,300 % [1,200, 1,400], 14 times as much [13, 15]", "+1,300 % [+1,200, +1,400]"},
-		{judged(analysis.Costs, 120, 110, 131), "costs 120 % [110, 131], 2.2 times as much [2.1, 2.3]", "+120 % [+110, +131]"},
-		{judged(analysis.Costs, 99, 90, 110), "costs 99 % [90, 110]", "+99 % [+90, +110]"},
-		{judged(analysis.Costs, 93, 92, 94, rate), "costs 93.0 % [92.0, 94.0]", "+93.0 % [+92.0, +94.0]"},
+		{judged(analysis.Costs, 1300, 1200, 1400), "costs 1,300 % [1,200, 1,400], 14 times as much [13, 15]", "1,300 % more [1,200, 1,400]"},
+		{judged(analysis.Costs, 120, 110, 131), "costs 120 % [110, 131], 2.2 times as much [2.1, 2.3]", "120 % more [110, 131]"},
+		{judged(analysis.Costs, 99, 90, 110), "costs 99 % [90, 110]", "99 % more [90, 110]"},
+		{judged(analysis.Costs, 93, 92, 94, rate), "costs 93.0 % [92.0, 94.0]", "93.0 % less [92.0, 94.0]"},
 		{judged(analysis.Gains, -110, -115, -105, rate), "gains 110.0 % [105.0, 115.0], 2.10 times as much [2.05, 2.15]", "2.10 times [2.05, 2.15]"},
 		{judged(analysis.Gains, -98, -105, -91, rate), "gains 98.0 % [91.0, 105.0]", "1.98 times [1.91, 2.05]"},
-		{judged(analysis.Costs, 150, 140, 160, against("", 1)), "costs 150 % [140, 160] more than in run 1, 2.5 times as much [2.4, 2.6]", "+150 % [+140, +160]"},
+		{judged(analysis.Costs, 150, 140, 160, against("", 1)), "costs 150 % [140, 160] more than in run 1, 2.5 times as much [2.4, 2.6]", "cost 150 % more [140, 160]"},
 		{judged(analysis.NotResolved, -10, -300, 80, rate, because(analysis.NothingShown{}), seen(2, 0)),
 			"not resolved: 1.1 times [0.2, 4.0] (differences of 200 % are found with 80 % chance)", "1.1 times [0.2, 4.0]"},
-		{judged(analysis.Costs, 1300, 1200, 1400, amount("B")), "costs 1.3 KiB [1.2, 1.4]", "+1.3 KiB [+1.2, +1.4]"},
+		{judged(analysis.Costs, 1300, 1200, 1400, amount("B")), "costs 1.3 KiB [1.2, 1.4]", "1.3 KiB more [1.2, 1.4]"},
 	} {
 		if got := Sentence(c.c); got != c.sentence {
 			t.Errorf("%q\nwant %q", got, c.sentence)
@@ -153,7 +153,7 @@ func TestParts(t *testing.T) {
 	if got, want := Why(c), "the control differs by up to 1.8 % itself"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Told(c), "exploratory: not resolved: 2.9 % [1.7, 4.3], but the control differs by up to 1.8 % itself; restates throughput"; got != want {
+	if got, want := Told(c), "exploratory: not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself; restates throughput"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	c = judged(analysis.Costs, 5.5, 1, 9, observed, exploratory, against("", 1), func(c *analysis.Comparison) { c.Restates = "throughput" })
@@ -161,14 +161,14 @@ func TestParts(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	a := &analysis.Alternative{Comparison: *judged(analysis.Equivalent, 0.3, -0.1, 0.7), Trials: 3}
-	if got, want := AlternativeText(a), "with the 3 trials that had failed operations, equivalent within ±2 % (costs 0.3 % [−0.1, 0.7])"; got != want {
+	if got, want := AlternativeText(a), "with the 3 trials that had failed operations, equivalent within ±2 % (0.3 % more [0.1 less, 0.7 more])"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
 func TestEnd(t *testing.T) {
 	bandwidth := experiment.Metric{Better: experiment.Higher, Scale: experiment.Ratio}
-	for v, want := range map[float64]string{-1.34: "2.3 times", -0.5: "−50 %", 0.1: "+10 %"} {
+	for v, want := range map[float64]string{-1.34: "2.3 times", -0.5: "50 %", 0.1: "10 %"} {
 		if got := End(bandwidth, v); got != want {
 			t.Errorf("%v: %q, want %q", v, got, want)
 		}

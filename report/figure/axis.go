@@ -204,16 +204,23 @@ func roundStep(raw float64) float64 {
 	return 10 * power
 }
 
-// percentTick labels a tick of an overhead axis.
+// percentTick labels a tick of an axis of overheads, without the word for its side.
 func percentTick(v float64) string {
 	if v == 0 {
 		return "0"
 	}
-	s := wording.TrimZeros(wording.Fixed(v*100, 4))
-	if !strings.HasPrefix(s, wording.MinusSign) {
-		s = "+" + s
+	return wording.TrimZeros(wording.Fixed(math.Abs(v)*100, 4)) + " %"
+}
+
+// sided puts the word for its side before the label of a tick.
+func sided(v float64, label string) string {
+	switch label = strings.TrimPrefix(label, wording.MinusSign); {
+	case v > 0:
+		return "cost " + label
+	case v < 0:
+		return "gain " + label
 	}
-	return s + " %"
+	return label
 }
 
 // hold is an axis over values with a little room at both ends; a single value

@@ -11,9 +11,9 @@ func TestAxisTicks(t *testing.T) {
 		n    int
 		want []string
 	}{
-		{Axis{Lo: -0.03, Hi: 0.09}, 4, []string{"0", "+5 %"}},
-		{Axis{Lo: -0.03, Hi: 0.09}, 6, []string{"−2 %", "0", "+2 %", "+4 %", "+6 %", "+8 %"}},
-		{Axis{Lo: -0.15, Hi: 40, Bend: 0.03}, 6, []string{"−10 %", "0", "+10 %", "+100 %", "+1,000 %"}},
+		{Axis{Lo: -0.03, Hi: 0.09}, 4, []string{"0", "5 %"}},
+		{Axis{Lo: -0.03, Hi: 0.09}, 6, []string{"2 %", "0", "2 %", "4 %", "6 %", "8 %"}},
+		{Axis{Lo: -0.15, Hi: 40, Bend: 0.03}, 6, []string{"10 %", "0", "10 %", "100 %", "1,000 %"}},
 		{Axis{Lo: 1, Hi: 1}, 4, nil},
 	}
 	for _, tt := range tests {

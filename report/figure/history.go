@@ -43,7 +43,7 @@ type History struct {
 	Point  func(history.Point) (title, link string)  // a tooltip, and where a run is told in full
 	Events func(run int) string                      // a tooltip, where something else changed
 	Label  func(run int) string                      // what a run was made of, below its date; "": not told
-	Shift  func(history.Shift) (title, label string) // a tooltip, and the size with its sign
+	Shift  func(history.Shift) (title, label string) // a tooltip, and the size
 }
 
 type pastChart struct {
@@ -148,9 +148,11 @@ func (c *pastChart) tick(v float64) string {
 	s := c.Series
 	switch {
 	case s.Of == history.OfOverhead && wording.IsRatio(s.Metric):
-		return percentTick(v)
+		return sided(v, percentTick(v))
 	case v == 0:
 		return "0"
+	case s.Of == history.OfOverhead:
+		return sided(v, c.axis.unit(s.Metric.Unit).Short(v))
 	}
 	return c.axis.unit(s.Metric.Unit).Short(v)
 }

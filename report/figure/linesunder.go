@@ -51,10 +51,14 @@ func (c *linesChart) overheadTicks() (list []tick) {
 		return nil
 	}
 	if !c.Ratio {
-		return ticksIn(c.on, c.Unit, 6)
+		list = ticksIn(c.on, c.Unit, 6)
+	} else {
+		for _, t := range c.on.ticks(6) {
+			list = append(list, tick{t, percentTick(t)})
+		}
 	}
-	for _, t := range c.on.ticks(6) {
-		list = append(list, tick{t, percentTick(t)})
+	for i, t := range list {
+		list[i].label = sided(t.at, t.label)
 	}
 	return list
 }
