@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,11 +68,11 @@ func TestStudy2(t *testing.T) {
 	}
 	// The text has the same digits.
 	for text, flags := range map[string][]string{
-		"  1.656435 (0.003615)  1.651549 (0.001610)\n":                     nil,
-		"    c11n − gke  −0.294978 % of gke   −0.295851 % of c11n\n":       nil,
-		"| latency-min, s | 0.011415 (0.000133) | 0.010233 (0.000111) | ":  {"-o", "markdown"},
-		"| c11n − aks | +1.185466 % of aks | +1.171577 % of c11n | c11n: ": {"-o", "markdown"},
-		"total,latency-p99,s,mean,gke,,100,0,6.03080":                      {"-o", "csv"},
+		"  1.656435 (0.003615)  1.651549 (0.001610)\n":                                   nil,
+		"    c11n against gke  0.294978 % of gke less   0.295851 % of c11n less\n":       nil,
+		"| latency-min, s | 0.011415 (0.000133) | 0.010233 (0.000111) | ":                {"-o", "markdown"},
+		"| c11n against aks | 1.185466 % of aks more | 1.171577 % of c11n more | c11n: ": {"-o", "markdown"},
+		"total,latency-p99,s,mean,gke,,100,0,6.03080":                                    {"-o", "csv"},
 	} {
 		if got := tare(t, append([]string{"show", five, "--as", "published", "--digits", "6"}, flags...)...); !strings.Contains(got, text) {
 			t.Errorf("show --as published %v lacks %q", flags, text)
@@ -182,7 +183,7 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 		for _, arm := range []string{"aks", "gke"} {
 			all, valid, said := differenceOf(t, twoAll, metric, arm), differenceOf(t, two, metric, arm), differenceOf(t, unchecked, metric, arm).Said
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", metric, arm, percentText(*all.RelativeToB), percentText(*valid.RelativeToB),
-				verdictText(said), verdictText(valid.Said), wording.NoSigns.Interval(said.Metric, said.T), wording.NoSigns.Interval(said.Metric, valid.Said.T))
+				verdictText(said), verdictText(valid.Said), wording.Of(said.Metric).Interval(said.Metric, said.T), wording.Of(said.Metric).Interval(said.Metric, valid.Said.T))
 		}
 	}
 	b.WriteString(studyFoot)
@@ -211,10 +212,14 @@ func differencesTable(t *testing.T, b *strings.Builder, table *published.Table) 
 }
 
 func percentText(share float64) string {
-	return strings.Replace(fmt.Sprintf("%+.6f %%", share*100), "-", "−", 1)
+	word := "more"
+	if share < 0 {
+		word = "less"
+	}
+	return fmt.Sprintf("%.6f %% %s", math.Abs(share)*100, word)
 }
 
 // verdictText is a verdict with its interval.
 func verdictText(c *analysis.Comparison) string {
-	return "*" + string(c.Verdict) + "*, " + wording.NoSigns.Interval(c.Metric, c.Overhead)
+	return "*" + string(c.Verdict) + "*, " + wording.Of(c.Metric).Interval(c.Metric, c.Overhead)
 }

@@ -37,7 +37,7 @@ the last digit; the test compares them.
 	studyDifferences = `
 The study's 8 differences are those relative to c11n, (c11n − arm) ÷ c11n. They
 come out digit by digit as well. Relative to the arm, (c11n − arm) ÷ arm, the same
-difference is another number: +25.7 %% of Constellation is +34.6 %% of GKE.
+difference is another number: 25.7 %% more of Constellation is 34.6 %% more of GKE.
 
 Beside each stands what the two-sample intervals (95 %%) say of it,
 corrected by Holm's method: AKS is the baseline, so the run judges it against the

@@ -19,6 +19,7 @@
 package combine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -119,6 +120,8 @@ type (
 	FewOccasions struct {
 		Runs int `json:"runs"`
 	}
+	// OtherConduct: runs were carried out in another way, which may matter to the answer.
+	OtherConduct struct{ compare.Property }
 	// ControlDiffers: the control differs from the baseline over occasions, so that
 	// nothing has a verdict.
 	ControlDiffers struct{ analysis.ControlFails }
@@ -130,6 +133,7 @@ func (NoVerdicts) Kind() string   { return "no-verdicts" }
 func (NoInterval) Kind() string   { return "no-interval" }
 func (LeftOut) Kind() string      { return "left-out" }
 func (FewOccasions) Kind() string { return "few-occasions" }
+func (OtherConduct) Kind() string { return "other-conduct" }
 
 // Kind takes the place of that of the reason.
 func (ControlDiffers) Kind() string { return "control-differs" }
@@ -177,6 +181,11 @@ func Runs(in []compare.Input) (*Result, error) {
 		r.Warnings = append(r.Warnings, FewOccasions{used})
 	}
 	r.fail(in)
+	for _, p := range seen.Differences {
+		if p.Conduct(r.Failures != nil) {
+			r.Warnings = append(r.Warnings, OtherConduct{p})
+		}
+	}
 	r.assess(in)
 	return r, nil
 }
@@ -189,7 +198,7 @@ func sameQuestion(seen *compare.Examination) error {
 	}
 	for _, p := range seen.Differences {
 		if p.Asked() {
-			list = append(list, p.Path+" is "+strings.Join(told(p.Values), ", "))
+			list = append(list, told(p))
 		}
 	}
 	if list == nil {
@@ -202,17 +211,17 @@ func sameQuestion(seen *compare.Examination) error {
 	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
 }
 
-// told writes the values of a property, run by run.
-func told(values []string) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		if v == "" {
-			v = "unset"
-		}
-		list[i] = fmt.Sprintf("%s in run %d", v, i+1)
+// told says what a property is in each run: "link.mtu is 1500 in run 1, unset in run 2".
+func told(p compare.Property) string {
+	list := make([]string, len(p.Values))
+	for i, v := range p.Values {
+		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
 	}
-	return list
+	return p.Path + " is " + strings.Join(list, ", ")
 }
+
+// Told says what was other in each run.
+func (f OtherConduct) Told() string { return told(f.Property) }
 
 func leftOut(run *analysis.Run) analysis.Reason {
 	switch {

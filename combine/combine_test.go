@@ -187,6 +187,13 @@ func TestSameQuestion(t *testing.T) {
 		{"layer", func(p *experiment.Plan) { p.Arms[2].Layers[0].Config = map[string]any{"set": "off"} }, "layer: env.set is on in run 1, off in run 2"},
 		{"workload", func(p *experiment.Plan) { p.Cells[0].Config = map[string]any{"size": "8KiB"} }, "size is 4KiB in run 1, 8KiB in run 2"},
 		{"margin", func(p *experiment.Plan) { p.Equivalence = 0.05 }, "equivalence margin is 2% in run 1, 5% in run 2"},
+		{"guess", func(p *experiment.Plan) { p.Cells[0].Config.(map[string]any)["expect"] = "40ms" }, ""},
+		{"time limit", func(p *experiment.Plan) { p.Cells[0].Config.(map[string]any)["timeout"] = "40m" }, ""},
+		{"slices", func(p *experiment.Plan) { p.Slices = 4 }, ""},
+		{"cluster", func(p *experiment.Plan) {
+			p.Cells[0].Testbed = map[string]any{"context": "b", "timeouts": map[string]any{"ready": "5m"}}
+		}, ""},
+		{"link", func(p *experiment.Plan) { p.Cells[0].Testbed = map[string]any{"link": map[string]any{"rate": "1Gbit"}} }, "link.rate is unset in run 1, 1Gbit in run 2"},
 		{"metric", func(p *experiment.Plan) { p.Cells[0].Metrics = p.Cells[0].Metrics[:1] }, "metric rate in disk.1 is not the same in every run"},
 	} {
 		_, err := Runs(several(func(i int, m *made) {
@@ -208,6 +215,45 @@ func TestSameQuestion(t *testing.T) {
 	in[1] = in[0]
 	if _, err := Runs(in); !errors.Is(err, compare.ErrSameRun) {
 		t.Errorf("a copy: %v", err)
+	}
+}
+
+// What is none of the question, but may matter to the answer, is a warning: slices always, and limits of time where
+// trials have failed.
+func TestOtherConduct(t *testing.T) {
+	for _, failed := range []bool{false, true} {
+		in := several(func(i int, m *made) {
+			if i == 1 {
+				m.change = func(p *experiment.Plan) {
+					p.Slices = 4
+					p.Cells[0].Config.(map[string]any)["timeout"], p.Cells[0].Config.(map[string]any)["expect"] = "40m", "1s"
+				}
+			}
+		}, 0.05, 0.06)
+		if failed {
+			for i := range in {
+				for k := range in[i].Trials[:3] {
+					if one := &in[i].Trials[k]; one.Arm == "layer" {
+						one.Values, one.Invalid = nil, []journal.Violation{{Rule: workload.RuleExit}}
+					}
+				}
+				in[i].Run = analysis.Analyze(in[i].Run.Plan, in[i].Trials, nil)
+				in[i].Run.Finished = true
+			}
+		}
+		r, err := Runs(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range r.Warnings {
+			if w, ok := w.(OtherConduct); ok {
+				got = append(got, w.Path)
+			}
+		}
+		if want := map[bool]string{false: "slices", true: "slices disk: timeout"}[failed]; strings.Join(got, " ") != want {
+			t.Errorf("failed %t: warnings of %q, want %q", failed, got, want)
+		}
 	}
 }
 

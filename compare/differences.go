@@ -202,6 +202,11 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			return flatten(of(its))
 		}))
 		for _, one := range cell {
+			name := one.Path
+			if group == Testbed {
+				name = "testbed." + name
+			}
+			one.Minor, one.Limit = experiment.Aside(name)
 			path := head + one.Path
 			if rows[path] == nil {
 				order = append(order, path)
@@ -237,7 +242,7 @@ func designOf(plan *experiment.Plan) map[string]string {
 	}
 	if plan.Import == nil {
 		m["attempts"] = fmt.Sprint(plan.Attempts)
-		m["slices"] = factor.Text(plan.Slices)
+		m[designSlices] = factor.Text(plan.Slices)
 	}
 	if plan.Precision > 0 {
 		m["precision"] = factor.Text(plan.Precision)

@@ -39,13 +39,13 @@ func Examine(in []Input) (*Examination, error) {
 }
 
 // Asked says whether a property is one of what a run asks: of its layers, workloads
-// and testbed with their parameters, and of the rules by which it is judged. Two runs
+// and testbed with their parameters (experiment.Aside says which are none), and of the rules by which it is judged. Two runs
 // that differ in none of them ask the same question, on whatever machine and with
 // however many rounds.
 func (p Property) Asked() bool {
 	switch p.Group {
 	case Layers, Testbed, Workloads:
-		return true
+		return !p.Minor
 	case Design:
 		return p.Path == designConfidence || p.Path == designMargin
 	case Imported:
@@ -54,9 +54,16 @@ func (p Property) Asked() bool {
 	return false
 }
 
-// Paths of properties that Asked looks for.
+// Conduct says whether a property, which is none of the question, may matter to the answer: into what trials are cut, and,
+// where some fail, how long they may take.
+func (p Property) Conduct(failed bool) bool {
+	return p.Group == Design && p.Path == designSlices || p.Limit && failed
+}
+
+// Paths of properties that Asked and Conduct look for.
 const (
 	designConfidence = "confidence"
 	designMargin     = "equivalence margin"
+	designSlices     = "slices"
 	importFormat     = "format"
 )

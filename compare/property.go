@@ -32,6 +32,7 @@ type Property struct {
 	Path    string   `json:"path"`            // "kernel", "wireguard: wireguard.implementation"
 	Values  []string `json:"values"`          // one for each run; "": not told, or not there
 	Minor   bool     `json:"minor,omitempty"` // seldom matters to what is measured
+	Limit   bool     `json:"-"`               // says how long something may take, and so which trials fail
 	differs bool
 }
 

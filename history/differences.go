@@ -16,7 +16,8 @@ import (
 
 // parameters are what a run asked of one arm in one cell, everything that the
 // values depend on by intent: the layers of the arm and of the baseline, the
-// workload and the testbed, each parameter by its path. The number of rounds,
+// workload and the testbed, each parameter by its path (experiment.Aside says which are
+// none). The number of rounds,
 // the seed, limits and margins are not among them, nor which files were imported
 // and how their trials were paired: they make a value more or less certain, not
 // different.
@@ -49,6 +50,10 @@ func newAsker(plan *experiment.Plan) *asker {
 		}
 		flatten(paths, c.Kind, c.Config)
 		flatten(paths, "testbed", c.Testbed)
+		maps.DeleteFunc(paths, func(path, _ string) bool {
+			aside, _ := experiment.Aside(strings.TrimPrefix(path, c.Kind+"."))
+			return aside
+		})
 		for _, l := range c.Levels {
 			paths["level."+l.Factor] = l.Value
 		}
@@ -144,6 +149,9 @@ func factsOf(j *journal.Run) facts {
 	f.design["arms"] = strings.Join(arms, ", ")
 	if j.Plan.Import == nil { // an import has as many rounds as there were files
 		f.design["rounds"] = strconv.Itoa(j.Plan.Rounds)
+		if j.Plan.Slices != experiment.SlicesNone {
+			f.design["slices"] = j.Plan.Slices.String()
+		}
 		if j.Plan.Precision > 0 {
 			f.design["precision"] = j.Plan.Precision.String()
 		}

@@ -24,17 +24,21 @@ func (p plot) column(v float64, width int) int { return int(p.axis.At(v)*float64
 // labels are the ends of the axis and the zero, above the plot.
 func (p plot) labels(m experiment.Metric, width int) string {
 	row := []rune(strings.Repeat(" ", width))
-	put := func(at int, label string) {
+	put := func(at int, label string) bool {
 		text := []rune(label)
 		at = max(0, min(at, width-len(text)))
 		end := at + len(text)
 		if end <= width && strings.TrimSpace(string(row[max(0, at-1):min(width, end+1)])) == "" {
-			copy(row[at:], text)
+			return copy(row[at:], text) > 0
 		}
+		return false
 	}
 	put(p.column(0, width), "0")
-	put(width, "cost "+wording.End(m, p.axis.Hi))
-	put(0, wording.End(m, p.axis.Lo))
+	side := ""
+	if !put(width, "cost "+wording.End(m, p.axis.Hi)) {
+		side = "gain "
+	}
+	put(0, side+wording.End(m, p.axis.Lo))
 	return string(row)
 }
 

@@ -95,6 +95,11 @@ func combinedFinding(f analysis.Finding) string {
 	case combine.ProgramFails:
 		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
 			Frequency(f.Failed), f.Cell, Frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
+	case combine.OtherConduct:
+		if f.Limit {
+			return f.Told() + ": a trial that failed in one run may have a value in another"
+		}
+		return f.Told() + ": what arms leave to each other, and what a trial warms up, differs between the runs"
 	case combine.ControlDiffers:
 		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}

@@ -16,7 +16,9 @@ var amounts = experiment.Metric{Scale: experiment.Difference}
 func Amounts(i analysis.Interval, pointOnly bool) string { return amountText(Plain, i, pointOnly) }
 
 // AmountsMore is the same of what is taken more: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
-func AmountsMore(i analysis.Interval, pointOnly bool) string { return amountText(above(i), i, pointOnly) }
+func AmountsMore(i analysis.Interval, pointOnly bool) string {
+	return amountText(above(i), i, pointOnly)
+}
 
 // above writes what a row says to be more, with words where some of it is less.
 func above(i analysis.Interval) way {
