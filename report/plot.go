@@ -34,11 +34,10 @@ func (p plot) labels(m experiment.Metric, width int) string {
 		return false
 	}
 	put(p.column(0, width), "0")
-	side := ""
-	if !put(width, "cost "+wording.End(m, p.axis.Hi)) {
-		side = "gain "
+	if hi := wording.End(m, p.axis.Hi); !put(width, "cost "+hi) {
+		put(width, hi)
 	}
-	put(0, side+wording.End(m, p.axis.Lo))
+	put(0, wording.End(m, p.axis.Lo))
 	return string(row)
 }
 

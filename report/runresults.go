@@ -83,7 +83,7 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	section := doc.Section{ID: "results", Title: "Results", Quiet: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
 	table := s.resultTable(true)
-	table.Key = "Plot: ├●┤ estimate and interval, │ no difference" +
+	table.Key = "Plot: ├●┤ estimate and interval, │ no difference, a cost to the right" +
 		when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
 	section.Blocks = append(section.Blocks, doc.If(table.Groups != nil, table),
 		doc.If(table.Groups == nil, doc.On(doc.Page, doc.Say("No results."))))
