@@ -157,7 +157,8 @@ type Comparison struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // of the claim, if there is one
-	// Reason says why it is not resolved, or gets no verdict; nil where there is one.
+	// Reason says why it is not resolved, or gets no verdict; nil where there is one, but for
+	// MissingTrials, which a claim withstands.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
 	// Margin is the one of equivalence, as a share, or in the unit of a Difference metric, which has none (0) unless the plan says so.

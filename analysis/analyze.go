@@ -199,7 +199,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	e := h.Estimate
 	if h.verdict == Costs || h.verdict == Gains {
-		e = h.robust // a claim's interval holds whatever the values of failed trials are, as the claim does
+		e = h.robust // a claim's interval withstands the trials that failed, as the claim does
 	}
 	c := Comparison{
 		Cell:            h.Cell,
@@ -367,7 +367,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	case nil, WithinBias, NoControl, ThinControl, MissingTrials, SameClaim:
 		return // more rounds would change nothing, or what they would is not known
 	}
-	if h.SD == 0 || h.Missing.Any() { // how many of more trials fail, and in which arm, is not foreseen
+	if h.SD == 0 || h.Missing.Count() > 0 { // how many of more trials fail, and in which arm, is not foreseen
 		return
 	}
 	c.Needed = x.needed(h, alpha, power)

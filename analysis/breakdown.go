@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -180,7 +181,7 @@ type rise struct {
 	rounds  []int
 	setUps  []int        // by round; nil: no two share one
 	pilot   int          // rounds of the pilot
-	missing int          // rounds that lack a value since a program failed
+	failed  [][]bool     // of rounds that lack a value since a program failed: at which levels, and last whether in the baseline
 	base    []float64    // the baseline's value, by round
 	costs   [][]float64  // by round and level, in the metric's unit; positive is a cost
 	lines   []stats.Line // through the levels above zero, by round
@@ -194,10 +195,10 @@ func (t *table) rises(c int, l ladder, base int, m experiment.Metric) *rise {
 	r := &rise{ladder: l, cell: t.plan.Cells[c].ID, at: c, metric: m, baseArm: base}
 	places := t.places(c, m)
 	for i, round := range t.at[c] {
-		answered := true
+		var failed []bool
 		read := func(arm int) (float64, bool) {
 			s := &t.slots[c][arm][i]
-			answered = answered && s.answered()
+			failed = append(failed, s.broke())
 			v, ok := value(s.valid, m)
 			return v * math.Exp(-places.of(s.valid)), ok
 		}
@@ -218,8 +219,8 @@ func (t *table) rises(c int, l ladder, base int, m experiment.Metric) *rise {
 			if round <= t.plan.Rounds {
 				r.pilot++
 			}
-		case answered && !whole:
-			r.missing++
+		case slices.Contains(failed, true):
+			r.failed = append(r.failed, append(failed[1:], failed[0]))
 		}
 	}
 	r.setUps = t.sharedSetUps(r.setUps)
@@ -240,16 +241,43 @@ func (r *rise) each(of func(i int) float64) []float64 {
 
 // amounts are a part's values by round, in the metric's unit.
 func (r *rise) amounts(p PartName) []float64 {
-	return r.each(func(i int) float64 {
-		switch {
-		case p == EachPart:
-			return r.lines[i].Slope
-		case r.first() == 1:
-			return r.lines[i].Intercept - r.costs[i][0]
-		}
-		return r.lines[i].Intercept
-	})
+	return r.each(func(i int) float64 { return r.amount(p, r.costs[i], r.lines[i]) })
 }
+
+func (r *rise) amount(p PartName, costs []float64, line stats.Line) float64 {
+	switch {
+	case p == EachPart:
+		return line.Slope
+	case r.first() == 1:
+		return line.Intercept - costs[0]
+	}
+	return line.Intercept
+}
+
+// missing counts the rounds in which programs failed by what that does to a part: more cost at
+// one level makes it larger, at another one smaller.
+func (r *rise) missing(p PartName) (n contrast.Missing) {
+	weights, all := make([]float64, len(r.x)+1), 0.0
+	for k := range r.x {
+		costs := make([]float64, len(r.x))
+		costs[k] = 1
+		line, _ := stats.FitLine(r.x[r.first():], costs[r.first():]) // as it did with the values
+		weights[k] = r.amount(p, costs, line)
+		all += weights[k]
+	}
+	weights[len(r.x)] = -all
+	for _, failed := range r.failed {
+		more, less := false, false
+		for k, broke := range failed {
+			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
+		}
+		n.Add(less || !more, more || !less) // the slope is the same whatever the baseline is
+	}
+	return n
+}
+
+// negligible is a weight of no value, but for rounding.
+const negligible = 1e-9
 
 // scaled gives costs on the scale of overheads: of a ratio metric, as shares of the round's baseline.
 func (r *rise) scaled(amounts []float64) []float64 {
@@ -275,7 +303,7 @@ const largestShare = 1 - 1e-6
 func (r *rise) ask(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := r.metric, r.steps[len(r.steps)-1]
 	d := contrast.Data{Metric: m, Paired: true, Uneven: true, Means: !r.ratio(), Rounds: r.rounds, SetUps: r.setUps, Pilot: r.pilot, Moved: make([]int, len(r.rounds))}
-	d.Missing.Pairs = r.missing
+	d.Missing = r.missing(p)
 	d.Contrasts = r.scaled(r.amounts(p))
 	d.Margin = t.margin(r.at, m)
 	if r.ratio() {

@@ -108,21 +108,21 @@ func (t *table) signed(c int, arms []int, set int, m experiment.Metric) contrast
 	places := t.places(c, m)
 	var setUps []int
 	for i, round := range t.at[c] {
-		sum, moved, whole, answered := 0.0, 0, true, true
+		sum, moved, whole, more, less := 0.0, 0, true, false, false
 		for on, a := range arms {
 			s := &t.slots[c][a][i]
-			answered = answered && s.answered()
+			sign := 1 - 2*((of-bits.OnesCount(uint(on&set)))%2)
+			more, less = more || s.broke() && sign > 0, less || s.broke() && sign < 0
 			v, ok := value(s.valid, m)
 			if !ok {
 				whole = false
 				continue
 			}
-			sign := 1 - 2*((of-bits.OnesCount(uint(on&set)))%2)
 			sum += float64(sign) * weight * (level(v, m) - places.of(s.valid))
 			moved += sign * s.valid.Position
 		}
-		switch {
-		case whole:
+		d.Missing.Add(less, more)
+		if whole {
 			d.Contrasts = append(d.Contrasts, min(max(sum, -largestSum), largestSum))
 			d.Rounds, d.Moved = append(d.Rounds, round), append(d.Moved, moved)
 			setUps = append(setUps, t.slots[c][arms[0]][i].valid.SetUp)
@@ -132,8 +132,6 @@ func (t *table) signed(c int, arms []int, set int, m experiment.Metric) contrast
 			if round <= t.plan.Rounds {
 				d.Pilot++
 			}
-		case answered:
-			d.Missing.Pairs++
 		}
 	}
 	d.SetUps = t.sharedSetUps(setUps)

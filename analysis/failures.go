@@ -93,7 +93,7 @@ func failed(plan *experiment.Plan, t *journal.Trial) bool {
 // failures counts the trials of an arm that failed and have no value.
 func (t *table) failures(c, a int) (n int) {
 	for i := range t.slots[c][a] {
-		if s := &t.slots[c][a][i]; s.valid == nil && s.failed > 0 {
+		if t.slots[c][a][i].broke() {
 			n++
 		}
 	}

@@ -19,12 +19,12 @@ type hypothesis struct {
 	equivAdjusted   float64
 	control         *hypothesis       // the A/A comparison on the same metric; nil: none planned
 	bias            float64           // what a claim must exceed, as a contrast
-	robust          contrast.Estimate // what of the estimate stands whatever the values of failed trials
+	robust          contrast.Estimate // what of the estimate withstands the trials that failed
 	verdict         Verdict
 	seen            Verdict         // the same as if no trial were missing
 	grade           Grade           // of the verdict
 	few             bool            // too few values for any claim by ranks
-	reason          Reason          // why it is not resolved; nil where it is
+	reason          Reason          // why it is not resolved, or what a claim withstands; nil: nothing
 	family          int             // hypotheses that share its correction; 1 for an exploratory metric
 	restated        bool            // another metric of its arm says the same and has the verdict
 	echo            bool            // what it restates is a headline as well: both are one claim
@@ -154,9 +154,9 @@ const fewestNormal = 3
 // if noise is normal, and such claims are of a grade of their own. They never help the
 // others: in the family of what is measured their p is 1.
 //
-// Everything is decided more than once: by the values that there are, by what stands
-// whatever those are that failed trials have taken away, and by the t intervals alone,
-// to see whether the estimators agree.
+// Everything is decided more than once: by the values that there are, by what withstands
+// those that failed trials have taken away, and by the t intervals alone, to see whether
+// the estimators agree.
 func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
 	headline := claims(all) + len(failings)
 	for _, h := range all {
@@ -182,19 +182,16 @@ func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
 		h.verdict, h.reason = h.decide(h.Main, seen.at(i), r)
 		byT, _ := h.decide(h.T, byT.at(i), r)
 		h.agree, h.byT = h.verdict == byT, byT
-		switch {
-		case h.few:
+		if h.few {
 			h.adjusted, h.equivAdjusted = normal.p[i], normal.both[i]
 			h.decideNormal(normal.at(i), r)
-		case h.Missing.Any() && h.verdict.Claims():
-			if v, _ := h.decide(h.robust.Main, stands.at(i), r); v != h.verdict {
-				h.reason = MissingTrials{Missing: h.missing(), Of: h.missing() + h.present(), Without: h.verdict}
-				h.verdict = NotResolved
-			}
 		}
 		h.seen = h.verdict
-		if r, ok := h.reason.(MissingTrials); ok {
-			h.seen = r.Without
+		if h.Missing.Count() > 0 && h.verdict.Claims() {
+			h.reason = h.missing()
+			if v, _ := h.decide(h.robust.Main, stands.at(i), r); v != h.verdict && !h.few {
+				h.verdict = NotResolved
+			}
 		}
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
@@ -214,10 +211,19 @@ func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	}
 }
 
-// missing counts the values that failed trials have taken away, and present those that
-// there are.
-func (h *hypothesis) missing() int { return h.Missing.Pairs + h.Missing.Baseline + h.Missing.Treated }
+// missing says what a claim has to withstand.
+func (h *hypothesis) missing() MissingTrials {
+	m := MissingTrials{Missing: h.Missing.Count(), Of: h.Missing.Count() + h.present(), Without: h.verdict}
+	switch h.verdict {
+	case Costs:
+		m.Worst = h.Missing.Baseline
+	case Gains:
+		m.Worst = h.Missing.Treated
+	}
+	return m
+}
 
+// present counts the pairs, or values, that there are.
 func (h *hypothesis) present() int {
 	if h.Paired {
 		return h.Size()

@@ -51,12 +51,14 @@ type (
 	FarReaching struct{}
 	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
 	MeanNotShown struct{}
-	// MissingTrials: what the values say would not stand if those that are missing, of
-	// trials in which the program failed, were the worst or the best.
+	// MissingTrials: what the values say does not withstand those that are missing, of trials in
+	// which the program failed. Of a claim it says that it does: with those that speak against it
+	// by failing counted as worst, and with the others put at no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
-		Of      int     `json:"of"`      // pairs, or values of both arms, had none failed
-		Without Verdict `json:"without"` // what the others say by themselves
+		Of      int     `json:"of"`              // pairs, or values of both arms, had none failed
+		Worst   int     `json:"worst,omitempty"` // of the missing, those that count as worst against a cost or a gain
+		Without Verdict `json:"without"`         // what the others say by themselves
 	}
 )
 

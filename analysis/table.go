@@ -49,6 +49,9 @@ type slot struct {
 // more is to come, and nothing but the program took the value away.
 func (s *slot) answered() bool { return s.valid != nil || s.failed > 0 }
 
+// broke says that there is no value since the program failed.
+func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
+
 // tabulate sorts the trials into the plan. Trials are expected in the order of
 // the journal; of several valid attempts at one planned trial the latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {

@@ -114,9 +114,7 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	setUps := make([]int, 0, n)
 	places := t.places(c, m)
 	for i := range arm {
-		if arm[i].answered() && base[i].answered() && (arm[i].valid == nil || base[i].valid == nil) {
-			d.Missing.Pairs++
-		}
+		d.Missing.Add(base[i].broke(), arm[i].broke())
 		x, okArm := value(arm[i].valid, m)
 		y, okBase := value(base[i].valid, m)
 		if !okArm || !okBase {

@@ -251,7 +251,7 @@ func (r *Result) assess(in []compare.Input) {
 	r.Family = answers.Family
 	for i := range r.Comparisons {
 		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
-		r.withstand(&r.Comparisons[i])
+		r.withstand(in, &r.Comparisons[i])
 	}
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))

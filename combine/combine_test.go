@@ -304,13 +304,13 @@ func count(b bool) int {
 
 // What failed is counted over the runs, and takes back what it puts in doubt.
 func TestFailures(t *testing.T) {
-	fails := func(every int) []compare.Input {
+	failsIn := func(arm string, every int, cost float64) []compare.Input {
 		var in []compare.Input
 		for i := range 5 {
-			m := made{noise: 0.01, rounds: 40, seed: uint64(i + 1)}
+			m := made{cost: cost, noise: 0.01, rounds: 40, seed: uint64(i + 1)}
 			one := m.input(fmt.Sprintf("runs/%d", i+1))
 			for k := range one.Trials {
-				if one.Trials[k].Arm == "layer" && one.Trials[k].Round%every == 0 {
+				if one.Trials[k].Arm == arm && one.Trials[k].Round%every == 0 {
 					one.Trials[k].Values, one.Trials[k].Invalid = nil, []journal.Violation{{Rule: workload.RuleExit}}
 				}
 			}
@@ -321,6 +321,7 @@ func TestFailures(t *testing.T) {
 		}
 		return in
 	}
+	fails := func(every int) []compare.Input { return failsIn("layer", every, 0) }
 	r, c := only(t, fails(41), "time")
 	if c.Verdict != analysis.Equivalent || r.Failures != nil || r.Executed("disk.1", "layer").Of != 200 {
 		t.Errorf("none fails: %s, %+v", c.Verdict, r.Failures)
@@ -336,5 +337,24 @@ func TestFailures(t *testing.T) {
 	r, c = only(t, fails(40), "time")
 	if f := r.FailuresOf("disk.1", "layer"); f == nil || f.Failed.Count != 5 || len(f.Shown) != 0 || c.Verdict != analysis.NotResolved {
 		t.Errorf("one in forty fails: %s, %+v", c.Verdict, f)
+	}
+	for _, k := range []struct {
+		arm   string
+		every int
+		cost  float64
+		want  analysis.Verdict
+		worst int
+	}{
+		{"layer", 4, 0.3, analysis.Costs, 0},
+		{"plain", 20, 0.3, analysis.Costs, 10}, // as every run does by itself
+		{"plain", 2, 0.3, analysis.NotResolved, 100},
+		{"layer", 20, -0.3, analysis.Gains, 10},
+		{"layer", 2, -0.3, analysis.NotResolved, 100},
+		{"plain", 4, -0.3, analysis.Gains, 0},
+	} {
+		_, c := only(t, failsIn(k.arm, k.every, k.cost), "time")
+		if missing, _ := c.Reason.(analysis.MissingTrials); c.Verdict != k.want || missing.Worst != k.worst {
+			t.Errorf("%s fails in every %d: %s, %+v, want %s", k.arm, k.every, c.Verdict, c.Reason, k.want)
+		}
 	}
 }

@@ -115,13 +115,30 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withstand takes back what would not stand if trials that failed had values: the cost of
-// a trial that fails has no upper end, so that no arm is equivalent or gains of which one
-// failed, or whose baseline's did. The error of a cost is the other way round.
-func (r *Result) withstand(c *Comparison) {
+// withstand takes back what does not withstand the trials that failed: of an arm that is to be
+// equivalent, any of its own or of the baseline, since the cost of a trial that fails has no upper
+// end; of a gain those of the arm, and of a cost those of the baseline, where they are of a run that does
+// not show the same by itself.
+func (r *Result) withstand(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
-	if f == nil || c.Verdict != analysis.Equivalent && c.Verdict != analysis.Gains {
+	if f == nil || !c.Verdict.Claims() {
 		return
 	}
-	c.Verdict, c.Reason = analysis.NotResolved, analysis.MissingTrials{Missing: f.Failed.Count + f.Baseline.Count, Of: f.Failed.Of + f.Baseline.Of, Without: c.Verdict}
+	worst, against := f.Failed, c.Arm
+	if c.Verdict == analysis.Costs {
+		worst, against = f.Baseline, r.plan.ArmWith(experiment.Baseline)
+	}
+	missing := analysis.MissingTrials{Missing: f.Failed.Count + f.Baseline.Count, Of: f.Failed.Of + f.Baseline.Of, Without: c.Verdict}
+	if c.Verdict != analysis.Equivalent {
+		missing.Worst = worst.Count
+	}
+	c.Reason = missing
+	for i := range in {
+		failed := in[i].Run.FailuresOf(c.Cell, against)
+		own := in[i].Run.Comparison(c.Cell, c.Arm, c.Metric.Name)
+		if c.Verdict == analysis.Equivalent || r.Runs[i].LeftOut == nil && failed != nil && failed.Failed.Count > 0 && (own == nil || own.Verdict != c.Verdict) {
+			c.Verdict = analysis.NotResolved
+			return
+		}
+	}
 }

@@ -42,6 +42,7 @@ func TestFailures(t *testing.T) {
 		{"over, by chance perhaps", 12, []string{"failures@net*=25%"}, "unresolved: failures unresolved: straddles"},
 		{"no failure, and a budget", 0, []string{"failures=10%"}, "pass: failures pass: within"},
 		{"no failure, and too few rounds for a small budget", 0, []string{"slow:failures=5%"}, "unresolved: failures unresolved: straddles"},
+		{"plainly over the limit", 2, []string{"latency=5%"}, "fail: latency fail: exceeds"},
 		{"one failure that changes nothing", 1, []string{"latency=15%"}, "pass: latency pass: within"},
 	} {
 		p := planOf(40, []experiment.Metric{latency}, "slow")
@@ -53,6 +54,9 @@ func TestFailures(t *testing.T) {
 		}
 		if got := outcomes(r); got != c.want {
 			t.Errorf("%s: %s\nwant %s\n%+v", c.name, got, c.want, r.Cases)
+		}
+		if o := r.Cases[0].Overhead; c.name == "plainly over the limit" && (o.Hi-o.Lo < 0.012 || o.Lo < 0.05) {
+			t.Errorf("%s: %+v does not hold what is missing", c.name, o)
 		}
 	}
 	p := planOf(40, []experiment.Metric{latency}, "slow")

@@ -26,6 +26,7 @@
 package gate
 
 import (
+	"math"
 	"time"
 
 	"tare/analysis"
@@ -238,6 +239,9 @@ func (c *Case) decide(level float64) (Outcome, Reason) {
 	outcome, reason := c.decideBy(c.stands, c.P, level)
 	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
 		reason = Missing
+	}
+	if outcome != Unresolved && !math.IsInf(c.stands.Hi, 1) {
+		c.Overhead = c.stands
 	}
 	return outcome, reason
 }

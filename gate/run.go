@@ -189,7 +189,7 @@ func (j *judge) void(c *Case) Reason {
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead
-	if !d.Missing.Any() {
+	if d.Missing.Count() == 0 {
 		return
 	}
 	rules := j.rules

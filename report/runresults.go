@@ -226,13 +226,17 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	return row
 }
 
-// undecided is why a comparison has no verdict yet, or none; "" for one that has.
+// undecided is why a comparison has no verdict yet, or none, or in spite of what it has one; "" for any other.
 func undecided(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.NotResolved:
 		return brief(wording.Why(c))
 	case analysis.Interim:
 		return brief(wording.Reason(c.Reason))
+	case analysis.Costs, analysis.Gains:
+		if c.Reason != nil { // what it withstands
+			return brief(wording.Why(c))
+		}
 	}
 	return ""
 }

@@ -215,9 +215,9 @@ func (s *sheet) answer(c analysis.Comparison) string {
 		if c.Metric.Objective != "" { // the effect says of what it is
 			on = "in " + plain(c.Cell)
 		}
-		return fmt.Sprintf("%s %s %s (%s interval; %smedian %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), on,
+		return fmt.Sprintf("%s %s %s (%s interval; %smedian %s with %s, %s with %s%s).", arm, brief(wording.Effect(&c)), on,
 			s.confidence(), when(c.Mean != nil, brief(wording.Mean(&c))+"; "), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline,
-			wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
+			wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm, when(c.Reason != nil, "; "+brief(wording.Why(&c))))
 	case analysis.Equivalent:
 		overhead := fmt.Sprintf("the overhead, %s, lies within ±%s", wording.Estimate(c), wording.Share(s.margin()))
 		if inner := wording.Inner(&c); inner != "" {

@@ -49,6 +49,8 @@ func Combined(c *combine.Comparison) string {
 // combinedWhy is Why of a comparison over occasions.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
+	case analysis.MissingTrials:
+		return missingTrials(r, "trials", c.Verdict.Claims())
 	case analysis.TooFewValues:
 		if c.Rounds == 0 {
 			return "no run that can be combined has an interval"

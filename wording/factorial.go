@@ -44,7 +44,7 @@ func interaction(e *analysis.Effect) string {
 	c := toSum(e)
 	switch e.Verdict {
 	case analysis.MoreTogether, analysis.LessTogether:
-		return beyondSum(e) + ifNormal(e.Grade)
+		return beyondSum(e) + ifNormal(e.Grade) + withstands(c)
 	case analysis.AddsUp:
 		text := beyondSum(e)
 		if c.Inner != nil {

@@ -88,6 +88,36 @@ func stalling(s analysis.Stalls) string {
 		Frequency(s.Arm), Frequency(s.Reference), Number(s.Factor, 3))
 }
 
+// missingTrials says that what the values show does not withstand those that are missing, or
+// that a claim does.
+func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
+	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
+	if r.Missing == 1 {
+		text, they = fmt.Sprintf("1 of %d %s is missing, since its trial failed; ", r.Of, noun), "this one"
+	}
+	side := "baseline"
+	if r.Without == analysis.Gains {
+		side = "arm"
+	}
+	switch {
+	case !claimed:
+		return text + "if " + they + " did not count, " + without(r.Without)
+	case r.Worst == 0:
+		return text + "the verdict stands with " + they + " put at no difference"
+	case r.Worst == r.Missing:
+		return text + "the verdict stands with " + they + " counted as the worst of the " + side
+	}
+	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others put at no difference", r.Worst, side)
+}
+
+// withstands says behind a claim what it withstands, if it has to.
+func withstands(c *analysis.Comparison) string {
+	if _, ok := c.Reason.(analysis.MissingTrials); !ok {
+		return ""
+	}
+	return " (" + Why(c) + ")"
+}
+
 // without is a verdict in a clause: "would be equivalent".
 func without(v analysis.Verdict) string {
 	switch v {

@@ -58,7 +58,7 @@ func Verdict(c *analysis.Comparison) string {
 		if c.Control {
 			return "differs from the baseline: " + estimated(c)
 		}
-		return Effect(c)
+		return Effect(c) + withstands(c)
 	case analysis.Equivalent:
 		text := Effect(c)
 		if c.Inner != nil {
@@ -285,7 +285,7 @@ func Why(c *analysis.Comparison) string {
 		}
 		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + wayOf(c).Interval(c.Metric, *c.Mean)
 	case analysis.MissingTrials:
-		return fmt.Sprintf("%d of %d %s are missing, since their trials failed; if these did not count, %s", r.Missing, r.Of, noun(c.Paired), without(r.Without))
+		return missingTrials(r, noun(c.Paired), c.Verdict.Claims())
 	case analysis.TooFewToClaim:
 		if !c.Paired {
 			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",

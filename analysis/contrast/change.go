@@ -16,7 +16,8 @@ const steepest = 600
 // difference of two samples; the values of the result then stand for the sizes
 // only, and it is estimated from all four samples.
 func Changed(from, to Data) Data {
-	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller()}
+	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
+		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // whoever failed: an overhead is missing
 	if d.Metric.Scale == experiment.Difference {
 		d.Metric.Better = experiment.Lower // amounts are signed already: more is a cost
 	}

@@ -120,3 +120,34 @@ func TestMeansOfCounts(t *testing.T) {
 		t.Errorf("0.4 a trial found in %d of %d, nothing taken for something in %d", found, runs, falsely)
 	}
 }
+
+// An overhead that is missing lets no change be called equivalent, and one that is plain stands.
+func TestMissingInChanges(t *testing.T) {
+	r := Rules{Confidence: 0.95, Alpha: 0.05, Margin: 0.02}
+	run := func(cost float64) Data {
+		d := Data{Metric: experiment.Metric{Name: "time", Better: experiment.Lower, Scale: experiment.Ratio}, Paired: true}
+		for i := range 12 {
+			d.Contrasts = append(d.Contrasts, cost+0.001*float64(i%5-2))
+		}
+		return d
+	}
+	for _, k := range []struct {
+		from, to    Missing
+		cost, equiv float64
+		stands      bool
+	}{
+		{Missing{}, Missing{}, 0, 0.01, false},
+		{Missing{}, Missing{Treated: 1}, 0, 1, false},
+		{Missing{Baseline: 1}, Missing{}, 0, 1, false},
+		{Missing{}, Missing{Treated: 1}, 0.3, 1, true},
+		{Missing{Baseline: 6}, Missing{}, 0.3, 1, false},
+	} {
+		from, to := run(0), run(k.cost)
+		from.Missing, to.Missing = k.from, k.to
+		d := Changed(from, to)
+		e := r.Survives(&d, r.Estimate(&d))
+		if e.Main.Equiv > k.equiv || k.equiv == 1 && e.Main.Equiv != 1 || e.Main.At.Lo > 0 != k.stands {
+			t.Errorf("%+v: %+v", k, e.Main)
+		}
+	}
+}
