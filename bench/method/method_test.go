@@ -68,14 +68,15 @@ func TestRareEvents(t *testing.T) {
 	o := options{times: times, seed: 3}
 	slack := 4 * standardError(0.05, times)
 	for name, found := range map[string]func(*row) bool{ // what many experiments show far more often than asked for here
-		"fixed-20/all fail in 10 %":     func(r *row) bool { return r.tallies[2].right > times/4 },
-		"fixed-20/arm fails in 30 %":    func(r *row) bool { return r.tallies[0].fails > times/2 && r.tallies[1].fails > times/2 },
-		"fixed-50/limit at +6 %":        func(r *row) bool { return r.tallies[2].fails > times*9/10 },
-		"fixed-50/10 % of the arm's ×2": func(r *row) bool { return r.tallies[0].stallsFound > times/2 },
-		"fixed-50/counts of 0":          func(r *row) bool { return r.tallies[1].right > times*9/10 },
+		"fixed-20/all fail in 10 %":               func(r *row) bool { return r.tallies[2].right > times/4 },
+		"fixed-20/arm fails in 30 %":              func(r *row) bool { return r.tallies[0].fails > times/2 && r.tallies[1].fails > times/2 },
+		"fixed-50/limit at +6 %":                  func(r *row) bool { return r.tallies[2].fails > times*9/10 },
+		"fixed-50/10 % of the arm's ×2":           func(r *row) bool { return r.tallies[0].stallsFound > times/2 },
+		"fixed-40/missing: fast, 30 % of the arm": func(r *row) bool { return r.tallies[0].fails > times*9/10 && r.tallies[1].right > times*8/10 },
+		"fixed-50/counts of 0":                    func(r *row) bool { return r.tallies[1].right > times*9/10 },
 	} {
 		o.only = name
-		rows := slices.Concat(o.failing(), o.stalling(), o.counting())
+		rows := slices.Concat(o.failing(), o.missing(), o.stalling(), o.counting())
 		if len(rows) == 0 {
 			t.Fatalf("no %s", name)
 		}

@@ -25,10 +25,13 @@ type noise struct {
 	fails       float64 // chance of the program to fail in a trial of the baseline and the control
 	armFails    float64 // the same in a treatment
 	limit       float64 // how much slower than nominal a trial may be before it times out; 0: there is no limit
+	absence     absence // what else fails
 }
 
 // rare says whether some trials of a treatment stall or fail, and others do not.
-func (n *noise) rare() bool { return n.stall > 0 || n.armFails > 0 || n.limit > 0 }
+func (n *noise) rare() bool {
+	return n.stall > 0 || n.armFails > 0 || n.limit > 0 || n.absence.share > 0
+}
 
 // persistence of the AR(1) environment from one trial to the next.
 const persistence = 0.9

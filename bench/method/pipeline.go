@@ -93,7 +93,7 @@ type laboratory struct {
 	trials []journal.Trial
 	clock  *clock
 	drawn  []float64 // what the present set-up drew, by arm
-	rare   int       // trials of the treatments that stalled or failed
+	rare   int       // trials of the treatments that stalled or failed, or of the baseline that are missing
 }
 
 func newLaboratory(d design, rng *rand.Rand) *laboratory {
@@ -209,6 +209,8 @@ func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
 		l.fail(trial, workload.RuleExit, treated)
 	case l.noise.limit > 0 && value > 100*(1+l.noise.limit):
 		l.fail(trial, workload.RuleTimeout, treated)
+	case l.noise.absence.takes(x/l.noise.sd, treated, l.rng):
+		l.fail(trial, workload.RuleTimeout, treated)
 	default:
 		l.record(trial, value)
 	}
@@ -216,7 +218,7 @@ func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
 
 // fail appends a trial in which the program failed.
 func (l *laboratory) fail(t journal.Trial, rule string, treated bool) {
-	l.rare += one(treated)
+	l.rare += one(treated || l.noise.absence.share > 0 && t.Arm != experiment.ControlName)
 	t.Invalid = []journal.Violation{{Rule: rule}}
 	l.trials = append(l.trials, t)
 }
@@ -319,12 +321,13 @@ func (l *laboratory) untrue(v analysis.Verdict) bool {
 
 // untrueOfFailures says whether a verdict on how often the program fails is false.
 func (l *laboratory) untrueOfFailures(v analysis.Verdict) bool {
-	return v == analysis.Fails && !l.failsMore() || v == analysis.Gains
+	return v == analysis.Fails && !l.failsMore() || v == analysis.Gains && l.noise.absence.share == 0
 }
 
 // failsMore says whether the treatments fail more often than the baseline, in truth.
 func (l *laboratory) failsMore() bool {
-	return l.noise.armFails > l.noise.fails || l.noise.limit > 0 && l.effect > 0
+	a := l.noise.absence
+	return l.noise.armFails > l.noise.fails || l.noise.limit > 0 && l.effect > 0 || a.in == inArm || a.in == inAll && a.because == "slow" && l.effect > 0
 }
 
 func holds(i analysis.Interval, v float64) bool { return i.Lo <= v && v <= i.Hi }

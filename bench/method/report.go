@@ -24,6 +24,7 @@ func report(w io.Writer, o options, s simulation) (ok bool) {
 	several.Write(w, o.markdown)
 	ofMachines(s.machines).Write(w, o.markdown)
 	ofFailing(s.failing).Write(w, o.markdown)
+	ofMissing(s.missing).Write(w, o.markdown)
 	ofStalling(s.stalling).Write(w, o.markdown)
 	ofCounting(s.counting).Write(w, o.markdown)
 	ofPowers(s.powers).Write(w, o.markdown)
