@@ -1,7 +1,7 @@
 // Package program is another program in place of the one that the workload names, as a layer:
 // its arms then compare programs.
 //
-//   - program: {run: [zstd, -1, -k, big]}
+//   - program: {run: [zstd, -1, -k, -f, big]}
 //   - program: {shell: 'zstd -1 < big > /dev/null'}
 //
 // The workloads command and startup start it as they would start their own: with the same
@@ -34,7 +34,7 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "another program in place of the workload's: arms that compare programs",
-	Example: "run: [zstd, -1, -k, big]",
+	Example: "run: [zstd, -1, -k, -f, big]",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any program, with the workloads command and startup"),
 }
