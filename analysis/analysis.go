@@ -101,6 +101,7 @@ type Run struct {
 	Comparisons []Comparison    `json:"comparisons"`
 	Controls    []Comparison    `json:"controls"` // the A/A arm, in the same form
 	Warnings    []Warning       `json:"warnings,omitempty"`
+	Behaviours  []Warning       `json:"-"` // of arms in which programs do other things than in the baseline: the first of Warnings
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
 	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, where the workload expects a law

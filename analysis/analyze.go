@@ -90,6 +90,7 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 		Trials:      t.counts(rounds, trials),
 		Family:      j.family,
 		Observation: observation(t.plan, trials),
+		Behaviours:  t.behaviours(),
 	}
 	run.Finished = run.Trials.Done >= run.Trials.Planned
 	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
@@ -117,6 +118,7 @@ func (t *table) withhold(run *Run) {
 		} else if why := unfinished[[2]string{c.Cell, c.Arm}]; why != nil {
 			c.Suspend(why)
 		}
+		run.WithholdGains(c, c.Arm)
 	}
 	for i := range run.Failures {
 		f := &run.Failures[i]
@@ -296,7 +298,9 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Observational = h.Observational
 	c.Blocks = x.inBlocks(h)
 	x.diagnose(c, h)
-	c.Reason = h.reason
+	if c.Verdict == h.verdict { // it was not withheld
+		c.Reason = h.reason
+	}
 	if _, few := h.reason.(TooFewValues); few {
 		c.Reason = TooFewValues{Loss: x.lost(h)}
 	}

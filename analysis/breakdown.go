@@ -160,6 +160,7 @@ func (x explainer) breakdown(r *rise, run *Run, unfinished map[[2]string]Reason)
 		} else if why := leastDone(x.plan, r.steps, unfinished, r.cell); why != nil {
 			c.Suspend(why)
 		}
+		run.WithholdGains(&c, b.Arms...)
 		add(name, c, r.amounts(name))
 	}
 	for _, level := range r.x[r.first():] {

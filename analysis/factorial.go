@@ -173,6 +173,9 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 		} else if why := leastDone(x.plan, x.plan.Combination(), unfinished, h.Cell); why != nil {
 			e.Suspend(why)
 		}
+		for _, a := range x.plan.Combination() {
+			run.WithholdGains(&e.Comparison, x.plan.Arms[a].Name)
+		}
 		f.Effects = append(f.Effects, e)
 	}
 	return f

@@ -96,7 +96,7 @@ func disagreement(h *hypothesis) Disagreement {
 // warnings gathers what a reader must know of the run as a whole and of the
 // series in it.
 func warnings(t *table, run *Run, env *machine.Environment) []Warning {
-	var list []Warning
+	list := slices.Clone(run.Behaviours)
 	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }
 	plan := t.plan
 	if !run.Finished {

@@ -20,12 +20,13 @@ import (
 
 // oneLine is an experiment that the command line asks for, in place of a file.
 type oneLine struct {
-	layers []string
-	save   string
+	layers, allow []string
+	save          string
 }
 
 func (l *oneLine) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&l.layers, "layer", nil, "a layer to put around the program behind --: its name, the layer as in a file, or a command to stand in front (repeatable)")
+	c.Flags().StringSliceVar(&l.allow, "allow", nil, "in what programs may differ from the first: stderr, exit, output")
 	c.Flags().StringVar(&l.save, "save", "", "file to keep the experiment of the command line in")
 }
 
@@ -57,6 +58,9 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 		if l.save != "" {
 			return "", nil, usage(errors.New("--save keeps what a command line asks for, and here is a file already"))
 		}
+		if l.allow != nil {
+			return "", nil, usage(errors.New("--allow is for a command line; a file says allow in its arms"))
+		}
 		if err := inNamespace(args[0] == "-"); err != nil {
 			return "", nil, err // before standard input is read
 		}
@@ -67,6 +71,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	if err != nil {
 		return "", nil, hintedUsage(err, "tare run -- 'A' 'B', or tare run --layer LAYER -- PROGRAM")
 	}
+	asked.Allow = l.allow
 	took, err := tryOnce(c.Context(), asked.Programs)
 	if err != nil {
 		return "", nil, err
@@ -92,6 +97,9 @@ func (l *oneLine) typed(args []string) string {
 	var all []string
 	for _, layer := range l.layers {
 		all = append(all, "--layer", layer)
+	}
+	for _, a := range l.allow {
+		all = append(all, "--allow", a)
 	}
 	if len(l.layers) > 0 || len(args) == 0 || !draft.Named(args[0]) {
 		all = append(all, "--")

@@ -50,15 +50,19 @@ last arguments. The first program is the baseline. Each is tried once, which als
 much of it can be measured in a quarter of a minute. The file that is run is printed;
 --save keeps it.
 
+What a program does is compared before its speed. Behind a layer in which it prints other
+errors, ends with another exit status or prints far less it gains nothing, unless --allow
+says that this is meant.
+
 Every finished trial is durable before the next one starts: after an
 interruption, of whatever kind, tare resume goes on where it stopped. The run
 directory holds everything; report.html in it is the report.`,
 		Example: `  tare run examples/quickstart.yaml
   tare run experiment.yaml --rounds 20 --dir runs/today
   tare run experiment.yaml -o json > result.json
-  tare run -- 'gzip -1 -k big' 'zstd -1 -k big'
+  tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
   tare run fast='sort --parallel=2 big' slow='sort --parallel=1 big'
-  tare run --layer 'bwrap --ro-bind / / --' --layer seccomp -- ./bench --fast
+  tare run --layer bubblewrap --layer seccomp -- ./bench --fast
   generate-experiment | tare run -`,
 		Args:              line.args,
 		ValidArgsFunction: completeFiles("yaml", "yml"),

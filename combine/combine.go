@@ -57,11 +57,15 @@ type Result struct {
 	Warnings      []analysis.Finding `json:"-"`
 
 	plan     *experiment.Plan
+	analysed []*analysis.Run
 	executed map[place]analysis.Frequency
 }
 
 // Plan is that of the first run, whose question and rules all share.
 func (r *Result) Plan() *experiment.Plan { return r.plan }
+
+// Analysed are the runs that count, as they speak for themselves.
+func (r *Result) Analysed() []*analysis.Run { return r.analysed }
 
 // Run is one of the runs.
 type Run struct {
@@ -171,6 +175,7 @@ func Runs(in []compare.Input) (*Result, error) {
 		run := Run{Run: seen.Runs[i], LeftOut: leftOut(in[i].Run)}
 		if run.LeftOut == nil {
 			used++
+			r.analysed = append(r.analysed, in[i].Run)
 			r.Observational = r.Observational || in[i].Run.Observation != nil
 		} else {
 			r.Warnings = append(r.Warnings, LeftOut{Run: i + 1, Why: run.LeftOut})
@@ -252,6 +257,9 @@ func (r *Result) assess(in []compare.Input) {
 	for i := range r.Comparisons {
 		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
 		r.withstand(in, &r.Comparisons[i])
+		for _, run := range r.analysed {
+			run.WithholdGains(&r.Comparisons[i].Comparison, r.Comparisons[i].Arm)
+		}
 	}
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))

@@ -135,6 +135,8 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) C
 	if !c.withheld(&ch.Comparison, a.cell, a.from, a.to) && failed {
 		ch.Withhold(analysis.ControlChanged{})
 	}
+	c.in[a.from].Run.WithholdGains(&ch.Comparison, a.fromArm)
+	c.in[a.to].Run.WithholdGains(&ch.Comparison, a.toArm)
 	return ch
 }
 

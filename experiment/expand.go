@@ -39,7 +39,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	}
 	plan.Seed = drawn(d.Seed)
 	e := &Expansion{Plan: plan}
-	e.addArms(x.Arms)
+	e.addArms(x)
 	e.addCells(x)
 	return e, nil
 }
@@ -98,10 +98,11 @@ func counted(n int, what string) string {
 }
 
 // addArms adds the baseline, the control and the treatments.
-func (e *Expansion) addArms(arms []Arm) {
-	for i, a := range arms {
+func (e *Expansion) addArms(x *Experiment) {
+	for i, a := range x.Arms {
 		for _, v := range armVariants(a) {
 			v.planned.Role, v.planned.Budget, v.planned.Factors = Treatment, clone(a.Budget), clone(a.Factors)
+			v.planned.Allow, v.planned.OtherProgram = allowed(x, a), replaces(x.Arms[0], a)
 			if i == 0 {
 				v.planned.Role = Baseline
 			}

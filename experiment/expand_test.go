@@ -346,6 +346,29 @@ budget: {wall: 10%, faults: 0.5}
 	}
 }
 
+// An arm may differ in what it says itself, and in what the file says for all arms.
+func TestAllow(t *testing.T) {
+	x := load(t, head+`arms:
+- name: plain
+- name: filtered
+  layers: [seccomp]
+  allow: [exit, stderr]
+- name: tunnel
+  layers: [wireguard]
+  allow: exit
+workloads: [command: {run: ["true"]}]
+allow: [output, some password]
+`)
+	got := map[string]string{}
+	for _, a := range expand(t, x).Plan.Arms {
+		got[a.Name] = fmt.Sprint(a.Allow, a.OtherProgram)
+	}
+	want := map[string]string{"plain": "[output] false", "control": "[] false", "filtered": "[stderr exit output] false", "tunnel": "[exit output] false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("allowed (-want +got):\n%s", diff)
+	}
+}
+
 func TestBound(t *testing.T) {
 	time := experiment.Metric{Name: "wall", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
 	rate := experiment.Metric{Name: "rate", Unit: "bit/s", Better: experiment.Higher, Scale: experiment.Ratio}

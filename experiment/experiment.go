@@ -39,17 +39,17 @@ const (
 
 // Experiment is one experiment file with its defaults filled in.
 type Experiment struct {
-	APIVersion  string         `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
-	Kind        string         `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
-	Name        string         `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
-	Description string         `yaml:"description" doc:"what is asked, in a sentence for the report"`
-	Testbed     Testbed        `yaml:"testbed" doc:"where trials run"`
-	Arms        []Arm          `yaml:"arms" required:"true" doc:"what is compared; the first is the baseline"`
-	Workloads   []WorkloadItem `yaml:"workloads" required:"true" doc:"what is run and measured in every arm"`
-	Design      Design         `yaml:"design" doc:"how many rounds, and what counts as a difference"`
-	Limits      Limits         `yaml:"limits" doc:"when a trial or the run is invalid"`
-	Budget      Budget         `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate judges by it"`
-	Allow       []string       `yaml:"allow" doc:"what looks like a secret and is none, by the name that tare validate calls it by"`
+	APIVersion  string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
+	Kind        string            `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
+	Name        string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
+	Description string            `yaml:"description" doc:"what is asked, in a sentence for the report"`
+	Testbed     Testbed           `yaml:"testbed" doc:"where trials run"`
+	Arms        []Arm             `yaml:"arms" required:"true" doc:"what is compared; the first is the baseline"`
+	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"what is run and measured in every arm"`
+	Design      Design            `yaml:"design" doc:"how many rounds, and what counts as a difference"`
+	Limits      Limits            `yaml:"limits" doc:"when a trial or the run is invalid"`
+	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate judges by it"`
+	Allow       OneOrMore[string] `yaml:"allow" doc:"what looks like a secret and is none, by the name that tare validate calls it by; or in what all arms may differ from the baseline: stderr, exit, output, answers, files"`
 	// Files are those that the configs name and Load has read, by their names as
 	// written: they belong to the experiment as its text does.
 	Files map[string][]byte
@@ -114,9 +114,10 @@ type Link struct {
 
 // Arm is a named set of layers. The first arm of an experiment is the baseline.
 type Arm struct {
-	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
-	Layers []LayerItem `yaml:"layers" doc:"the layers around the workload, from the inside out"`
-	Budget Budget      `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, in place of the general one"`
+	Name   string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
+	Layers []LayerItem       `yaml:"layers" doc:"the layers around the workload, from the inside out"`
+	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, in place of the general one"`
+	Allow  OneOrMore[Aspect] `yaml:"allow" doc:"in what the programs of this arm may differ from the baseline's without being taken for broken"`
 	// Factors are those of design.factorial that are on, in an arm that Load made of them.
 	Factors []string
 }

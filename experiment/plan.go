@@ -171,6 +171,10 @@ type PlannedArm struct {
 	// its baseline, or no part of it.
 	Factors []string `json:"factors,omitempty"`
 	Budget  Budget   `json:"budget,omitempty"` // of its own; at every level of its factors the same
+	// Allow are the aspects in which its programs may differ from the baseline's.
+	Allow []Aspect `json:"allow,omitempty"`
+	// OtherProgram says that a layer puts another program in place of the baseline's.
+	OtherProgram bool `json:"otherProgram,omitempty"`
 }
 
 // PlannedLayer is a layer with its parameters in force, as JSON.

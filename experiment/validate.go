@@ -63,6 +63,9 @@ func (l *loader) arms(arms []Arm) {
 		l.layersOnce(a, at)
 	}
 	if len(arms) > 0 {
+		if len(arms[0].Allow) > 0 {
+			l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "allow stands in the arm that may differ, or beside arms for all of them")
+		}
 		l.steadyBaseline(arms[0])
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/workload"
 )
 
 // breaking makes the program fail in the first rounds of an arm.
@@ -26,6 +27,34 @@ func outcomes(r *Result) string {
 		cases = append(cases, fmt.Sprintf("%s %s: %s", k.Metric.Name, k.Outcome, k.Reason))
 	}
 	return string(r.Outcome) + ": " + strings.Join(cases, "; ")
+}
+
+// What does not do its work keeps no budget, and breaks one that it breaks.
+func TestBehaviour(t *testing.T) {
+	for _, c := range []struct {
+		budget, want string
+		allow        []experiment.Aspect
+	}{
+		{"latency=15%", "unresolved: latency unresolved: behaves", nil},
+		{"latency=5%", "fail: latency fail: exceeds", nil},
+		{"latency=15%", "pass: latency pass: within", []experiment.Aspect{experiment.Stderr}},
+	} {
+		p := planOf(40, []experiment.Metric{latency}, "slow")
+		p.Arms[2].Allow = c.allow
+		trials := trialsOf(p, 40, noisy(3, 0.01, map[string]float64{"slow": 1.1}))
+		for i := range trials {
+			if trials[i].Behaviour = (workload.Behaviour{experiment.Exit: {Runs: 1}}); trials[i].Arm == "slow" {
+				trials[i].Behaviour.Add(experiment.Stderr, workload.Seen{Marks: []string{"permission denied"}, Runs: 1})
+			}
+		}
+		r, err := judged(p, trials, Options{}, c.budget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := outcomes(r); got != c.want {
+			t.Errorf("%s: %s\nwant %s\n%+v", c.budget, got, c.want, r.Cases)
+		}
+	}
 }
 
 func TestFailures(t *testing.T) {

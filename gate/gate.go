@@ -70,6 +70,7 @@ const (
 	FailsMore   Reason = "fails-more"   // the program fails more often than in the baseline
 	Missing     Reason = "missing"      // it would be decided, if failed trials had values like the others
 	MeanOver    Reason = "mean-over"    // the typical round is within the limit, the mean is not
+	Behaves     Reason = "behaves"      // within the limit, but programs do not do there what they do in the baseline
 	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
 	OtherWork   Reason = "other-work"   // its files were made with other settings of the workload
 	NotVarying  Reason = "not-varying"  // the metric has the same value in every trial
@@ -123,7 +124,7 @@ type Case struct {
 	Limit   experiment.Bound  `json:"limit"`  // what it means
 	Outcome Outcome           `json:"outcome"`
 	Reason  Reason            `json:"kind"`
-	Gap     analysis.Reason   `json:"-"` // why the history has nothing to compare with; nil: it has
+	Gap     analysis.Reason   `json:"-"` // why the history has nothing to compare with, or what programs do otherwise; nil: neither
 	// Estimated says that there is an interval; else Overhead is zero.
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`

@@ -44,7 +44,7 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	if len(r.Cases) == 0 {
 		return nil, ErrNoBudget
 	}
-	r.settle(trials, o)
+	r.settle(trials, o, run)
 	return r, nil
 }
 

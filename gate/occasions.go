@@ -71,7 +71,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 				Estimated: true, Overhead: f.Failed.Share, Method: "fisher", P: f.PAdjusted, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})
 		}
 	}
-	out.settle(nil, o)
+	out.settle(nil, o, r.Analysed()...)
 	return out, nil
 }
 

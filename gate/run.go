@@ -49,7 +49,7 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 			c.Reason = NotFinished
 		}
 	}
-	r.settle(trials, o)
+	r.settle(trials, o, run)
 	for i := range r.Cases {
 		r.Cases[i].Needed = needed(&r.Cases[i], r.Level, len(r.Cases), float64(run.Plan.Power))
 	}
@@ -78,9 +78,17 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 }
 
 // settle gives every case its outcome, and then the whole.
-func (r *Result) settle(trials []journal.Trial, o Options) {
+// Runs are those that are judged.
+func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run) {
 	r.withhold(o)
 	decide(r.Cases, r.Level)
+	for i := range r.Cases {
+		for _, run := range runs {
+			if f := run.Otherwise(r.Cases[i].Cell, r.Cases[i].Arm); f != nil && r.Cases[i].Outcome == Pass {
+				r.Cases[i].Outcome, r.Cases[i].Reason, r.Cases[i].Gap = Unresolved, Behaves, *f
+			}
+		}
+	}
 	r.share(trials)
 	r.conclude()
 }

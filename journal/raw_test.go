@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/experiment"
 	"tare/layer"
 	"tare/mask"
 	"tare/testbed"
@@ -143,9 +144,10 @@ func TestMasked(t *testing.T) {
 		}
 	}
 	trial := Trial{Round: 1, Attempt: 1, Cell: "cell", Arm: "plain", Raw: raw.Dir(),
-		Invalid: []Violation{{Rule: "exit-status", Detail: "sh -c hunter2-long: exit status 1"}},
-		Checks:  []layer.Check{{Name: "hunter2-long", Expected: "hunter2-long", Observed: `"hunter2-l" and 3 more bytes`, Caveat: "hunter2-long"}},
-		Used:    map[string]testbed.Usage{"command": {Left: []string{"sleep hunter2-long"}}}}
+		Invalid:   []Violation{{Rule: "exit-status", Detail: "sh -c hunter2-long: exit status 1"}},
+		Checks:    []layer.Check{{Name: "hunter2-long", Expected: "hunter2-long", Observed: `"hunter2-l" and 3 more bytes`, Caveat: "hunter2-long"}},
+		Behaviour: workload.Behaviour{experiment.Stderr: {Marks: []string{"no such token: hunter2-long", strings.Repeat("x", 300)}, Runs: 1}},
+		Used:      map[string]testbed.Usage{"command": {Left: []string{"sleep hunter2-long"}}}}
 	must(t, errors.Join(j.Append(&trial), j.Note("it said hunter2-long"), j.Close()))
 	text, err := os.ReadFile(filepath.Join(dir, raw.Dir(), "stdout.txt"))
 	if want := "a [masked: TOKEN] b [masked: TOKEN]"; err != nil || string(text) != want {

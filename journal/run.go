@@ -15,6 +15,7 @@ import (
 	"tare/layer"
 	"tare/machine"
 	"tare/testbed"
+	"tare/workload"
 )
 
 // Run is a run directory as read.
@@ -263,10 +264,12 @@ type Trial struct {
 	Prepared time.Duration `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up after the trial before; ns
 	Wall     time.Duration `json:"wall"`               // of the measured part, ns; 0: not told
 	// Switched says that a layer was turned on or off for everyone just before.
-	Switched   bool                     `json:"switched,omitempty"`
-	Values     map[string]float64       `json:"values,omitempty"`
-	Invalid    []Violation              `json:"invalid,omitempty"` // empty: a valid trial
-	Checks     []layer.Check            `json:"checks,omitempty"`
+	Switched bool               `json:"switched,omitempty"`
+	Values   map[string]float64 `json:"values,omitempty"`
+	Invalid  []Violation        `json:"invalid,omitempty"` // empty: a valid trial
+	Checks   []layer.Check      `json:"checks,omitempty"`
+	// Behaviour is what the programs under test did besides being fast or slow; nil: not told, as by an older Tare.
+	Behaviour  workload.Behaviour       `json:"behaviour,omitempty"`
 	Conditions machine.Conditions       `json:"conditions,omitzero"` // zero: an imported trial
 	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer; of layer, KIND:PART and sidecar:ROLE-NAME
 	Harness    Harness                  `json:"harness,omitzero"`

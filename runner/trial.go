@@ -141,6 +141,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 // that come after it, and applies the rules.
 func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched, result workload.Result, layers cost, t *journal.Trial) error {
 	site.judge(t)
+	site.behave(t, result)
 	if !t.Valid() {
 		conditions(t, t.Conditions, r.plan.Limits, "") // which may be why it failed
 		return nil

@@ -60,6 +60,8 @@ func Findings(list []analysis.Finding) []string {
 // runFinding says what is to be known of a whole run.
 func runFinding(f analysis.Finding) string {
 	switch f := f.(type) {
+	case analysis.OtherBehaviour:
+		return behaviourFinding(f)
 	case analysis.Unfinished:
 		return fmt.Sprintf("the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", f.Done, f.Planned)
 	case analysis.Extended:

@@ -29,6 +29,7 @@ var gateReasons = map[gate.Reason]string{
 	gate.OtherWork:   "its files were made with other settings of the workload than the baseline's",
 	gate.FailsMore:   "the program fails more often than in the baseline",
 	gate.Missing:     "trials failed whose values would decide it",
+	gate.Behaves:     "a pass is withheld",
 	gate.MeanOver:    "the typical round is within the limit, the mean is not",
 }
 

@@ -23,6 +23,8 @@ func Reason(r analysis.Reason) string {
 		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the file says that it may be so)"
 	case analysis.OtherSettings:
 		return "not comparable: " + unlikeSettings(r.Settings)
+	case analysis.OtherBehaviour:
+		return otherwise(r)
 	case analysis.ControlChanged:
 		return "the control has changed as well"
 	case analysis.RoundsMissing:

@@ -108,6 +108,9 @@ type Result struct {
 	// Connections are those that the work went by, each kind once, of a workload whose connections a layer is about
 	// (layer.Did).
 	Connections []string
+	// Behaviour is what the workload itself knows of what its programs and servers did; nil where that is nothing. The
+	// runner adds exit statuses and stderr of programs whose stderr the workload reads.
+	Behaviour Behaviour
 }
 
 // Rules by which a trial is invalid. They are fixed before the run and never

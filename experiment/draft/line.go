@@ -19,12 +19,13 @@ import (
 
 // Asked is what a command line asks for: programs beside each other, or one program behind layers.
 //
-//	tare run -- 'gzip -1 big' 'zstd -1 big'
-//	tare run --layer 'bwrap --ro-bind / / --' -- ./bench --fast
+//	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
+//	tare run --layer bubblewrap -- ./bench --fast
 type Asked struct {
 	Line     string // as it was typed, for the file's first line
 	Programs []Program
 	Layers   []string // as typed: the name of a layer, a layer as in a file, or a command to stand in front
+	Allow    []string // in what programs may differ from the first (experiment.Aspect)
 }
 
 // Program is a program to measure: a text for the shell, or what is started as it is.
@@ -45,7 +46,7 @@ func (p Program) Start() []string {
 	return p.Args
 }
 
-// named is a program with a name in front: fast='gzip -1 big'.
+// named is a program with a name in front: fast='gzip -1 -k -f big'.
 var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 
 // Named says whether an argument is a program with a name in front.
@@ -137,6 +138,7 @@ func (a *Asked) File(took time.Duration, kinds []string) ([]byte, error) {
 		"Name":     scalar(clip(strings.Join(names, "-vs-"), 63)),
 		"Question": scalar("What does " + strings.Join(names[1:], ", ") + " cost beside " + names[0] + "?"),
 		"Arms":     arms,
+		"Allow":    strings.Join(a.Allow, ", "),
 		"Program":  start(first),
 		"Expect":   quantity.Duration(max(took.Round(time.Millisecond), time.Millisecond)),
 		"Timeout":  quantity.Duration(max(10*time.Minute, (20 * took).Round(time.Minute))),
@@ -158,6 +160,9 @@ arms:
   - name: {{.Quoted}}
 {{- with .Layer}}
     layers: [{{.}}]
+{{- with $.Allow}}
+    allow: [{{.}}]
+{{- end}}
 {{- end}}
 {{- end}}
 workloads:

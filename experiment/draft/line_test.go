@@ -89,6 +89,30 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// What programs may do differently stands in all arms but the first.
+func TestAllow(t *testing.T) {
+	asked, err := draft.Parse("tare run", []string{"a", "b"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked.Allow = []string{"stderr", "exit"}
+	data, err := asked.File(time.Second, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := experiment.Load("line.yaml", data, catalog.Kinds())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	if x.Arms[0].Allow != nil || len(x.Arms[1].Allow) != 2 {
+		t.Errorf("%v, %v", x.Arms[0].Allow, x.Arms[1].Allow)
+	}
+	e, err := experiment.Expand(x, "")
+	if err != nil || e.Plan.Arms[0].OtherProgram || !e.Plan.Arms[2].OtherProgram {
+		t.Errorf("%v, %+v", err, e.Plan.Arms)
+	}
+}
+
 // Short programs are measured in slices, as far as there is time.
 func TestSlices(t *testing.T) {
 	for took, want := range map[time.Duration]experiment.Slices{time.Millisecond: 8, 100 * time.Millisecond: 2, time.Second: 0, time.Hour: 0} {

@@ -61,6 +61,8 @@ type Config struct {
 	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
 	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
+	Expect  Expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is told"`
+	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes anew, on the machine that Tare runs on; arms are compared by whether it does"`
 	// Server and Factors are left out of plans that have none.
 	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
 	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`

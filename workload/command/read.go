@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"math"
 	"regexp"
@@ -25,6 +26,9 @@ type output struct {
 	keep bool
 	kept bytes.Buffer
 	over bool // there was more than readLimit
+
+	said   workload.Listener
+	digest hash.Hash // nil: nobody asks for it
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -32,6 +36,10 @@ func (o *output) Write(p []byte) (int, error) {
 		room := min(len(p), readLimit-o.kept.Len())
 		o.kept.Write(p[:room])
 		o.over = o.over || room < len(p)
+	}
+	_, _ = o.said.Write(p) // it never fails, and neither does a digest
+	if o.digest != nil {
+		_, _ = o.digest.Write(p)
 	}
 	return o.file.Write(p)
 }

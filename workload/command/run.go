@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -127,6 +128,9 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 			return used, nil, errors.Join(err, closeAll(outputs))
 		}
 		outputs[name] = &output{file: file, keep: counts && r.config.reads(name)}
+		if name == Stdout && r.config.Expect == Same {
+			outputs[name].digest = sha256.New()
+		}
 	}
 	defer func() { err = errors.Join(err, closeAll(outputs)) }()
 

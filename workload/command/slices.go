@@ -21,9 +21,10 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 // tally adds up the runs of the program in one trial.
 type tally struct {
 	runner
-	runs int
-	used testbed.Usage
-	sums map[string]float64 // by metric, of those read from the output
+	runs      int
+	used      testbed.Usage
+	sums      map[string]float64 // by metric, of those read from the output
+	behaviour workload.Behaviour
 }
 
 // Run runs the program once.
@@ -39,6 +40,7 @@ func (t *tally) Run(ctx context.Context, i int) error {
 func (t *tally) add(ctx context.Context, prefix string) error {
 	var used testbed.Usage
 	var outputs map[Output]*output
+	before := t.config.look()
 	err := t.during(ctx, func() (err error) {
 		used, outputs, err = t.run(ctx, prefix, true)
 		return err
@@ -46,6 +48,7 @@ func (t *tally) add(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
+	t.did(outputs[Stdout], before)
 	if t.runs++; t.runs == 1 {
 		t.used, t.sums = used, map[string]float64{}
 	} else {
@@ -85,7 +88,7 @@ func (t *tally) outcome() workload.Result {
 		}
 	}
 	if t.server == nil {
-		return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": t.used}, Unavailable: unavailable}
+		return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": t.used}, Unavailable: unavailable, Behaviour: t.behaviour}
 	}
-	return workload.Result{Values: values, Used: map[string]testbed.Usage{"client": t.used, "server": t.serving.used}, Work: n, Unavailable: unavailable}
+	return workload.Result{Values: values, Used: map[string]testbed.Usage{"client": t.used, "server": t.serving.used}, Work: n, Unavailable: unavailable, Behaviour: t.behaviour}
 }

@@ -74,6 +74,9 @@ func (c *Config) validate() []experiment.FieldError {
 			errs.Add(fmt.Sprintf("ok[%d]", i), "%d is not an exit status from 0 to 255", status)
 		}
 	}
+	if len(c.Makes) > 0 && c.place() != testbed.Host {
+		errs.Add("files", "files are looked for on the machine that Tare runs on, and the program runs in the %s", c.place())
+	}
 	for i, m := range c.Read {
 		m.validate(&errs, fmt.Sprintf("metrics[%d]", i))
 		if same := slices.IndexFunc(c.Read, func(o Metric) bool { return o.Name == m.Name }); same < i {

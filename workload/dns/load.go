@@ -270,7 +270,7 @@ func (l *loaded) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	r := workload.Result{Work: float64(sent.OK), Failed: sent.ErrorShare(), Connections: slices.Sorted(maps.Keys(l.went))}
+	r := workload.Result{Work: float64(sent.OK), Failed: sent.ErrorShare(), Connections: slices.Sorted(maps.Keys(l.went)), Behaviour: sent.Behaviour()}
 	if r.Used, err = used(); err != nil {
 		return workload.Result{}, err
 	}

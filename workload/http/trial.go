@@ -344,7 +344,7 @@ func (r *trial) judge(result *load.Result) (workload.Result, error) {
 	}
 	return workload.Result{
 		Values: values, Used: r.used, Unavailable: unavailable, Work: float64(result.OK),
-		Sent: uint64(result.BytesSent + result.BytesReceived), Failed: result.ErrorShare(),
+		Sent: uint64(result.BytesSent + result.BytesReceived), Failed: result.ErrorShare(), Behaviour: result.Behaviour(),
 	}, nil
 }
 

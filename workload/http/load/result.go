@@ -2,7 +2,11 @@ package load
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"tare/experiment"
+	"tare/workload"
 )
 
 // Kind says how a request ended that was not answered well.
@@ -116,6 +120,16 @@ func (r *Result) ErrorShare() float64 {
 		return 0
 	}
 	return float64(r.Due-r.OK) / float64(r.Due)
+}
+
+// Behaviour is how the server answered: in which ways not well, and how much.
+func (r *Result) Behaviour() workload.Behaviour {
+	seen := workload.Seen{Bytes: r.BytesReceived, Runs: r.OK}
+	for kind := range r.Errors {
+		seen.Marks = append(seen.Marks, string(kind))
+	}
+	slices.Sort(seen.Marks)
+	return workload.Behaviour{experiment.Answers: seen}
 }
 
 // beyond is how many samples a quantile needs beyond it.
