@@ -179,6 +179,10 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
+	// Busy: the machine was too busy before the first trial for limits of Tare's own, which were lifted.
+	Busy struct {
+		By string `json:"by"`
+	}
 	// StandIn: a component of the cluster says that a part of it is not the real thing.
 	StandIn struct {
 		Component string `json:"component"`
@@ -249,5 +253,6 @@ func (OddSeries) Kind() string       { return "odd-series" }
 func (Omission) Kind() string        { return "omission" }
 func (Switching) Kind() string       { return "switching" }
 func (Sliced) Kind() string          { return "sliced" }
+func (Busy) Kind() string            { return "busy" }
 func (StandIn) Kind() string         { return "stand-in" }
 func (Remark) Kind() string          { return "remark" }

@@ -99,6 +99,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list := slices.Clone(run.Behaviours)
 	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }
 	plan := t.plan
+	if plan.Busy != "" {
+		warn(Busy{plan.Busy})
+	}
 	if !run.Finished {
 		warn(Unfinished{Done: run.Trials.Done, Planned: run.Trials.Planned})
 	}

@@ -79,13 +79,16 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
-			if expansion.Plan.Labels, err = labelled(labels); err != nil {
-				return err
-			}
 			if err := inNamespace(needsNetwork(x)); err != nil {
 				return err
 			}
 			if err := ready(c.Context(), x); err != nil {
+				return err
+			}
+			if expansion, err = lookFirst(c.Context(), s, x, expansion, quiet); err != nil {
+				return err
+			}
+			if expansion.Plan.Labels, err = labelled(labels); err != nil {
 				return err
 			}
 			texts := maps.Clone(x.Files)
@@ -255,6 +258,9 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 		return nil, nil, err
 	}
 	x.Design.Seed = &run.Plan.Seed
+	if run.Plan.Busy != "" {
+		x.GoOnBusy(run.Plan.Busy)
+	}
 	expansion, err := experiment.Expand(x, version.String())
 	if err != nil {
 		return nil, nil, err

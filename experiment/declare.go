@@ -223,6 +223,8 @@ type Measures struct {
 	OnClusters, OnMachine []Metric
 	// Cost has trials priced: CPU time and memory per unit of work; nil: they are not.
 	Cost *Cost
+	// CPU is the metric that is CPU time, beside that of Cost; "": there is none.
+	CPU string
 	// Loop says which metrics are one thing seen from two sides; nil: none are.
 	Loop *Loop
 	// PowerLaw says which metric is expected to be a product of powers of the workload's factors;

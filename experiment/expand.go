@@ -30,6 +30,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 		Name: x.Name, Description: x.Description, Testbed: x.Testbed.Name(),
 		Rounds: d.Rounds, Confidence: d.Confidence, Equivalence: d.Equivalence,
 		Margins: clone(d.Margins), Power: d.Power, SetUps: d.SetUps, Slices: d.Slices, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
+		Busy: x.busy,
 	}
 	if d.Precision > 0 {
 		plan.Rounds, plan.Precision, plan.MaxRounds = d.Pilot, d.Precision, d.MaxRounds
@@ -208,11 +209,15 @@ func (e *Expansion) addCells(x *Experiment) {
 			m := config.Measures()
 			n := x.slicing().of(m)
 			m = m.Cut(n)
+			metrics := append(m.All(), testbed.metrics(m)...)
+			if x.busy != "" {
+				m.judgeCPU(metrics)
+			}
 			e.Plan.Cells = append(e.Plan.Cells, Cell{
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: append(m.All(), testbed.metrics(m)...), Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
+				Metrics: metrics, Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})

@@ -53,6 +53,7 @@ func TestDefaults(t *testing.T) {
     "steal": "5%%",
     "cpuPressure": null,
     "throttling": 0,
+    "late": "100%%",
     "invalidTrials": "20%%"
   },
   "arms": [
@@ -116,7 +117,7 @@ func TestDefaults(t *testing.T) {
 
 // TestLimitsOff checks that the word none takes a limit away.
 func TestLimitsOff(t *testing.T) {
-	x := load(t, head+"arms: [name: plain]\nworkloads: [network]\nlimits: {errors: none, throttling: none, cpuPressure: 40%}\n")
+	x := load(t, head+"arms: [name: plain]\nworkloads: [network]\nlimits: {errors: none, throttling: none, cpuPressure: 40%, late: none}\n")
 	pressure, foreign, steal, invalid := quantity.Percent(0.4), quantity.Percent(0.2), quantity.Percent(0.05), quantity.Percent(0.2)
 	want := experiment.Limits{CPUPressure: &pressure, ForeignCPU: &foreign, Steal: &steal, InvalidTrials: &invalid}
 	if diff := cmp.Diff(want, x.Limits); diff != "" {

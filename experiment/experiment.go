@@ -53,6 +53,9 @@ type Experiment struct {
 	// Files are those that the configs name and Load has read, by their names as
 	// written: they belong to the experiment as its text does.
 	Files map[string][]byte
+
+	given map[string]bool // of limits and design: what the file sets
+	busy  string          // GoOnBusy
 }
 
 // Testbed says where trials run. Exactly one member is set.
@@ -162,6 +165,7 @@ type Limits struct {
 	Steal         *quantity.Percent `yaml:"steal" json:"steal" none:"true" max:"100%" doc:"CPU time taken by the hypervisor, as a share of the machine's"`
 	CPUPressure   *quantity.Percent `yaml:"cpuPressure" json:"cpuPressure" none:"true" max:"100%" doc:"share of the time in which some task waited for a CPU, the workload's own included"`
 	Throttling    *int              `yaml:"throttling" json:"throttling" none:"true" min:"0" doc:"thermal or cgroup CPU throttling events during a trial"`
+	Late          *quantity.Percent `yaml:"late" json:"late" none:"true" above:"0%" max:"10000%" doc:"lateness of a load generator, as a share of what its workload allows by its own late"`
 	InvalidTrials *quantity.Percent `yaml:"invalidTrials" json:"invalidTrials" none:"true" max:"100%" doc:"share of planned trials that are lost to the condition of the machine or a failed proof after all attempts"`
 }
 

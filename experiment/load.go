@@ -34,6 +34,7 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 			reflect.TypeFor[Factor]():       l.factor,
 		}
 		l.file.Decode(root, "", &x)
+		x.given = given(root)
 		l.validate(&x)
 	}
 	if !kinds.Recorded {
@@ -74,6 +75,7 @@ func defaults() Experiment {
 			ForeignCPU:    percent(0.20),
 			Steal:         percent(0.05),
 			Throttling:    &none,
+			Late:          percent(1),
 			InvalidTrials: percent(0.20),
 		},
 	}

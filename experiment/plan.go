@@ -55,12 +55,15 @@ type Plan struct {
 	Slices Slices `json:"slices,omitempty"` // as asked for; the cells have what came of it. Absent: "none"
 	// Factorial names the factors of a factorial design, in which every combination of them
 	// is an arm.
-	Factorial []string     `json:"factorial,omitempty"`
-	Attempts  int          `json:"attempts"`
-	Limits    Limits       `json:"limits"`
-	Budget    Budget       `json:"budget,omitempty"` // for all arms that have none of their own
-	Arms      []PlannedArm `json:"arms"`             // baseline first, control second
-	Cells     []Cell       `json:"cells"`            // in the order of the file
+	Factorial []string `json:"factorial,omitempty"`
+	Attempts  int      `json:"attempts"`
+	Limits    Limits   `json:"limits"`
+	// Busy says by what the machine was too busy, before the first trial, for limits that are Tare's own and
+	// that were lifted therefore; "": by nothing.
+	Busy   string       `json:"busy,omitempty"`
+	Budget Budget       `json:"budget,omitempty"` // for all arms that have none of their own
+	Arms   []PlannedArm `json:"arms"`             // baseline first, control second
+	Cells  []Cell       `json:"cells"`            // in the order of the file
 }
 
 // TestbedImport is the testbed of trials that another tool ran.

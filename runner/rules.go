@@ -53,6 +53,14 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	}
 }
 
+// lateness is how late a load generator may be, as a multiple of what its workload allows.
+func (r *run) lateness() float64 {
+	if late := r.plan.Limits.Late; late != nil {
+		return float64(*late)
+	}
+	return math.Inf(1)
+}
+
 // over applies a limit on a share, and says whether it is broken. A share that is not known is negative, and so within
 // every limit; the record of the environment notes what cannot be known.
 func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {

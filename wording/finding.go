@@ -64,6 +64,8 @@ func runFinding(f analysis.Finding) string {
 		return behaviourFinding(f)
 	case analysis.Unfinished:
 		return fmt.Sprintf("the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", f.Done, f.Planned)
+	case analysis.Busy:
+		return "the machine was busy before the first trial (" + f.By + "), so that Tare's own limits on that are off, as was decided then: times hold what waiting for a processor costs under this load, CPU time does not; the control shows how much the load disturbs"
 	case analysis.Extended:
 		return fmt.Sprintf("the run was extended from %d to %d rounds after a look at its results: a second look makes false claims more likely, so that verdicts and intervals are at %s", f.Looks[len(f.Looks)-1], f.Rounds, Confidence(f.Confidence))
 	case analysis.StrayTrials:

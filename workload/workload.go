@@ -27,9 +27,11 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"tare/experiment"
 	"tare/testbed"
@@ -64,6 +66,9 @@ type Trial struct {
 	Raw Raw
 	// Standing is what stays up at the site, of a Resident; nil for any other workload.
 	Standing Standing
+	// Lateness is how late a load generator may be, as a multiple of what its workload allows (limits.late);
+	// 0: once that.
+	Lateness float64
 	// Round is the round of the trial, from 1: whatever a workload draws at random is
 	// best drawn anew in each round, and alike for all its arms.
 	Round int
@@ -73,6 +78,11 @@ type Trial struct {
 	// recorded by then. An error has it tried again, all within the limit of a trial,
 	// and ends the run at last.
 	Clear func(ctx context.Context) error
+}
+
+// Late says whether a load generator that was late by lag was too late, where its workload allows so much.
+func (t *Trial) Late(lag, allowed time.Duration) bool {
+	return lag.Seconds() > cmp.Or(t.Lateness, 1)*allowed.Seconds()
 }
 
 // Raw takes the output of tools as they wrote it, into the trial's own directory.

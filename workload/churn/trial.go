@@ -42,7 +42,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t.Raw) }, nil
+	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t) }, nil
 }
 
 // begin is Prepare. The caller ends the session, and leaves its place.
@@ -271,14 +271,14 @@ func neverReady(list []*order) int {
 }
 
 // finish is the measured part, with which the session ends.
-func (s *session) finish(ctx context.Context, raw workload.Raw) (workload.Result, error) {
+func (s *session) finish(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	defer s.leave()
 	defer s.end()
-	return s.measure(ctx, raw)
+	return s.measure(ctx, t)
 }
 
 // measure sends the load and waits for what comes of it.
-func (s *session) measure(ctx context.Context, raw workload.Raw) (workload.Result, error) {
+func (s *session) measure(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	c := s.config
 	start := time.Now()
 	s.tracker.phase(start, s.orders.measured)
@@ -294,10 +294,10 @@ func (s *session) measure(ctx context.Context, raw workload.Raw) (workload.Resul
 	s.end() // before the outcome is read
 	out := summarize(s.orders.measured, float64(c.Rate.One()), start)
 	out.unseen, out.breaks = s.tracker.unseen()
-	if err := out.write(raw); err != nil {
+	if err := out.write(t.Raw); err != nil {
 		return workload.Result{}, err
 	}
-	if err := c.judge(out); err != nil {
+	if err := c.judge(t, out); err != nil {
 		return workload.Result{}, err
 	}
 	return workload.Result{Values: out.values(), Work: float64(out.succeeded), Failed: out.failed()}, nil

@@ -99,7 +99,7 @@ func trial(t testing.TB, s *apiServer, c *Config) (workload.Result, *workloadtes
 	if err != nil {
 		return workload.Result{}, raw, err
 	}
-	result, err := session.finish(t.Context(), raw)
+	result, err := session.finish(t.Context(), &workload.Trial{Raw: raw})
 	return result, raw, err
 }
 

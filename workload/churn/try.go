@@ -32,7 +32,7 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 			err = errors.Join(err, t.Clear(ctx))
 		}
 	}()
-	_, err = s.finish(ctx, t.Raw)
+	_, err = s.finish(ctx, t)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

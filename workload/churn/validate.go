@@ -122,7 +122,7 @@ func (s *source) tryOut(scales bool) error {
 }
 
 // judge applies the rules that are this workload's own.
-func (c *Config) judge(out *outcome) error {
+func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	lag := time.Duration(out.lag.ValueAtPercentile(99))
 	reached := out.rate()
 	switch {
@@ -130,7 +130,7 @@ func (c *Config) judge(out *outcome) error {
 		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.orders), out.commonest())
 	case out.succeeded > 0 && out.unready > 0 && out.ready.TotalCount() == 0:
 		return workload.Invalidf(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
-	case lag > c.Late.Std():
+	case t.Late(lag, c.Late.Std()):
 		return workload.Invalidf(workload.RuleLate, "send lag %v at its 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
 	case out.unseen > c.Late.Std():
 		return workload.Invalidf(workload.RuleLate, "a watch was broken for %v, in which objects may have become ready unseen", out.unseen.Round(time.Millisecond))

@@ -35,7 +35,7 @@ func TestBrokenWatchMissesNothing(t *testing.T) {
 func TestBlindWatchBreaksARule(t *testing.T) {
 	out := summarize([]*order{{}}, 1, time.Now())
 	out.unseen = 300 * time.Millisecond
-	err := New().(*Config).judge(out)
+	err := New().(*Config).judge(&workload.Trial{}, out)
 	invalid(t, err, workload.RuleLate, "a watch was broken for 300ms, in which objects may have become ready unseen")
 }
 

@@ -218,6 +218,11 @@ func (c *Config) Measures() experiment.Measures {
 	longest := c.Timeout.Std() + time.Second
 	m := experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * longest,
 		Slice: &experiment.Slice{Expected: one, Limit: longest}}
+	for _, metric := range c.metrics() {
+		if metric.From == CPU {
+			m.CPU = metric.Name
+		}
+	}
 	if c.Server != nil {
 		m.Cost = &experiment.Cost{Prefix: "run", Unit: "run", Parts: []string{"client", "server"}}
 	}

@@ -193,12 +193,12 @@ func TestJudge(t *testing.T) {
 		{made(100, 0, time.Millisecond, 900*time.Microsecond, time.Second), "the generator was late by"},
 		{made(100, 0, time.Millisecond, 0, 1250*time.Millisecond), "80 of 100 queries per second were answered"},
 	} {
-		_, err := (&loaded{Config: c}).judge(one.sent, workload.Result{})
+		_, err := (&loaded{Config: c, t: &workload.Trial{}}).judge(one.sent, workload.Result{})
 		if (err == nil) != (one.says == "") || err != nil && !strings.Contains(err.Error(), one.says) {
 			t.Errorf("%v, want %q", err, one.says)
 		}
 	}
-	r, err := (&loaded{Config: c}).judge(made(90, 10, time.Millisecond, 0, 3*time.Second), workload.Result{})
+	r, err := (&loaded{Config: c, t: &workload.Trial{}}).judge(made(90, 10, time.Millisecond, 0, 3*time.Second), workload.Result{})
 	if err != nil || r.Values["lost"] != 0.1 || r.Values["errors"] != 0.1 || r.Values["latency-mean"] < 0.0009 || !slices.Contains(r.Unavailable, "latency-p99") {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -304,12 +304,6 @@ func (l *loaded) keep(ctx context.Context, sent *load.Result) error {
 	return workload.Keep(l.t.Raw, "counts.json", append(text, '\n'))
 }
 
-// Of a generator: a lateness that any timer may have, and the share of the offered rate that must be reached.
-const (
-	leastLag  = 50 * time.Microsecond
-	leastRate = 0.99
-)
-
 // judge makes the values of a trial, and holds it against the rules.
 func (l *loaded) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
 	if sent.OK == 0 {
@@ -324,13 +318,7 @@ func (l *loaded) judge(sent *load.Result, r workload.Result) (workload.Result, e
 			r.Unavailable = append(r.Unavailable, each.name)
 		}
 	}
-	if lag, latency := sent.Lag.Mean(), sent.Latency.Mean(); lag > leastLag && lag.Seconds() > float64(l.Late)*latency.Seconds() {
-		return r, workload.Invalidf(workload.RuleLate, "the generator was late by %v on average, at a latency of %v: more than %v of it", lag, latency, l.Late)
-	}
-	if offered := sent.Offered(); sent.Rate() < leastRate*offered && sent.ErrorShare() == 0 {
-		return r, workload.Invalidf(workload.RuleRate, "%.0f of %.0f queries per second were answered", sent.Rate(), offered)
-	}
-	return r, nil
+	return r, sent.Judge(l.t, l.Late, "queries")
 }
 
 // kinds says how queries failed: "timeout 12 (no answer within 2s)".

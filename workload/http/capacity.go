@@ -62,7 +62,7 @@ func (o *Objective) validate(errs *experiment.FieldErrors) {
 // met says whether the answers are as they must be: all of the offered rate answered in time, but
 // for the share of errors that is allowed.
 func (o *Objective) met(r *load.Result) bool {
-	if r.ErrorShare() > float64(o.Errors) || r.Rate() < leastRate*r.Offered()*(1-float64(o.Errors)) {
+	if r.ErrorShare() > float64(o.Errors) || r.Rate() < load.LeastRate*r.Offered()*(1-float64(o.Errors)) {
 		return false
 	}
 	for i, limit := range o.limits() {

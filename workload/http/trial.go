@@ -335,11 +335,8 @@ func (r *trial) judge(result *load.Result) (workload.Result, error) {
 	}
 	if c.rate() > 0 {
 		values["send-lag-p99"] = result.Lag.At(0.99).Seconds()
-		if lag, latency := result.Lag.Mean(), result.Latency.Mean(); lag > leastLag && lag.Seconds() > float64(c.Late)*latency.Seconds() {
-			return workload.Result{}, workload.Invalidf(workload.RuleLate, "the generator was late by %v on average, at a latency of %v: more than %v of it", lag, latency, c.Late)
-		}
-		if offered := result.Offered(); result.Rate() < leastRate*offered && result.ErrorShare() == 0 {
-			return workload.Result{}, workload.Invalidf(workload.RuleRate, "%.0f of %.0f requests per second were answered", result.Rate(), offered)
+		if err := result.Judge(r.t, c.Late, "requests"); err != nil {
+			return workload.Result{}, err
 		}
 	}
 	return workload.Result{
@@ -347,12 +344,6 @@ func (r *trial) judge(result *load.Result) (workload.Result, error) {
 		Sent: uint64(result.BytesSent + result.BytesReceived), Failed: result.ErrorShare(), Behaviour: result.Behaviour(),
 	}, nil
 }
-
-// leastLag is a lateness that any timer may have.
-const leastLag = 50 * time.Microsecond
-
-// leastRate is the share of the offered rate that must be reached.
-const leastRate = 0.99
 
 // kinds says how requests failed: "closed 12 (connection reset by peer)".
 func kinds(result *load.Result) string {

@@ -181,7 +181,7 @@ func (r *trial) attempt(ctx context.Context, t *tried) error {
 	}
 	counts, _, last := up.sum()
 	t.Ready, t.Took, t.Heap, t.bytes = len(up.times()), last.Seconds(), up.Heap, uint64(counts.Bytes)
-	if err := r.config.onTime(up); err != nil {
+	if err := r.config.onTime(r.t, up); err != nil {
 		return err
 	}
 	if t.Ready < t.Sidecars {

@@ -139,13 +139,13 @@ func keep(raw workload.Raw, stages []*stage) error {
 }
 
 // result makes the values of a trial: up is the stage in which sidecars came, pushes are the changes.
-func (c *Config) result(up *stage, pushes []*stage) (workload.Result, error) {
+func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload.Result, error) {
 	counts, n, last := up.sum()
 	came := up.times()
 	if len(came) == 0 {
 		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "no sidecar was ready %v after the last was due: %s", c.Ready, up.missing())
 	}
-	if err := c.onTime(up); err != nil {
+	if err := c.onTime(t, up); err != nil {
 		return workload.Result{}, err
 	}
 	r := workload.Result{Values: map[string]float64{}, Work: float64(len(came)), Sent: uint64(counts.Bytes)}
@@ -191,9 +191,9 @@ func (c *Config) result(up *stage, pushes []*stage) (workload.Result, error) {
 }
 
 // onTime is an error where sidecars connected later than they were due.
-func (c *Config) onTime(up *stage) error {
+func (c *Config) onTime(t *workload.Trial, up *stage) error {
 	if late := up.late(); len(late) > 0 {
-		if lag, _ := quantile(0.99).of(late, len(late)); lag > c.Late.Std() {
+		if lag, _ := quantile(0.99).of(late, len(late)); t.Late(lag, c.Late.Std()) {
 			return workload.Invalidf(workload.RuleLate, "sidecars were late by %v at the 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
 		}
 	}

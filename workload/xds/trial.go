@@ -97,7 +97,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	result, err := r.config.result(up, pushes)
+	result, err := r.config.result(r.t, up, pushes)
 	if err == nil && r.peak > 0 {
 		result.Values[memoryReady], result.Values[memoryPeak] = float64(up.Memory), float64(r.peak)
 	}

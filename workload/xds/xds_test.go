@@ -408,7 +408,7 @@ func TestResult(t *testing.T) {
 			{Expected: 200, Times: times(n), Last: 5 * time.Second, Counts: fleet.Counts{Attempts: 300, Bytes: 3000, Errors: errors, Examples: map[string]string{"dial": "refused"}}},
 		}}
 	}
-	r, err := c.result(reports(200, map[string]int{sidecar.Limited: 100}), nil)
+	r, err := c.result(&workload.Trial{}, reports(200, map[string]int{sidecar.Limited: 100}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestResult(t *testing.T) {
 	if diff := cmp.Diff(want, r.Values, cmpopts.EquateApprox(1e-9, 0)); diff != "" || r.Failed != 0 || r.Work != 400 {
 		t.Errorf("%v failed, %s", r.Failed, diff)
 	}
-	r, err = c.result(reports(100, nil), nil)
+	r, err = c.result(&workload.Trial{}, reports(100, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,12 +425,12 @@ func TestResult(t *testing.T) {
 		t.Errorf("%v failed, %s", r.Failed, diff)
 	}
 	none := &stage{Reports: []*fleet.Report{{Expected: 400, Counts: fleet.Counts{Attempts: 1, Errors: map[string]int{"dial": 7}, Examples: map[string]string{"dial": "refused"}}}}}
-	if _, err := c.result(none, nil); err == nil || err.Error() != "errors: no sidecar was ready 1m after the last was due: 400 of 400 (dial 7: refused)" {
+	if _, err := c.result(&workload.Trial{}, none, nil); err == nil || err.Error() != "errors: no sidecar was ready 1m after the last was due: 400 of 400 (dial 7: refused)" {
 		t.Error(err)
 	}
 	late := reports(200, nil)
 	late.Reports[0].Lags = []time.Duration{time.Second}
-	if _, err := c.result(late, nil); err == nil || !strings.HasPrefix(err.Error(), "late: ") {
+	if _, err := c.result(&workload.Trial{}, late, nil); err == nil || !strings.HasPrefix(err.Error(), "late: ") {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"tare/experiment"
+	"tare/machine"
+	"tare/runner"
+	"tare/version"
+)
+
+// lookFirst looks at this machine before a plan is made of the experiment. Where it is too busy for limits
+// that are Tare's own, the experiment goes on without them; those of the file hold. Either is said.
+func lookFirst(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
+	fewer := x.Lifted()
+	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // on a cluster, the machines of the trials are not known yet
+		return planned, nil
+	}
+	busy, still, err := runner.Look(ctx, runner.ThisMachine{Sampler: machine.NewSampler()}, nil, x.Limits, fewer)
+	if err != nil || busy == "" {
+		return planned, err
+	}
+	text := fmt.Sprintf("this machine is busy (%s), and the file's own limit holds: trials over it are repeated, and the run waits up to %s in all for the machine. What there is by then is the answer", still, span(patience))
+	if still == "" {
+		x.GoOnBusy(busy)
+		if planned, err = experiment.Expand(x, version.String()); err != nil {
+			return nil, err
+		}
+		text = fmt.Sprintf("this machine is busy (%s). Tare measures on all the same: it lifts its own limits on that, %s. Intervals will be as wide as the load makes them", busy, strings.Join(onBusy(&planned.Plan), ", "))
+	}
+	if !quiet {
+		fmt.Fprintf(s.Stderr, "%s\n", text)
+	}
+	return planned, nil
+}
+
+// onBusy says what is done on a busy machine.
+func onBusy(p *experiment.Plan) []string {
+	cut, whole := 0, 0
+	for _, c := range p.Cells {
+		if c.Slices > 0 {
+			cut++
+		} else {
+			whole++
+		}
+	}
+	var list []string
+	switch {
+	case whole == 0:
+		list = append(list, "has the arms take turns in slices")
+	case cut == 0:
+		list = append(list, "runs whole trials, which cannot be cut here")
+	default:
+		list = append(list, fmt.Sprintf("has the arms take turns in slices in %d of %d cells, which can be cut", cut, cut+whole))
+	}
+	return append(list, "and judges CPU time as well where there is one")
+}
