@@ -176,10 +176,8 @@ type Check struct {
 	// Caveat is what a reader must know before trusting numbers made with the
 	// layer as it was found: that a stand-in was used, or how weak the proof is.
 	Caveat string `json:"caveat,omitempty"`
-	// StartUp is how much longer a program that ends at once takes behind what stands in front of it, Program; 0: not
-	// measured.
-	StartUp time.Duration `json:"startUp,omitempty"`
-	Program string        `json:"program,omitempty"`
+	StartUp time.Duration `json:"startUp,omitempty"` // how much longer a program that ends at once takes behind Program, in ns
+	Program string        `json:"program,omitempty"` // what stands in front of the program, whose start was measured; "": none was
 	// Unexercised: the trial did, as good as never, what the layer does something about, so that a
 	// difference in it is not the layer's work. It breaks no rule.
 	Unexercised bool `json:"unexercised,omitempty"`
