@@ -39,7 +39,7 @@ func TestClosedPipe(t *testing.T) {
 	for _, line := range []string{
 		"show a", "show a -o json", "show a -o yaml", "show a -o csv", "show a -o markdown", "show a --as published",
 		"report a -o markdown", "report a -o svg", "report a --to x.html", "compare a b", "combine a b", "history .", "history . -o json",
-		"export a --as csv", "export a --as json", "export a --as parquet", "export a --as gobench", "gate a --budget latency=500% --observational",
+		"export a --as csv", "export a --as json", "export a --as bundle", "export a --as gobench", "gate a --budget latency=500% --observational",
 		"verify a", "validate " + plan, "plan " + plan, "plan " + plan + " -o json", "list layers", "list examples quickstart.yaml", "--help", "completion bash",
 		"import csv a.csv -q --dir c",
 	} {

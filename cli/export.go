@@ -32,7 +32,7 @@ the newest run below runs/.
 
 docs/exports.md explains what is in each. A file is written whole or not at all.`,
 		Example: `  tare export --as csv > trials.csv
-  tare export runs/quickstart-20260102-150405 --as parquet --to trials.parquet
+  tare export runs/quickstart-20260102-150405 --as csv --to trials.csv
   tare export --as gobench > run.txt && benchstat -col /arm run.txt
   tare export --as openmetrics --to /var/lib/node_exporter/tare.prom
   tare export runs/quickstart-20260102-150405 --as bundle --to quickstart.tar.gz`,

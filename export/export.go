@@ -1,7 +1,7 @@
 // Package export writes a run in the formats of other programs: trials as CSV
-// and Parquet for spreadsheets, notebooks and databases, trials as Go benchmark
-// results for benchstat, estimates as OpenMetrics for Prometheus and its kin, and
-// the analysis as JSON.
+// for spreadsheets, notebooks and databases, trials as Go benchmark results for
+// benchstat, estimates as OpenMetrics for Prometheus and its kin, and the analysis
+// as JSON.
 //
 // An exporter decides nothing: which trials count, what an arm costs and how sure
 // that is have been decided in package analysis. The formats of trials therefore
@@ -10,8 +10,7 @@
 //
 // A bundle is the run itself, to publish.
 //
-// tables.go lays trials out as a table, and writes it in two ways;
-// gobench.go, openmetrics.go and JSON stand on their own.
+// tables.go lays trials out as a table; gobench.go, openmetrics.go and JSON stand on their own.
 package export
 
 import (
@@ -39,7 +38,6 @@ type Format struct {
 // Formats are all formats, in the order in which they are listed.
 var Formats = []Format{
 	{Name: "csv", Doc: "one line for each trial and metric", Write: CSV},
-	{Name: "parquet", Doc: "the same as a typed table", Binary: "trials.parquet", Write: Parquet},
 	{Name: "gobench", Doc: "valid trials as Go benchmark results, for benchstat", Write: GoBench},
 	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: OpenMetrics},
 	{Name: "json", Doc: "the whole analysis", Write: JSON},

@@ -2,9 +2,6 @@ package export
 
 import (
 	"encoding/csv"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,92 +108,5 @@ func TestCSVSamples(t *testing.T) {
 				t.Errorf("round %d of %s is read as unpaired: %v", trial.Round, trial.Arm, trial.Unpaired)
 			}
 		}
-	}
-}
-
-// duckRow is a row as DuckDB gives it.
-type duckRow struct {
-	Run, Directory, Cell, Workload, Levels, Arm, Role, Start, Metric, Unit, Better, Scale, Rules, Observational string
-	Round, Attempt, Session                                                                                     int
-	Position                                                                                                    *int
-	Wall, Value                                                                                                 *float64
-	Headline, Valid, Paired                                                                                     bool
-}
-
-// TestParquet has DuckDB read the table, which must say the same as the rows, in
-// the right types.
-func TestParquet(t *testing.T) {
-	for name, r := range map[string]Run{"experiment": fixture(), "samples": samples()} {
-		t.Run(name, func(t *testing.T) { checkParquet(t, r) })
-	}
-}
-
-func checkParquet(t *testing.T, r Run) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "trials.parquet")
-	if err := os.WriteFile(file, []byte(written(t, "parquet", r)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	types := python(t, `
-import duckdb, sys
-for name, type, *_ in duckdb.execute("describe from read_parquet(?)", [sys.argv[1]]).fetchall():
-    print(name, type)
-`, "", file)
-	golden.Check(t, "testdata/parquet-types.txt", types)
-
-	text := python(t, `
-import duckdb, json, sys
-duckdb.sql("set timezone = 'UTC'")
-rows = duckdb.execute("""
-    select run, directory, cell, workload, levels, arm, role, metric, unit, better, scale, headline, valid, paired, observational,
-           round, attempt, session, position, wall_seconds as wall, value, invalid_rules as rules,
-           coalesce(strftime(start, '%Y-%m-%dT%H:%M:%S.%f'), '') as start
-    from read_parquet(?)""", [sys.argv[1]])
-names = [column[0] for column in rows.description]
-json.dump([dict(zip(names, row)) for row in rows.fetchall()], sys.stdout)
-`, "", file)
-	var got []duckRow
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
-	i := 0
-	for want := range Rows(r) {
-		if i == len(got) {
-			t.Fatalf("%d rows are too few", i)
-		}
-		checkRow(t, i, got[i], want)
-		i++
-	}
-	if i != len(got) {
-		t.Errorf("%d rows, want %d", len(got), i)
-	}
-}
-
-func checkRow(t *testing.T, i int, got duckRow, want Row) {
-	t.Helper()
-	start := ""
-	if want.Start != nil {
-		start = want.Start.UTC().Format("2006-01-02T15:04:05.000000")
-	}
-	flat := duckRow{
-		Run: want.Run, Directory: want.Directory, Cell: want.Cell, Workload: want.Workload, Levels: want.Levels, Arm: want.Arm,
-		Role: want.Role, Start: start, Metric: want.Metric, Unit: want.Unit, Better: want.Better,
-		Scale: want.Scale, Rules: want.Rules, Round: int(want.Round), Attempt: int(want.Attempt), Session: int(want.Session),
-		Headline: want.Headline, Valid: want.Valid,
-		Paired: want.Paired, Observational: want.Observational,
-	}
-	position, wall, value := got.Position, got.Wall, got.Value
-	got.Position, got.Wall, got.Value = nil, nil, nil
-	if got != flat {
-		t.Errorf("row %d is %+v, want %+v", i, got, flat)
-	}
-	if (position == nil) != (want.Position == nil) || position != nil && *position != int(*want.Position) {
-		t.Errorf("row %d: position %v, want %v", i, position, want.Position)
-	}
-	if (wall == nil) != (want.WallSeconds == nil) || wall != nil && *wall != *want.WallSeconds {
-		t.Errorf("row %d: wall %v, want %v", i, wall, want.WallSeconds)
-	}
-	if (value == nil) != (want.Value == nil) || value != nil && *value != *want.Value {
-		t.Errorf("row %d: value %v, want %v", i, value, want.Value)
 	}
 }

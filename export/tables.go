@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"tare/experiment"
 	"tare/journal"
 	"tare/report"
@@ -23,34 +21,32 @@ import (
 
 // Row is one metric of one trial, with all that is needed to understand it, so
 // that tables of many runs can be put one below the other. The tags name its
-// columns in every format of tables, in the order of the fields; docs/exports.md
-// explains each, and tare import csv reads a table back by these names. A nil is
-// what is not known. Names repeat from row to row: Parquet stores each once, in
-// dictionaries.
+// columns, in the order of the fields; docs/exports.md explains each, and tare
+// import csv reads a table back by these names. A nil is what is not known.
 type Row struct {
-	Run           string     `parquet:"run,dict"`       // name of the experiment
-	Directory     string     `parquet:"directory,dict"` // last element of the run directory's path
-	Cell          string     `parquet:"cell,dict"`
-	Workload      string     `parquet:"workload,dict"` // kind
-	Levels        string     `parquet:"levels,dict"`   // of the cell's and the arm's factors, those of a factorial design too: "mtu=1500;rules=8;wireguard=on"
-	Arm           string     `parquet:"arm,dict"`
-	Role          string     `parquet:"role,dict"`
-	Round         int32      `parquet:"round"`
-	Attempt       int32      `parquet:"attempt"`
-	Position      *int32     `parquet:"position"`
-	Session       int32      `parquet:"session"`
-	Start         *time.Time `parquet:"start,timestamp(microsecond)"` // UTC
-	WallSeconds   *float64   `parquet:"wall_seconds"`
-	Metric        string     `parquet:"metric,dict"`
-	Unit          string     `parquet:"unit,dict"`
-	Better        string     `parquet:"better,dict"`
-	Scale         string     `parquet:"scale,dict"`
-	Headline      bool       `parquet:"headline"`
-	Value         *float64   `parquet:"value"` // nil: an invalid trial that has none
-	Valid         bool       `parquet:"valid"`
-	Rules         string     `parquet:"invalid_rules,dict"` // that an invalid trial broke, each once: "errors;foreign-cpu"
-	Paired        bool       `parquet:"paired"`             // trials of a round belong together; else they are independent samples
-	Observational string     `parquet:"observational,dict"` // why conclusions are weaker than an experiment's; "": it is one
+	Run           string     `column:"run"`       // name of the experiment
+	Directory     string     `column:"directory"` // last element of the run directory's path
+	Cell          string     `column:"cell"`
+	Workload      string     `column:"workload"` // kind
+	Levels        string     `column:"levels"`   // of the cell's and the arm's factors, those of a factorial design too: "mtu=1500;rules=8;wireguard=on"
+	Arm           string     `column:"arm"`
+	Role          string     `column:"role"`
+	Round         int32      `column:"round"`
+	Attempt       int32      `column:"attempt"`
+	Position      *int32     `column:"position"`
+	Session       int32      `column:"session"`
+	Start         *time.Time `column:"start"` // UTC
+	WallSeconds   *float64   `column:"wall_seconds"`
+	Metric        string     `column:"metric"`
+	Unit          string     `column:"unit"`
+	Better        string     `column:"better"`
+	Scale         string     `column:"scale"`
+	Headline      bool       `column:"headline"`
+	Value         *float64   `column:"value"` // nil: an invalid trial that has none
+	Valid         bool       `column:"valid"`
+	Rules         string     `column:"invalid_rules"` // that an invalid trial broke, each once: "errors;foreign-cpu"
+	Paired        bool       `column:"paired"`        // trials of a round belong together; else they are independent samples
+	Observational string     `column:"observational"` // why conclusions are weaker than an experiment's; "": it is one
 }
 
 // Rows gives the rows of a run, trials in the order of the journal and metrics in
@@ -147,8 +143,8 @@ func rules(t *journal.Trial) string {
 }
 
 var columns = func() (names []string) {
-	for _, path := range parquet.SchemaOf(Row{}).Columns() {
-		names = append(names, path[0])
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
+		names = append(names, f.Tag.Get("column"))
 	}
 	return names
 }()
@@ -204,27 +200,3 @@ func field(v any) string {
 
 // number writes a number so that it is read back the same.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// rowGroup is how many rows are kept in memory until they are written.
-const rowGroup = 100_000
-
-// Parquet writes the rows of a run as a Parquet file, compressed with Zstandard.
-// Times are in UTC with microseconds.
-func Parquet(w io.Writer, r Run) error {
-	out := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowGroup))
-	for row := range Rows(r) {
-		fields := reflect.ValueOf(&row).Elem()
-		for i := range fields.NumField() {
-			if f := fields.Field(i); f.Kind() == reflect.String {
-				f.SetString(strings.ToValidUTF8(f.String(), "\uFFFD")) // readers refuse what is not UTF-8
-			}
-		}
-		if _, err := out.Write([]Row{row}); err != nil {
-			return fmt.Errorf("write parquet: %w", err)
-		}
-	}
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("write parquet: %w", err)
-	}
-	return nil
-}
