@@ -150,9 +150,9 @@ type (
 	// StartUp: more than a tenth of what is measured is the start of what stands in front of the program.
 	StartUp struct {
 		Program string  `json:"program"` // what stands in front
-		Start   float64 `json:"start"` // s, longer than without it
-		Run     float64 `json:"run"`   // s, of the arm's median run: the rest
-		Most    bool    `json:"most"`  // it is more than half of the difference from the baseline
+		Start   float64 `json:"start"`   // s, longer than without it
+		Run     float64 `json:"run"`     // s, of the arm's median run: the rest
+		Most    bool    `json:"most"`    // it is more than half of the difference from the baseline
 	}
 	// Unexercised: a difference is claimed, and no trial there did what the layer does something about.
 	Unexercised struct {

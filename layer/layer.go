@@ -175,7 +175,7 @@ type Check struct {
 	Once     bool   `json:"once,omitempty"` // made once when the layer was put up, not in this trial
 	// Caveat is what a reader must know before trusting numbers made with the
 	// layer as it was found: that a stand-in was used, or how weak the proof is.
-	Caveat string `json:"caveat,omitempty"`
+	Caveat  string        `json:"caveat,omitempty"`
 	StartUp time.Duration `json:"startUp,omitempty"` // how much longer a program that ends at once takes behind Program, in ns
 	Program string        `json:"program,omitempty"` // what stands in front of the program, whose start was measured; "": none was
 	// Unexercised: the trial did, as good as never, what the layer does something about, so that a
