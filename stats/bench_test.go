@@ -99,15 +99,6 @@ func BenchmarkChangepoints(b *testing.B) {
 	}
 }
 
-func BenchmarkBootstrapBCa(b *testing.B) {
-	x := normals(50, 1)
-	for b.Loop() {
-		if _, err := BootstrapBCa(x, mean, 0.95, 2000, 1); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func BenchmarkOrderEffect(b *testing.B) {
 	for _, n := range []int{8, 50} {
 		x := normals(n, 1)

@@ -193,28 +193,5 @@ func otherSimulations() []simulation {
 				return err == nil && interval.Contains(math.Ln2)
 			}})
 	}
-	type bootstrap func([]float64, func([]float64) float64, float64, int, uint64) (Interval, error)
-	boot := func(method string, estimate bootstrap, noise string, n int, truth, least float64) {
-		rows = append(rows, simulation{method: method, noise: noise + ", mean", n: n, least: least, most: 0.95, cost: 20,
-			happens: func(r *rand.Rand) bool {
-				interval, err := estimate(sample(r, noise, n), plainMean, 0.95, 999, r.Uint64())
-				return err == nil && interval.Contains(truth)
-			}})
-	}
-	for i, n := range []int{10, 20, 50} {
-		least := []float64{0.88, 0.91, 0.93}[i]
-		boot("BootstrapPercentile", BootstrapPercentile, "normal", n, 0, least)
-		boot("BootstrapPercentile", BootstrapPercentile, "skewed", n, 1, least-0.04)
-		boot("BootstrapBCa", BootstrapBCa, "normal", n, 0, least)
-		boot("BootstrapBCa", BootstrapBCa, "skewed", n, 1, least-0.03)
-	}
 	return rows
-}
-
-func plainMean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }

@@ -32,10 +32,10 @@
 // Equivalence is a claim that needs evidence ([EquivalenceSignedRank],
 // [EquivalenceT]; without rounds [EquivalenceRankSum], [EquivalenceWelch]): a p
 // over 5 % of "no difference" is not evidence of none. And what is not resolved
-// is told with the size that would have been ([SignedRankDetectableEffect],
+// is told with the size that would have been ([DetectableEffect],
 // [RankSumDetectableEffect]) and the rounds that a verdict would take, averaged over
 // what the effect may be ([PairsForVerdict], [ValuesForVerdict]). For an effect that is
-// known, [SignedRankRoundsNeeded] and [RankSumNeeded] say it. A claim that was just
+// known, [SignedRankRoundsNeeded] says it. A claim that was just
 // enough is too large on average ([Exaggeration]).
 //
 // Stopping is decided once ([SteinRounds], and [PrecisionRounds] for the hull with the
@@ -51,10 +51,6 @@
 // Counts have exact tests and intervals ([FisherExact], [ClopperPearson]). A mean has
 // one that allows for skewness ([LogMeanRatioPaired]): it is what capacity and money
 // follow, and no rank test says a thing about it.
-//
-// The bootstrap only where nothing else exists, by whole rounds
-// ([BootstrapRounds]): as the table shows, it is too narrow for few values,
-// BCa included.
 //
 // # What simulation says
 //
@@ -105,14 +101,6 @@
 // within 0.4 points of 95 % for WelchT; RankSum falls to 89.9 % when the
 // smaller sample is the wider one (12 + 6) and rises to 97.4 % when it is the
 // narrower (6 + 12).
-//
-// Bootstrap intervals of a mean, 999 resamples, out of 2,000 (± 1 is chance):
-//
-//	          percentile          BCa
-//	 n    normal  skewed   normal  skewed
-//	10      90.1    85.2     89.7    87.7
-//	20      91.6    90.7     92.4    91.0
-//	50      94.0    92.8     94.1    92.0
 //
 // [RandomEffects], out of 5,000 (± 0.6 is chance): k runs of 12 rounds whose standard
 // errors are 1 %, or 0.4 to 2.4 %, and whose true effects differ by the spread. The
@@ -187,8 +175,8 @@
 // more of them within 2 places where there are two steps in 75 values.
 //
 // True claims where 80 % is planned for normal noise: PairedT at the size of
-// [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at the size of
-// [SignedRankDetectableEffect] 79.6 to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at
+// [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at the size where
+// its own power is 80 % 79.6 to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at
 // a level of 0.5 % (n = 9 to 30), and 83.8 and 88.6 % on spiky noise of the same
 // deviation (n = 12 and 30). At the size that holds for t, SignedRank finds
 // 62 % at six rounds and 76 % at twelve.

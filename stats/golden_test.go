@@ -66,7 +66,7 @@ func (g golden) p(t *testing.T, got float64, err error) {
 }
 
 func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 300) }
-func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 123) }
+func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 115) }
 
 func checkGolden(t *testing.T, file string, count int) {
 	cases := readGolden(t, file)
@@ -214,17 +214,6 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		got, err := SteinInterval(sd, len(g.X), g.D, 0.95)
 		g.estimate(t, got, err)
 	},
-	"bca": func(t *testing.T, g golden) { // from SciPy's own resamples
-		g.interval(t, bcaInterval(g.Point, g.X, g.Y, g.Confidence), nil)
-	},
-	"bootstrappercentile": func(t *testing.T, g golden) {
-		got, err := BootstrapPercentile(g.X, mean, g.Confidence, 100000, 1)
-		g.resampled(t, got, err)
-	},
-	"bootstrapBCa": func(t *testing.T, g golden) {
-		got, err := BootstrapBCa(g.X, mean, g.Confidence, 100000, 1)
-		g.resampled(t, got, err)
-	},
 	"energy": func(t *testing.T, g golden) {
 		e := newEnergy(g.X)
 		split, q := e.bestSplit(e.ranks, 3)
@@ -239,22 +228,6 @@ var goldenChecks = map[string]func(*testing.T, golden){
 			t.Errorf("changepoints of %s: %v, want [28]", g.Name, got)
 		}
 	},
-}
-
-// resampled allows for other random numbers: 1 % of the interval's width.
-func (g golden) resampled(t *testing.T, got Interval, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("%s %q: %v", g.Kind, g.Name, err)
-	}
-	g.near(t, "point", got.Point, g.Point, 1e-9)
-	g.near(t, "lower bound", got.Lo, g.Lo, 0.01*(g.Hi-g.Lo))
-	g.near(t, "upper bound", got.Hi, g.Hi, 0.01*(g.Hi-g.Lo))
-}
-
-func mean(x []float64) float64 {
-	m, _ := meanSD(x)
-	return m
 }
 
 // Worked examples of books and papers, as exactly as printed.
@@ -274,18 +247,6 @@ func TestPublished(t *testing.T) {
 	paired, err := PairedT(sleep, 0.95)
 	printed(t, "Student 1908, sleep", err,
 		[]float64{paired.Point, paired.Lo, paired.Hi, paired.P}, []float64{-1.58, -2.4598858, -0.7001142, 0.002833}, 5e-7)
-
-	spatial := []float64{48, 36, 20, 29, 42, 42, 20, 42, 22, 41, 45, 14, 6, 0, 33, 28, 34, 4, 32, 24, 47, 41, 24, 26, 30, 41}
-	variance := func(x []float64) float64 {
-		_, sd := meanSD(x)
-		return sd * sd * float64(len(x)-1) / float64(len(x))
-	}
-	percentile, err := BootstrapPercentile(spatial, variance, 0.9, 20000, 1)
-	printed(t, "Efron & Tibshirani 1993, table 14.2, percentile (of 2,000 resamples)", err,
-		[]float64{percentile.Point, percentile.Lo, percentile.Hi}, []float64{171.5, 100.8, 233.9}, 3)
-	bca, err := BootstrapBCa(spatial, variance, 0.9, 20000, 1)
-	printed(t, "Efron & Tibshirani 1993, table 14.2, BCa (of 2,000 resamples)", err,
-		[]float64{bca.Point, bca.Lo, bca.Hi}, []float64{171.5, 115.8, 259.6}, 5)
 }
 
 func printed(t *testing.T, source string, err error, got, want []float64, tolerance float64) {

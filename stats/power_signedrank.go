@@ -31,19 +31,6 @@ func SignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return at(math.Abs(effect) / sd * math.Sqrt(float64(n)))
 }
 
-// SignedRankDetectableEffect is DetectableEffect for the signed-rank test. It
-// is NaN where n allows no claim at level alpha.
-func SignedRankDetectableEffect(sd float64, n int, alpha, power float64) float64 {
-	if n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
-		return math.NaN()
-	}
-	at := signedRankPower(n, alpha)
-	if at == nil {
-		return math.NaN()
-	}
-	return smallestShift(power, at) * sd / math.Sqrt(float64(n))
-}
-
 // SignedRankRoundsNeeded is RoundsNeeded for the signed-rank test: at least
 // the number below which it can claim nothing.
 func SignedRankRoundsNeeded(effect, sd, alpha, power float64, limit int) int {

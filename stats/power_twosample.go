@@ -51,42 +51,6 @@ func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64
 	return smallestShift(power, at) * sd * twoSampleError(m, n)
 }
 
-// RankSumNeeded returns the smallest size of two samples, equal for both, at
-// which the rank-sum test at level alpha finds a shift of effect between normal
-// values of the standard deviation sd with the given power. It is 0 if that
-// takes more than limit values per sample, or cannot be said: effect 0 or an
-// argument out of range.
-func RankSumNeeded(effect, sd, alpha, power float64, limit int) int {
-	valid := effect != 0 && sd >= 0 && alpha > 0 && alpha < power && power <= mostPower
-	if !valid || math.IsNaN(effect) || math.IsInf(sd, 0) {
-		return 0
-	}
-	least := 1
-	for least <= limit && RankSumLeast(least, least) > alpha*(1+1e-12) {
-		least++
-	}
-	if sd == 0 && least <= limit {
-		return least
-	}
-	// As many as Student's test at the whole of alpha needs are too few or just
-	// enough; a few more make up for the steps of the level.
-	enough := func(n int) bool {
-		df := float64(2*n - 2)
-		shift := rankEfficiency * math.Abs(effect) / sd / twoSampleError(n, n)
-		return studentPower(shift, df, -studentQuantile(alpha/2, df)) >= power
-	}
-	if limit < max(2, least) || !enough(limit) {
-		return 0
-	}
-	for n := max(least, fewest(limit, enough)); n <= limit; n++ {
-		at := rankSumPower(n, n, alpha)
-		if at != nil && at(math.Abs(effect)/sd/twoSampleError(n, n)) >= power {
-			return n
-		}
-	}
-	return 0
-}
-
 // RankSumLeast returns the smallest P that RankSum can give for samples of m
 // and n values, whatever they are: that of complete separation. A claim at a
 // level below it is impossible at these sizes. It is 1 where a sample is empty.

@@ -12,7 +12,6 @@ func TestRefusals(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	six := []float64{1, 2, 3, 4, 5, 6}
 	estimate := func(e Estimate, err error) error { return err }
-	interval := func(i Interval, err error) error { return err }
 	p := func(p float64, err error) error { return err }
 	stein := func(n int, capped bool, err error) error { return err }
 	withP := func(_, p float64, err error) error { return err }
@@ -43,9 +42,6 @@ func TestRefusals(t *testing.T) {
 		{estimate(SteinInterval(1, 7, six, 0.95)), ErrTooFew, "Stein interval: 6 given, at least 7 needed: too few values"},
 		{median(MedianInterval(six[:5], 0.95)), ErrTooFew, "median interval: 5 values, at least 6 needed at 95 %: too few values"},
 		{median(MedianInterval([]float64{nan}, 0.95)), ErrNotFinite, "median interval: value 1 of 1 is NaN: not a finite number"},
-		{interval(BootstrapPercentile(six[:1], mean, 0.95, 999, 1)), ErrTooFew, "bootstrap: 1 given, at least 2 needed: too few values"},
-		{interval(BootstrapPercentile(six, mean, 0.95, 39, 1)), ErrArgument, "bootstrap: 39 resamples, at least 40 needed at 95 %: argument out of range"},
-		{interval(BootstrapBCa(six, func([]float64) float64 { return nan }, 0.95, 40, 1)), ErrNotFinite, "BCa bootstrap, statistic: value 1 of 41 is NaN: not a finite number"},
 		{estimate(RankSum(six[:3], six[:4], 0.95)), ErrTooFew, "rank sum: samples of 3 and 4 allow no interval at 95 %: too few values"},
 		{estimate(RankSum(nil, six, 0.95)), ErrTooFew, "rank sum: samples of 0 and 6 allow no interval at 95 %: too few values"},
 		{estimate(RankSum(six, []float64{inf}, 0.95)), ErrNotFinite, "rank sum, second sample: value 1 of 1 is +Inf: not a finite number"},
@@ -212,34 +208,6 @@ func TestSteinCapped(t *testing.T) {
 	n, capped, err = SteinRounds([]float64{1, 1, 1}, 0.001, 0.95, 40)
 	if n != 3 || capped || err != nil {
 		t.Errorf("%d, %v, %v; want the pilot's 3", n, capped, err)
-	}
-}
-
-func TestBootstrap(t *testing.T) {
-	x := []float64{3, 1, 4, 1, 5, 9, 2, 6}
-	first, err := BootstrapBCa(x, mean, 0.95, 999, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, _ := BootstrapBCa(x, mean, 0.95, 999, 7); again != first {
-		t.Errorf("the same seed gives %+v and %+v", first, again)
-	}
-	if other, _ := BootstrapBCa(x, mean, 0.95, 999, 8); other == first {
-		t.Errorf("another seed gives %+v too", other)
-	}
-	if still, err := BootstrapBCa([]float64{2, 2, 2}, mean, 0.95, 99, 1); still != (Interval{2, 2, 2}) || err != nil {
-		t.Errorf("values that do not vary: %+v, %v", still, err)
-	}
-	byRounds, err := BootstrapRounds(len(x), func(rounds []int) float64 {
-		sum := 0.0
-		for _, r := range rounds {
-			sum += x[r]
-		}
-		return sum / float64(len(rounds))
-	}, 0.95, 999, 7)
-	byValues, _ := BootstrapPercentile(x, mean, 0.95, 999, 7)
-	if err != nil || math.Abs(byRounds.Lo-byValues.Lo) > 1e-12 || math.Abs(byRounds.Hi-byValues.Hi) > 1e-12 {
-		t.Errorf("by rounds %+v (%v), by values %+v", byRounds, err, byValues)
 	}
 }
 

@@ -51,9 +51,6 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *Surrogates {
 	return s
 }
 
-// Correlation is the φ of the series: 0 or more, and 0.9 at most.
-func (s *Surrogates) Correlation() float64 { return s.correlation }
-
 // start scales a value of the series to an innovation, and the other way round.
 func (s *Surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 

@@ -71,7 +71,7 @@ func TestSurrogates(t *testing.T) {
 			x[1000+i] += 2
 		}
 		s := NewSurrogates(x, []int{1000}, random)
-		if got := s.Correlation(); math.Abs(got-r) > 0.06 {
+		if got := s.correlation; math.Abs(got-r) > 0.06 {
 			t.Errorf("autocorrelation %v taken for %v", r, got)
 		}
 		var lag, step float64
@@ -82,7 +82,7 @@ func TestSurrogates(t *testing.T) {
 			second, _ := meanSD(y[1000:])
 			step += math.Abs(second-first) / 20
 		}
-		if math.Abs(lag-s.Correlation()) > 0.05 || step > 0.4 {
+		if math.Abs(lag-s.correlation) > 0.05 || step > 0.4 {
 			t.Errorf("autocorrelation %v: surrogates have %v, and steps of %v", r, lag, step)
 		}
 	}
@@ -98,7 +98,7 @@ func TestSurrogatesOfManyLevels(t *testing.T) {
 	if r := Lag1(x); r < 0.7 {
 		t.Fatalf("the levels show as an autocorrelation of %v only", r)
 	}
-	if got := NewSurrogates(x, []int{200}, random).Correlation(); got > 0.2 {
+	if got := NewSurrogates(x, []int{200}, random).correlation; got > 0.2 {
 		t.Errorf("autocorrelation taken for %v, want about 0", got)
 	}
 }
