@@ -138,7 +138,7 @@ func TestUncounted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	daemon := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf("while :; do %s=%s %s <%s >%s || exit; done", testbed.HelperVariable, front.Prober, self, in, out))
+	daemon := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf("while :; do %s=%s %s <%s >%s || sleep 0.01; done", testbed.HelperVariable, front.Prober, self, in, out))
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
