@@ -71,9 +71,9 @@ const scopePrefix = "tare-run-"
 // scope is the name of the command's cgroup.
 func (m marker) scope() string { return fmt.Sprintf("%s%s-%d", scopePrefix, m.owner, m.serial) }
 
-// scopeOwner is the owner of the cgroup of a command, by its name.
-func scopeOwner(name string) (o owner, ok bool) {
-	text, ok := strings.CutPrefix(name, scopePrefix)
+// ownerIn is the owner of the cgroup of a command, or of a directory, by its name.
+func ownerIn(prefix, name string) (o owner, ok bool) {
+	text, ok := strings.CutPrefix(name, prefix)
 	last := strings.LastIndexByte(text, '-')
 	if !ok || last < 0 {
 		return o, false

@@ -218,11 +218,11 @@ func TestMemberVolumes(t *testing.T) {
 // What only looks like a volume of a killed Tare is left alone.
 func TestVolumeOwner(t *testing.T) {
 	for _, name := range []string{"", "tare-volume-", "tare-volume-1", "tare-volume-1-2-3", "tare-volume-a-b-c-d", "tare-volume-0-1-1-5", "x-tare-volume-1-2-3-4"} {
-		if o, ok := volumeOwner(name); ok {
+		if o, ok := ownerIn(volumePrefix, name); ok {
 			t.Errorf("%q is of %v", name, o)
 		}
 	}
-	if o, ok := volumeOwner("tare-volume-1-2-3-45"); !ok || o.String() != "1-2-3" {
+	if o, ok := ownerIn(volumePrefix, "tare-volume-1-2-3-45"); !ok || o.String() != "1-2-3" {
 		t.Errorf("%v, %v", o, ok)
 	}
 }

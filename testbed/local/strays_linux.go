@@ -42,7 +42,7 @@ func Strays() ([]Stray, error) {
 	}
 	if all := scopes(); all != nil {
 		for _, group := range orphanedScopes(all, self) {
-			owner, _ := scopeOwner(path.Base(group))
+			owner, _ := ownerIn(scopePrefix, path.Base(group))
 			for _, pid := range all.Processes(group) {
 				if !slices.ContainsFunc(strays, func(s Stray) bool { return s.PID == pid }) {
 					strays = append(strays, describe(pid, marker{owner: owner}))
@@ -103,7 +103,7 @@ func endNamespace() (ended []Stray, err error) {
 // orphanedScopes lists the cgroups of commands whose owner is dead.
 func orphanedScopes(all *process.Scopes, self owner) []string {
 	return all.Left(func(name string) bool {
-		o, ok := scopeOwner(name)
+		o, ok := ownerIn(scopePrefix, name)
 		return ok && orphaned(marker{owner: o}, self)
 	})
 }
@@ -115,7 +115,7 @@ func endScopes(self owner) (ended []Stray, err error) {
 		return nil, nil
 	}
 	for _, group := range orphanedScopes(all, self) {
-		owner, _ := scopeOwner(path.Base(group))
+		owner, _ := ownerIn(scopePrefix, path.Base(group))
 		for _, pid := range all.Processes(group) {
 			ended = append(ended, describe(pid, marker{owner: owner}))
 		}

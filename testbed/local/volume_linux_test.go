@@ -122,7 +122,7 @@ func TestVolumeParts(t *testing.T) {
 	add(directory("far"))
 	add(testbed.VolumePart{Name: "below", Device: func(_ context.Context, device, name string) (string, error) {
 		order = append(order, "below")
-		if o, ok := volumeOwner(name); !ok || o != v.bed.owner {
+		if o, ok := ownerIn(volumePrefix, name); !ok || o != v.bed.owner {
 			t.Errorf("name for a mapping: %q", name)
 		}
 		return device, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -91,7 +90,7 @@ func StrayVolumes() ([]string, error) {
 	}
 	var strays []string
 	for _, dir := range all {
-		o, ok := volumeOwner(filepath.Base(dir))
+		o, ok := ownerIn(volumePrefix, filepath.Base(dir))
 		var st unix.Stat_t
 		if !ok || !orphaned(marker{owner: o}, self) || unix.Lstat(dir, &st) != nil || int(st.Uid) != os.Geteuid() || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			continue
@@ -99,17 +98,6 @@ func StrayVolumes() ([]string, error) {
 		strays = append(strays, dir)
 	}
 	return strays, nil
-}
-
-// volumeOwner is the owner of a directory, by its name.
-func volumeOwner(name string) (o owner, ok bool) {
-	text, ok := strings.CutPrefix(name, volumePrefix)
-	last := strings.LastIndexByte(text, '-')
-	if !ok || last < 0 {
-		return o, false
-	}
-	o, err := parseOwner(text[:last])
-	return o, err == nil
 }
 
 // CleanVolumes removes those directories, and says which there were. Clean comes first, so

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/experiment"
@@ -30,18 +29,6 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// quantiles are those of the latency that may be metrics.
-var quantiles = []struct {
-	name string
-	q    float64
-}{{"latency-p50", 0.5}, {"latency-p90", 0.9}, {"latency-p99", 0.99}, {"latency-p99.9", 0.999}}
-
-// beyond is how many queries a quantile needs beyond it.
-const beyond = 100
-
-// enough says whether so many queries are enough for a quantile.
-func enough(n, q float64) bool { return n*(1-q) >= beyond*(1-1e-9) }
-
 // loadMeasures says what a trial of queries at a rate measures.
 func (c *Config) loadMeasures() experiment.Measures {
 	m := experiment.Measures{
@@ -59,9 +46,9 @@ func (c *Config) loadMeasures() experiment.Measures {
 	latency := func(name string) {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: slices.Contains(judged, name)})
 	}
-	for _, each := range quantiles {
-		if enough(c.rate()*c.Duration.Std().Seconds(), each.q) {
-			latency(each.name)
+	for _, each := range load.Quantiles {
+		if load.Enough(c.rate()*c.Duration.Std().Seconds(), each.Q) {
+			latency(each.Name)
 		}
 	}
 	latency("latency-mean")
@@ -307,25 +294,10 @@ func (l *loaded) keep(ctx context.Context, sent *load.Result) error {
 // judge makes the values of a trial, and holds it against the rules.
 func (l *loaded) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
 	if sent.OK == 0 {
-		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, kinds(sent))
+		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Kinds())
 	}
-	r.Values = map[string]float64{"latency-mean": sent.Latency.Mean().Seconds(), "rate": sent.Rate(), "errors": sent.ErrorShare(),
-		"lost": float64(sent.Errors[load.Timeout]) / float64(sent.Due), "send-lag-p99": sent.Lag.At(0.99).Seconds()}
-	for _, each := range quantiles {
-		if v, ok := sent.Quantile(each.q); ok {
-			r.Values[each.name] = v.Seconds()
-		} else {
-			r.Unavailable = append(r.Unavailable, each.name)
-		}
-	}
+	r.Values, r.Unavailable = sent.Values()
+	r.Values["lost"] = float64(sent.Errors[load.Timeout]) / float64(sent.Due)
+	r.Values["send-lag-p99"] = sent.Lag.At(0.99).Seconds()
 	return r, sent.Judge(l.t, l.Late, "queries")
-}
-
-// kinds says how queries failed: "timeout 12 (no answer within 2s)".
-func kinds(sent *load.Result) string {
-	var list []string
-	for _, kind := range slices.Sorted(maps.Keys(sent.Errors)) {
-		list = append(list, fmt.Sprintf("%s %d (%s)", kind, sent.Errors[kind], sent.Examples[kind]))
-	}
-	return strings.Join(list, ", ")
 }

@@ -10,6 +10,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/layer/dnstransport"
 	"tare/workload/dns/query"
+	"tare/workload/http/load"
 )
 
 // mostRate is far above what a generator sends.
@@ -99,25 +100,5 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	if c.TLS != nil && (c.builtin() || !slices.Contains(c.Transport, dnstransport.TLS)) {
 		errs.Add("tls", "it is for a server that is not Tare's own, with transport: tls")
 	}
-	c.validateHeadline(errs)
-}
-
-func (c *Config) validateHeadline(errs *experiment.FieldErrors) {
-	names := []string{"latency-mean"}
-	for _, q := range quantiles {
-		names = append(names, q.name)
-	}
-	for i, name := range c.Judged {
-		at := fmt.Sprintf("headline[%d]", i)
-		if !slices.Contains(names, name) {
-			errs.Add(at, "%q is not one of %v", name, names)
-		}
-		for _, rate := range c.Rate { // a quantile that there are too few queries for
-			for _, q := range quantiles {
-				if n := float64(rate) * c.Duration.Std().Seconds(); q.name == name && !enough(n, q.q) {
-					errs.Add(at, "%s needs %d queries beyond it, and %v over %v are %.0f in all: measure for longer", name, beyond, rate, c.Duration, n)
-				}
-			}
-		}
-	}
+	load.CheckHeadline(errs, c.Judged, []string{"latency-mean"}, c.Rate, c.Duration, "queries")
 }

@@ -24,7 +24,7 @@ type Objective struct {
 	Probe  quantity.Duration `yaml:"probe" json:"probe,omitempty" doc:"how long each rate is tried, at least; 1s if absent. It is tried for longer where its quantile takes more requests"`
 }
 
-// limits are those on quantiles, in the order of quantiles.
+// limits are those on quantiles, in the order of load.Quantiles.
 func (o *Objective) limits() []quantity.Duration {
 	return []quantity.Duration{o.P50, o.P90, o.P99, o.P999}
 }
@@ -34,7 +34,7 @@ func (o *Objective) String() string {
 	var list []string
 	for i, most := range o.limits() {
 		if most > 0 {
-			list = append(list, staircase.AtMost(strings.TrimPrefix(quantiles[i].name, "latency-"), most))
+			list = append(list, staircase.AtMost(strings.TrimPrefix(load.Quantiles[i].Name, "latency-"), most))
 		}
 	}
 	if o.Errors > 0 {
@@ -48,7 +48,7 @@ func (o *Objective) validate(errs *experiment.FieldErrors) {
 	for i, limit := range o.limits() {
 		given = given || limit > 0
 		if limit < 0 || limit.Std() > time.Minute {
-			errs.Add("objective."+quantiles[i].name, "%v is not a time from 0s to 1m", limit)
+			errs.Add("objective."+load.Quantiles[i].Name, "%v is not a time from 0s to 1m", limit)
 		}
 	}
 	if !given {
@@ -69,7 +69,7 @@ func (o *Objective) met(r *load.Result) bool {
 		if limit <= 0 {
 			continue
 		}
-		if v, ok := r.Quantile(quantiles[i].q); !ok || v > limit.Std() {
+		if v, ok := r.Quantile(load.Quantiles[i].Q); !ok || v > limit.Std() {
 			return false
 		}
 	}
@@ -84,7 +84,7 @@ func (o *Objective) probe(rate float64) time.Duration {
 	}
 	for i, limit := range o.limits() {
 		if limit > 0 {
-			longest = max(longest, time.Duration(1.1*beyond/(1-quantiles[i].q)/rate*float64(time.Second)))
+			longest = max(longest, time.Duration(1.1*load.Beyond/(1-load.Quantiles[i].Q)/rate*float64(time.Second)))
 		}
 	}
 	return longest

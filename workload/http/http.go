@@ -158,18 +158,6 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// quantiles are those of the latency that may be metrics.
-var quantiles = []struct {
-	name string
-	q    float64
-}{{"latency-p50", 0.5}, {"latency-p90", 0.9}, {"latency-p99", 0.99}, {"latency-p99.9", 0.999}}
-
-// beyond is how many requests a quantile needs beyond it.
-const beyond = 100
-
-// enough says whether so many requests are enough for a quantile.
-func enough(requests, q float64) bool { return requests*(1-q) >= beyond*(1-1e-9) }
-
 // usualSteps is how many tries a search for the capacity usually takes.
 const usualSteps = 18
 
@@ -195,9 +183,9 @@ func (c *Config) Measures() experiment.Measures {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional})
 	}
 	closed := c.rate() == 0
-	for _, each := range quantiles {
-		if closed || enough(c.rate()*c.Duration.Std().Seconds(), each.q) {
-			latency(each.name, closed)
+	for _, each := range load.Quantiles {
+		if closed || load.Enough(c.rate()*c.Duration.Std().Seconds(), each.Q) {
+			latency(each.Name, closed)
 		}
 	}
 	latency("latency-mean", false)

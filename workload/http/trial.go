@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -318,21 +316,9 @@ func (r *trial) broken(ctx context.Context, err error) error {
 func (r *trial) judge(result *load.Result) (workload.Result, error) {
 	c := r.config
 	if result.OK == 0 {
-		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "none of %d requests was answered: %s", result.Due, kinds(result))
+		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "none of %d requests was answered: %s", result.Due, result.Kinds())
 	}
-	values := map[string]float64{
-		"latency-mean": result.Latency.Mean().Seconds(),
-		"rate":         result.Rate(),
-		"errors":       result.ErrorShare(),
-	}
-	var unavailable []string
-	for _, each := range quantiles {
-		if v, ok := result.Quantile(each.q); ok {
-			values[each.name] = v.Seconds()
-		} else {
-			unavailable = append(unavailable, each.name)
-		}
-	}
+	values, unavailable := result.Values()
 	if c.rate() > 0 {
 		values["send-lag-p99"] = result.Lag.At(0.99).Seconds()
 		if err := result.Judge(r.t, c.Late, "requests"); err != nil {
@@ -343,17 +329,4 @@ func (r *trial) judge(result *load.Result) (workload.Result, error) {
 		Values: values, Used: r.used, Unavailable: unavailable, Work: float64(result.OK),
 		Sent: uint64(result.BytesSent + result.BytesReceived), Failed: result.ErrorShare(), Behaviour: result.Behaviour(),
 	}, nil
-}
-
-// kinds says how requests failed: "closed 12 (connection reset by peer)".
-func kinds(result *load.Result) string {
-	var list []string
-	for _, kind := range slices.Sorted(maps.Keys(result.Errors)) {
-		text := fmt.Sprintf("%s %d", kind, result.Errors[kind])
-		if example := result.Examples[kind]; example != "" {
-			text += " (" + example + ")"
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, ", ")
 }

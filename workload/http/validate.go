@@ -3,7 +3,6 @@ package http
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
 	"tare/experiment"
@@ -76,7 +75,7 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	c.validateServer(&errs)
-	c.validateHeadline(&errs)
+	load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, c.Duration, "requests")
 	return errs
 }
 
@@ -117,26 +116,5 @@ func (c *Config) validateServer(errs *experiment.FieldErrors) {
 	}
 	if c.TLS != nil && c.TLS.CA != "" && c.builtin() {
 		errs.Add("tls.ca", "the builtin server has a certificate of Tare's own authority: leave it out")
-	}
-}
-
-func (c *Config) validateHeadline(errs *experiment.FieldErrors) {
-	names := []string{"latency-mean", "rate"}
-	for _, q := range quantiles {
-		names = append(names, q.name)
-	}
-	for i, name := range c.Judged {
-		if !slices.Contains(names, name) {
-			errs.Add(fmt.Sprintf("headline[%d]", i), "%q is not one of %v", name, names)
-		}
-	}
-	for _, rate := range c.Rate { // a quantile that there are too few requests for
-		for i, name := range c.Judged {
-			for _, q := range quantiles {
-				if n := float64(rate) * c.Duration.Std().Seconds(); q.name == name && !enough(n, q.q) {
-					errs.Add(fmt.Sprintf("headline[%d]", i), "%s needs %d requests beyond it, and %v over %v are %.0f in all: measure for longer", name, beyond, rate, c.Duration, n)
-				}
-			}
-		}
 	}
 }

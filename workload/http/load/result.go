@@ -132,15 +132,12 @@ func (r *Result) Behaviour() workload.Behaviour {
 	return workload.Behaviour{experiment.Answers: seen}
 }
 
-// beyond is how many samples a quantile needs beyond it.
-const beyond = 100
-
 // Quantile is the latency that the share q of all requests does not exceed, those that failed
 // counted as longer than any. It is not known (false) with fewer than 100 requests beyond
 // it, or where it lies among those that failed.
 func (r *Result) Quantile(q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
-	if r.Due-rank < beyond || rank > r.Latency.Count() {
+	if r.Due-rank < Beyond || rank > r.Latency.Count() {
 		return 0, false
 	}
 	return r.Latency.At((float64(rank) - 0.5) / float64(r.Latency.Count())), true
