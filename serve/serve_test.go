@@ -182,7 +182,7 @@ func TestPagesLead(t *testing.T) {
 	})
 	for address, want := range map[string][]string{
 		indexPage:                                  {"disk-a", "compared with the run before", "interrupted", "report so far", "runs/broken"},
-		historyPage:                                {"worse by", `>before</a>`, `>after</a>`, `href="./runs/disk-g/compared/disk-f.html"`},
+		historyPage:                                {"% worse", `>before</a>`, `>after</a>`, `href="./runs/disk-g/compared/disk-f.html"`},
 		"runs/disk-g/compared/disk-f.html":         {"Comparison of 2 runs"},
 		"runs/half/live.html":                      {"Interim estimates", "no verdict before its last round", "tare resume"},
 		"runs/deep/recorded/raw/":                  {"001-plain-disk.1/"},
@@ -209,7 +209,7 @@ func TestLiveHasNoVerdict(t *testing.T) {
 	dir := t.TempDir()
 	write(t, historytest.Run{Name: "disk", Level: 0.4, Cost: 0.5, Noise: 0.001, Rounds: 12, Running: true}, filepath.Join(dir, "half"))
 	_, text, _ := strings.Cut(body(t, get(t, library(t, dir).Handler(token, ""), "/runs/half/live.html")), "<body>")
-	if strings.Contains(text, "v-costs") || !strings.Contains(text, ">interim<") || !strings.Contains(text, "+50") {
+	if strings.Contains(text, "v-costs") || !strings.Contains(text, ">interim<") || !strings.Contains(text, "% more</td>") {
 		t.Errorf("the page is\n%s", text)
 	}
 }

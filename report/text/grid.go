@@ -11,6 +11,7 @@ import (
 
 const (
 	leastName    = 12 // columns that names of rows are shortened to at most
+	legible      = 19 // and where nothing is drawn beside them; else the table is stacked
 	leastDrawing = 11
 	mostDrawing  = 51
 )
@@ -75,7 +76,7 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 	}
 	if g.draw < 0 {
 		g.natural(t.o.Width)
-		g.shorten(g.end()-t.o.Width, leastName)
+		g.shorten(g.end()-t.o.Width, legible)
 		if g.Bare && g.end() > t.o.Width { // rows that do not fit are written over several lines
 			g.natural(t.o.Width)
 			g.shorten(g.end()-t.o.Width, max(leastName, t.o.Width/3))
