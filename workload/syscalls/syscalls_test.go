@@ -135,5 +135,5 @@ func FuzzLines(f *testing.F) {
 
 // TestBuilt: the programs are those that the sources give.
 func TestBuilt(t *testing.T) {
-	golden.Built(t, "probe", "probe", "build", "probe.c", "system.h", "tests.h", "probe-amd64", "probe-arm64")
+	golden.Built(t, "probe", "probe", "build", "probe.c", "../../../testbed/launcher/native/system.h", "tests.h", "probe-amd64", "probe-arm64")
 }

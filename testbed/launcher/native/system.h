@@ -66,7 +66,7 @@ __asm__(".globl _start\n_start:\n"
         "bl begin\n"
         "brk #0\n");
 #else
-#error "the probe is written for x86-64 and arm64"
+#error "this is written for x86-64 and arm64"
 #endif
 
 #define SIX(n, a, b, c, d, e, f, ...) call(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
