@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command spin keeps processors busy, and the disk where it is asked to, until it is interrupted: a load to
 // measure beside.
 //
