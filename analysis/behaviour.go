@@ -18,12 +18,12 @@ import (
 // of the other, or more often by Fisher's exact test, corrected for the number of things that could
 // be found so (Tarone 1990). Claims of gains and equivalence are then withheld.
 //
-// What is in some trials of the arm and in none of the others is told as well, and by itself
-// withholds nothing: among so few trials chance alone may do that. A program of which single trials
-// of the baseline print what no other does is erratic, and of it this is not told.
+// Something that only some trials of the arm show, and no other trial, is a warning that withholds
+// nothing: chance alone may do that among so few trials. There is no such warning where one trial of
+// the baseline or the control shows something that no other does: that program is erratic.
 
-// OtherBehaviour is the finding that programs do in an arm what they do not in the baseline, and
-// the reason why nothing is said of gains there.
+// OtherBehaviour is the finding that an arm's programs do not do what the baseline's do, and the
+// reason why the arm's gains are withheld.
 type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
 	// Mark is what was seen: a line on stderr, an exit status; of sizes one of the constants below.
@@ -39,8 +39,8 @@ type OtherBehaviour struct {
 	Raw string `json:"raw,omitempty"`
 	// Withholds says that it takes gains and equivalence from the arm.
 	Withholds bool `json:"withholds"`
-	// OtherProgram says that the arm runs another program than the baseline, of which other
-	// messages and exit statuses are to be expected.
+	// OtherProgram: the arm runs another program than the baseline, which may print other messages and
+	// end with another exit status.
 	OtherProgram bool `json:"otherProgram,omitempty"`
 }
 
@@ -93,7 +93,7 @@ func (t *table) behaviours() (list []Warning) {
 	return list
 }
 
-// observed are the valid trials of which it is known what the programs did.
+// observed are the valid trials that have a record of what the programs did.
 func observed(slots []slot) (list []*journal.Trial) {
 	for i := range slots {
 		if v := slots[i].valid; v != nil && v.Behaviour != nil {
@@ -203,7 +203,7 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 // amount is how much the reference printed in a run, or answered: the least and the most.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts are those of the aspects that have one.
+// amounts gives the range of sizes in the reference; nil for an aspect without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil

@@ -147,7 +147,7 @@ type (
 		Cap   float64 `json:"cap"`
 		Value float64 `json:"value"` // median
 	}
-	// StartUp: more than a tenth of what is measured is the start of what stands in front of the program.
+	// StartUp: the start of the program in front is more than a tenth of the time that is measured.
 	StartUp struct {
 		Program string  `json:"program"` // what stands in front
 		Start   float64 `json:"start"`   // s, longer than without it

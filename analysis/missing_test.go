@@ -9,8 +9,8 @@ import (
 	"tare/experiment"
 )
 
-// What is plain stays so where a trial failed, whoever's it was, in whatever form the values are. What a
-// failure could undo does not.
+// A plain verdict stands although a trial failed, of the arm or of the baseline, for ratios and for differences. A
+// verdict that the failure could undo does not stand.
 func TestMissingTrialsDoNotUndoWhatIsPlain(t *testing.T) {
 	bandwidth, time := headline("bandwidth", experiment.Higher), headline("time", experiment.Lower)
 	amount := experiment.Metric{Name: "time", Unit: "ms", Better: experiment.Lower, Headline: true, Scale: experiment.Difference}

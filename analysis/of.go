@@ -8,7 +8,7 @@ import (
 	"tare/journal"
 )
 
-// Ending is how a run ended, or stands, of which rounds are missing.
+// Ending says which rounds are missing from a run that ended early or still goes on.
 type Ending struct {
 	Rounds int    `json:"rounds"`           // whole ones: each arm has a result in each cell
 	Of     int    `json:"of"`               // planned

@@ -152,7 +152,8 @@ func (r Rules) Survives(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within is a view between two others, of which one speaks against it.
+// within joins two views, of the least and the most that missing pairs may have been: it keeps the bound that
+// speaks against the claim.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {
