@@ -152,8 +152,8 @@ func (r Rules) Survives(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within joins two views, of the least and the most that missing pairs may have been: it keeps the bound that
-// speaks against the claim.
+// within is the view that withstands the least and the most that missing pairs may have been: its interval holds those
+// of all three, its p is no smaller than that of the one against its claim, and it is never equivalent.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {
