@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,20 +9,16 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tare/analysis"
-	"tare/catalog"
 	"tare/experiment"
 	"tare/journal"
 	"tare/machine"
-	"tare/report/columns"
 	"tare/runner"
 	"tare/safetext"
 	"tare/testbed/local"
@@ -124,96 +119,6 @@ directory holds everything; report.html in it is the report.`,
 	return c
 }
 
-func newResume(s State) *cobra.Command {
-	var out string
-	var quiet bool
-	var rounds int
-	c := &cobra.Command{
-		Use:   "resume [RUN]",
-		Short: "Go on with a run that was interrupted, or extend one that is finished",
-		Long: `Go on with a run that was interrupted, by the same plan and seed. At most the
-trial that was under way is lost. Without RUN, the newest run below runs/.
-
-With --rounds, extend a finished run to so many rounds in all. That is a second
-look at the same question, which would make false claims more likely: the extended
-run is judged with a quarter of the error of the first look, at 98.75 % in place of
-95 %, and its report says so. What the first look said stays on record.`,
-		Example: `  tare resume
-  tare resume runs/quickstart-20260102-150405
-  tare resume --rounds 32 runs/quickstart-20260102-150405`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeRuns,
-		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := runDir(args)
-			if err != nil {
-				return err
-			}
-			if err := undoRun(c.Context(), s, dir); err != nil {
-				return err
-			}
-			extend := c.Flags().Changed("rounds")
-			run, result, err := openRun([]string{dir})
-			if err == nil && !extend && run.Plan.Ended > 0 { // done with fewer rounds: the rest is a second look
-				extend, rounds = true, run.Plan.Planned()
-			}
-			if extend {
-				if err := errors.Join(err, extendable(run, rounds)); err != nil {
-					return err
-				}
-			} else if err == nil && run.Finished {
-				if reported(dir) {
-					fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)
-					return show(s, result, out, false)
-				}
-				fmt.Fprintf(s.Stderr, "%s is complete but for its report\n", dir)
-				return conclusion(s, dir, quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
-			}
-			if err := enough(toMeasure); err != nil {
-				return err
-			}
-			x, expansion, err := replan(dir)
-			if err != nil {
-				return err
-			}
-			if err := inNamespace(needsNetwork(x)); err != nil {
-				return err
-			}
-			if err := ready(c.Context(), x); err != nil {
-				return err
-			}
-			values, err := take(x, nil)
-			if err != nil {
-				return err
-			}
-			j, err := journal.Resume(dir)
-			if err != nil {
-				return err
-			}
-			if err := endStrays(c.Context(), s, values); err != nil {
-				return errors.Join(err, j.Close())
-			}
-			if extend {
-				if err := extendRun(j, &expansion.Plan, rounds); err != nil {
-					return errors.Join(err, j.Close())
-				}
-			}
-			return carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet)
-		},
-	}
-	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to so many rounds in all")
-	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
-	addFormat(c, &out, formats...)
-	return c
-}
-
-// reported says whether a run has its report, and removes what a killed Tare has left of
-// one.
-func reported(dir string) bool {
-	sweep(dir, true)
-	_, err := os.Stat(filepath.Join(dir, reportFile))
-	return err == nil
-}
-
 // endStrays ends what killed runs have left on this machine: it would run beside the
 // trials.
 func endStrays(ctx context.Context, s State, values taken) error {
@@ -240,87 +145,6 @@ func freeDir(dir string) string {
 		}
 		free = fmt.Sprintf("%s-%d", dir, n)
 	}
-}
-
-// replan makes the experiment and the expansion of a run that exists: the plan is the recorded one,
-// the layers and workloads come from the recorded experiment file. The two must
-// still agree, which they don't when another version of Tare expands the file
-// differently.
-func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
-	run, err := journal.Open(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	known := catalog.Kinds()
-	known.Read, known.Recorded = journal.ReadNamed(dir), true
-	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, known)
-	if err != nil {
-		return nil, nil, err
-	}
-	x.Design.Seed = &run.Plan.Seed
-	if run.Plan.Busy != "" {
-		x.GoOnBusy(run.Plan.Busy)
-	}
-	expansion, err := experiment.Expand(x, version.String())
-	if err != nil {
-		return nil, nil, err
-	}
-	if parts := otherParts(&expansion.Plan, run.Plan); len(parts) > 0 {
-		return nil, nil, &otherPlanError{dir, parts}
-	}
-	expansion.Plan = *run.Plan
-	return x, expansion, nil
-}
-
-// otherPlanError is a plan.json that is not what experiment.yaml gives.
-type otherPlanError struct {
-	dir   string
-	parts []string // of the plan
-}
-
-func (e *otherPlanError) Error() string {
-	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.what())
-}
-
-// what names the parts.
-func (e *otherPlanError) what() string { return strings.Join(e.parts, ", ") }
-
-// otherParts names in what two plans do not compare the same by the same rules: arms with
-// the same layers, and cells with the same workloads and metrics, all by their parameters
-// in force; margins, limits and budgets. Otherwise trials of different things would stand
-// under one name. Seed, rounds and precision are not compared: the command line may have
-// set them.
-func otherParts(a, b *experiment.Plan) (names []string) {
-	one, errOne := compared(a)
-	other, errOther := compared(b)
-	if errOne != nil || errOther != nil {
-		return []string{"parameters"}
-	}
-	for name := range one {
-		if !reflect.DeepEqual(one[name], other[name]) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// compared is what a plan compares, as JSON values: parameters in a plan that was
-// read back are no structs any more.
-func compared(p *experiment.Plan) (parts map[string]any, err error) {
-	cells := slices.Clone(p.Cells)
-	for i := range cells {
-		cells[i].Expected = 0 // an estimate
-	}
-	text, err := json.Marshal(map[string]any{
-		"name": p.Name, "description": p.Description, "testbed": p.Testbed,
-		"arms": p.Arms, "cells": cells, "confidence": p.Confidence, "equivalence": p.Equivalence, "power": p.Power,
-		"attempts": p.Attempts, "limits": p.Limits, "budget": p.Budget,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return parts, json.Unmarshal(text, &parts)
 }
 
 // pause is the first wait for a busy machine to become quiet.
@@ -376,60 +200,6 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		fmt.Fprintf(s.Stderr, "tare: %v\n", concluded)
 	}
 	return whatNext(ctx, j, err)
-}
-
-// endedBy says in a few words why a run ended before its plan was carried out.
-func endedBy(ctx context.Context, err error) string {
-	var hopeless *runner.HopelessError
-	var dropped *runner.DroppedError
-	switch {
-	case ctx.Err() != nil:
-		return "interrupted"
-	case errors.As(err, &dropped):
-		return "it could not be measured on: " + firstLine(dropped.Err)
-	case errors.As(err, &hopeless) && hopeless.Environment():
-		return "the machine was too busy for the rest (" + hopeless.Last.Detail + ")"
-	}
-	return "ended by an error: " + firstLine(err)
-}
-
-// longestReason is how many bytes of an error the first line of a report holds.
-const longestReason = 200
-
-func firstLine(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	return columns.Shorten(text, longestReason, "…")
-}
-
-// whatNext adds to the error that ended a run how to go on.
-func whatNext(ctx context.Context, j *journal.Journal, err error) error {
-	done := len(j.Trials())
-	var hopeless *runner.HopelessError
-	var dropped *runner.DroppedError
-	switch {
-	case errors.As(err, &dropped):
-		return &codedError{err: err, code: ExitInvalid, hint: "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"}
-	case errors.As(err, &hopeless) && hopeless.Environment():
-		return &codedError{err: err, code: ExitInvalid, hint: whenBusy(hopeless, j.Dir())}
-	case errors.As(err, &hopeless) && hopeless.Failed && !hopeless.CPULimit():
-		return &codedError{err: err, code: ExitInvalid, hint: "what the program printed is in " + j.Dir() + "/raw; when it works without the layers, begin a new run, or go on by tare resume " + j.Dir()}
-	case errors.As(err, &hopeless) && hopeless.CPULimit():
-		return &codedError{err: err, code: ExitInvalid, hint: "a CPU limit held programs up: give the pods more (testbed.kubernetes.resources.cpu), or a container that the cluster puts beside the programs, and begin a new run; the trials and their raw output are in " + j.Dir()}
-	case errors.As(err, &hopeless):
-		return &codedError{err: err, code: ExitInvalid, hint: "tare doctor says what works here; the trials and their raw output are in " + j.Dir()}
-	case ctx.Err() != nil:
-		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(done, "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
-	}
-	return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(done, "trial"), j.Dir())
-}
-
-// whenBusy says what to do where the machine was too busy to measure on.
-func whenBusy(e *runner.HopelessError, dir string) string {
-	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
-	if e.Sliceable {
-		hint += "; on a machine that is never quiet, a new run with design: {slices: auto} and limits: {foreignCPU: none} has the arms take turns under the same load, and its control shows how much that disturbs"
-	}
-	return hint
 }
 
 // environment describes the machine and the programs that the experiment runs.

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tare/journal"
+	"tare/report/columns"
+	"tare/runner"
+)
+
+// endedBy says in a few words why a run ended before its plan was carried out.
+func endedBy(ctx context.Context, err error) string {
+	var hopeless *runner.HopelessError
+	var dropped *runner.DroppedError
+	switch {
+	case ctx.Err() != nil:
+		return "interrupted"
+	case errors.As(err, &dropped):
+		return "it could not be measured on: " + firstLine(dropped.Err)
+	case errors.As(err, &hopeless) && hopeless.Environment():
+		return "the machine was too busy for the rest (" + hopeless.Last.Detail + ")"
+	}
+	return "ended by an error: " + firstLine(err)
+}
+
+// longestReason is how many bytes of an error the first line of a report holds.
+const longestReason = 200
+
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return columns.Shorten(text, longestReason, "…")
+}
+
+// whatNext adds to the error that ended a run how to go on.
+func whatNext(ctx context.Context, j *journal.Journal, err error) error {
+	done := len(j.Trials())
+	var hopeless *runner.HopelessError
+	var dropped *runner.DroppedError
+	switch {
+	case errors.As(err, &dropped):
+		return &codedError{err: err, code: ExitInvalid, hint: "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"}
+	case errors.As(err, &hopeless) && hopeless.Environment():
+		return &codedError{err: err, code: ExitInvalid, hint: whenBusy(hopeless, j.Dir())}
+	case errors.As(err, &hopeless) && hopeless.Failed && !hopeless.CPULimit():
+		return &codedError{err: err, code: ExitInvalid, hint: "what the program printed is in " + j.Dir() + "/raw; when it works without the layers, begin a new run, or go on by tare resume " + j.Dir()}
+	case errors.As(err, &hopeless) && hopeless.CPULimit():
+		return &codedError{err: err, code: ExitInvalid, hint: "a CPU limit held programs up: give the pods more (testbed.kubernetes.resources.cpu), or a container that the cluster puts beside the programs, and begin a new run; the trials and their raw output are in " + j.Dir()}
+	case errors.As(err, &hopeless):
+		return &codedError{err: err, code: ExitInvalid, hint: "tare doctor says what works here; the trials and their raw output are in " + j.Dir()}
+	case ctx.Err() != nil:
+		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(done, "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
+	}
+	return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(done, "trial"), j.Dir())
+}
+
+// whenBusy says what to do where the machine was too busy to measure on.
+func whenBusy(e *runner.HopelessError, dir string) string {
+	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
+	if e.Sliceable {
+		hint += "; on a machine that is never quiet, a new run with design: {slices: auto} and limits: {foreignCPU: none} has the arms take turns under the same load, and its control shows how much that disturbs"
+	}
+	return hint
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tare/analysis"
+	"tare/catalog"
+	"tare/experiment"
+	"tare/journal"
+	"tare/version"
+)
+
+func newResume(s State) *cobra.Command {
+	var out string
+	var quiet bool
+	var rounds int
+	c := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Go on with a run that was interrupted, or extend one that is finished",
+		Long: `Go on with a run that was interrupted, by the same plan and seed. At most the
+trial that was under way is lost. Without RUN, the newest run below runs/.
+
+With --rounds, extend a finished run to so many rounds in all. That is a second
+look at the same question, which would make false claims more likely: the extended
+run is judged with a quarter of the error of the first look, at 98.75 % in place of
+95 %, and its report says so. What the first look said stays on record.`,
+		Example: `  tare resume
+  tare resume runs/quickstart-20260102-150405
+  tare resume --rounds 32 runs/quickstart-20260102-150405`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := runDir(args)
+			if err != nil {
+				return err
+			}
+			if err := undoRun(c.Context(), s, dir); err != nil {
+				return err
+			}
+			extend := c.Flags().Changed("rounds")
+			run, result, err := openRun([]string{dir})
+			if err == nil && !extend && run.Plan.Ended > 0 { // done with fewer rounds: the rest is a second look
+				extend, rounds = true, run.Plan.Planned()
+			}
+			if extend {
+				if err := errors.Join(err, extendable(run, rounds)); err != nil {
+					return err
+				}
+			} else if err == nil && run.Finished {
+				if reported(dir) {
+					fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)
+					return show(s, result, out, false)
+				}
+				fmt.Fprintf(s.Stderr, "%s is complete but for its report\n", dir)
+				return conclusion(s, dir, quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
+			}
+			if err := enough(toMeasure); err != nil {
+				return err
+			}
+			x, expansion, err := replan(dir)
+			if err != nil {
+				return err
+			}
+			if err := inNamespace(needsNetwork(x)); err != nil {
+				return err
+			}
+			if err := ready(c.Context(), x); err != nil {
+				return err
+			}
+			values, err := take(x, nil)
+			if err != nil {
+				return err
+			}
+			j, err := journal.Resume(dir)
+			if err != nil {
+				return err
+			}
+			if err := endStrays(c.Context(), s, values); err != nil {
+				return errors.Join(err, j.Close())
+			}
+			if extend {
+				if err := extendRun(j, &expansion.Plan, rounds); err != nil {
+					return errors.Join(err, j.Close())
+				}
+			}
+			return carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet)
+		},
+	}
+	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to so many rounds in all")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
+	addFormat(c, &out, formats...)
+	return c
+}
+
+// reported says whether a run has its report, and removes what a killed Tare has left of
+// one.
+func reported(dir string) bool {
+	sweep(dir, true)
+	_, err := os.Stat(filepath.Join(dir, reportFile))
+	return err == nil
+}
+
+// replan makes the experiment and the expansion of a run that exists: the plan is the recorded one,
+// the layers and workloads come from the recorded experiment file. The two must
+// still agree, which they don't when another version of Tare expands the file
+// differently.
+func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
+	run, err := journal.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := catalog.Kinds()
+	known.Read, known.Recorded = journal.ReadNamed(dir), true
+	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, known)
+	if err != nil {
+		return nil, nil, err
+	}
+	x.Design.Seed = &run.Plan.Seed
+	if run.Plan.Busy != "" {
+		x.GoOnBusy(run.Plan.Busy)
+	}
+	expansion, err := experiment.Expand(x, version.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	if parts := otherParts(&expansion.Plan, run.Plan); len(parts) > 0 {
+		return nil, nil, &otherPlanError{dir, parts}
+	}
+	expansion.Plan = *run.Plan
+	return x, expansion, nil
+}
+
+// otherPlanError is a plan.json that is not what experiment.yaml gives.
+type otherPlanError struct {
+	dir   string
+	parts []string // of the plan
+}
+
+func (e *otherPlanError) Error() string {
+	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.what())
+}
+
+// what names the parts.
+func (e *otherPlanError) what() string { return strings.Join(e.parts, ", ") }
+
+// otherParts names in what two plans do not compare the same by the same rules: arms with
+// the same layers, and cells with the same workloads and metrics, all by their parameters
+// in force; margins, limits and budgets. Otherwise trials of different things would stand
+// under one name. Seed, rounds and precision are not compared: the command line may have
+// set them.
+func otherParts(a, b *experiment.Plan) (names []string) {
+	one, errOne := compared(a)
+	other, errOther := compared(b)
+	if errOne != nil || errOther != nil {
+		return []string{"parameters"}
+	}
+	for name := range one {
+		if !reflect.DeepEqual(one[name], other[name]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// compared is what a plan compares, as JSON values: parameters in a plan that was
+// read back are no structs any more.
+func compared(p *experiment.Plan) (parts map[string]any, err error) {
+	cells := slices.Clone(p.Cells)
+	for i := range cells {
+		cells[i].Expected = 0 // an estimate
+	}
+	text, err := json.Marshal(map[string]any{
+		"name": p.Name, "description": p.Description, "testbed": p.Testbed,
+		"arms": p.Arms, "cells": cells, "confidence": p.Confidence, "equivalence": p.Equivalence, "power": p.Power,
+		"attempts": p.Attempts, "limits": p.Limits, "budget": p.Budget,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return parts, json.Unmarshal(text, &parts)
+}
