@@ -9,6 +9,7 @@ import (
 	"tare/journal"
 	"tare/report/columns"
 	"tare/runner"
+	"tare/workload"
 )
 
 // endedBy says in a few words why a run ended before its plan was carried out.
@@ -59,6 +60,9 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 // whenBusy says what to do where the machine was too busy to measure on.
 func whenBusy(e *runner.HopelessError, dir string) string {
 	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
+	if e.Last.Rule == workload.RuleLate {
+		hint += "; limits: {late: none} in a new run lets the load generator be late, and latencies hold what that adds"
+	}
 	if e.Sliceable {
 		hint += "; on a machine that is never quiet, a new run with design: {slices: auto} and limits: {foreignCPU: none} has the arms take turns under the same load, and its control shows how much that disturbs"
 	}

@@ -17,7 +17,12 @@ func Run(ctx context.Context, binary, dir string, experiment []byte) (*journal.R
 	if err := os.WriteFile(file, experiment, 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, binary, "run", file, "--quiet", "-o", "json", "--dir", dir)
+	return Line(ctx, binary, dir, file)
+}
+
+// Line is Run for what stands on a command line behind tare run.
+func Line(ctx context.Context, binary, dir string, args ...string) (*journal.Run, error) {
+	cmd := exec.CommandContext(ctx, binary, append([]string{"run", "--quiet", "-o", "json", "--dir", dir}, args...)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 5 {
 		return nil, fmt.Errorf("%v: %w", cmd.Args, err)

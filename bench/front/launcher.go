@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,8 +12,8 @@ import (
 
 	"tare/analysis"
 	"tare/bench/beside"
+	"tare/bench/carryout"
 	"tare/bench/table"
-	"tare/journal"
 	"tare/stats"
 	"tare/testbed/launcher"
 	"tare/wording"
@@ -104,13 +103,7 @@ func verdicts(ctx context.Context, binary, dir string, rounds int) (*table.Table
 	for _, l := range []string{"no-new-privs", "seccomp: {rules: 0}"} {
 		for p, program := range programs {
 			at := filepath.Join(dir, fmt.Sprintf("run-%d-%d", len(t.Rows), p))
-			cmd := exec.CommandContext(ctx, binary, append([]string{"run", "-q", "--rounds", fmt.Sprint(rounds), "--dir", at, "--layer", l, "--"}, program...)...)
-			text, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 5) {
-				return nil, fmt.Errorf("%v: %w: %s", cmd.Args, err, text)
-			}
-			run, err := journal.Open(at)
+			run, err := carryout.Line(ctx, binary, at, append([]string{"--rounds", fmt.Sprint(rounds), "--layer", l, "--"}, program...)...)
 			if err != nil {
 				return nil, err
 			}
