@@ -7,7 +7,7 @@
 // opened there, before the program's time begins, and are handed in as descriptors. So a launcher works behind any
 // other program in front that passes descriptors on.
 //
-// In a run in which one arm's programs are started by a launcher, those of all arms are (layer.Dress): with Settings
+// In a run in which one arm's programs are started by a launcher, those of all arms are (layer.DressAlike): with Settings
 // that set nothing where there is nothing to set.
 package launcher
 

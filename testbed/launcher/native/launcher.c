@@ -9,10 +9,10 @@
 //   -n 1          set no_new_privs
 //   -s FD         install the filter of system calls that the descriptor holds (struct sock_filter, one after the other)
 //   -l FD         restrict itself by the descriptor's Landlock ruleset
-//   -c BITS       drop the capabilities, and never get them again
+//   -c BITS       drop the capabilities, a decimal number by bits, and never get them again
 //   -a PROFILE    have the program be in the profile of AppArmor
 //   -u UID:GID    be root in a user namespace of its own, and that user outside
-//   -m DIRECTORY  have an empty file system in memory there, in a mount namespace of its own, and go there
+//   -m DIRECTORY  mount an empty file system in memory there, in a mount namespace of its own
 //   -f FD         write what the descriptor holds to config.json in that file system
 //
 // It ends with 127 where there is no such program, and with 126 where anything else fails.
