@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"encoding/json"
+	"errors"
 	"go/format"
 	"os"
 	"os/exec"
@@ -16,8 +17,9 @@ import (
 var codeBlock = regexp.MustCompile("(?ms)^```(go|yaml)\n(.*?)^```$")
 
 const (
-	mostLines = 80 // of the layer
-	rounds    = 8  // of the experiment
+	mostLines  = 80 // of the layer
+	rounds     = 8  // of the experiment
+	noVerdicts = 5  // is the status of a run that gives none
 )
 
 // TestLayerOfThePage takes the layer, its test and its experiment out of the page on how
@@ -62,12 +64,14 @@ func TestLayerOfThePage(t *testing.T) {
 
 	file, run := filepath.Join(dir, "open-files.yaml"), filepath.Join(dir, "run")
 	quiet := "limits: {foreignCPU: none, steal: none, throttling: none}\n"
-	// The control of a short run fails by chance in one run of twenty, unless it is within the margin.
-	experiment := strings.Replace(blocks[1], "rounds: 8", "rounds: 8, equivalence: 99%", 1)
-	if err := os.WriteFile(file, []byte(experiment+quiet), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(blocks[1]+quiet), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	succeeds(t, tare, "run", file, "--dir", run)
+	// The control of one run in twenty fails by chance, which ends it with this status.
+	var exit *exec.ExitError
+	if out, err := exec.Command(tare, "run", file, "--dir", run).CombinedOutput(); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == noVerdicts) {
+		t.Fatalf("tare run: %v\n%s", err, out)
+	}
 	done, err := journal.Open(run)
 	if err != nil {
 		t.Fatal(err)
