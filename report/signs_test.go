@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -33,7 +34,7 @@ func TestNoSignWithoutAWord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, line := range regexp.MustCompile(`\n`).Split(string(text), -1) {
+		for i, line := range strings.Split(string(text), "\n") {
 			if at := signed.FindString(line); at != "" && !settled.MatchString(line) {
 				t.Errorf("%s:%d: %q has a sign and no word: %.200s", file, i+1, at, line)
 			}
@@ -41,5 +42,34 @@ func TestNoSignWithoutAWord(t *testing.T) {
 	}
 	if views < 50 {
 		t.Errorf("%d views", views)
+	}
+}
+
+// A difference with a sign, before its interval, or in it.
+var signedDifference = regexp.MustCompile(`[+−]\d[\d.,]* ?(%|[a-zµ]+)? ?\[|\[[+−]\d`)
+
+// So do the pages. An exponent is no difference.
+func TestNoSignOnPages(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, below := range []string{"../docs/*/*.md", "../README.md"} {
+		more, err := filepath.Glob(below)
+		if err != nil || len(more) == 0 {
+			t.Fatalf("%s: %v", below, err)
+		}
+		pages = append(pages, more...)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if at := signedDifference.FindString(line); at != "" && filepath.Base(page) != "dns.md" {
+				t.Errorf("%s:%d: %q has a sign and no word: %.200s", page, i+1, at, line)
+			}
+		}
 	}
 }
