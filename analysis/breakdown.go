@@ -140,7 +140,7 @@ func (x explainer) breakdown(r *rise, run *Run, unfinished map[[2]string]Reason)
 	add := func(name PartName, c Comparison, values []float64) {
 		p := Part{Comparison: c, Part: name}
 		if r.ratio() {
-			at, _, _, _ := located(x.plan, values, r.rounds, r.setUps)
+			at := r.located(x.plan, values).Interval
 			p.Amount = &at
 		}
 		b.Parts = append(b.Parts, p)
@@ -151,22 +151,11 @@ func (x explainer) breakdown(r *rise, run *Run, unfinished map[[2]string]Reason)
 		}
 	}
 	for k, name := range []PartName{AnyPart, EachPart} {
-		h := r.parts[k]
-		c := h.comparison(x.plan)
-		x.complete(&c, h)
-		c.Floor /= r.per(name)
-		if !run.Valid {
-			c.Withhold(InvalidRuns{})
-		} else if why := leastDone(x.plan, r.steps, unfinished, r.cell); why != nil {
-			c.Suspend(why)
-		}
-		run.WithholdGains(&c, b.Arms...)
+		c := x.together(r.parts[k], run, r.steps, unfinished, func(c *Comparison) { c.Floor /= r.per(name) })
 		add(name, c, r.amounts(name))
 	}
 	for _, level := range r.x[r.first():] {
-		heights := r.scaled(r.each(func(i int) float64 { return r.lines[i].At(level) }))
-		at, _, _, _ := located(x.plan, heights, r.rounds, r.setUps)
-		b.Line = append(b.Line, at)
+		b.Line = append(b.Line, r.located(x.plan, r.scaled(r.each(func(i int) float64 { return r.lines[i].At(level) }))).Interval)
 	}
 	b.Miss = r.miss(x.Confidence)
 	return b
@@ -176,11 +165,10 @@ func (x explainer) breakdown(r *rise, run *Run, unfinished map[[2]string]Reason)
 // of each.
 type rise struct {
 	ladder
+	wholeRounds
 	cell    string
 	at      int // the cell's place in the plan
 	metric  experiment.Metric
-	rounds  []int
-	setUps  []int        // by round; nil: no two share one
 	pilot   int          // rounds of the pilot
 	failed  [][]bool     // of rounds that lack a value since a program failed: at which levels, and last whether in the baseline
 	base    []float64    // the baseline's value, by round
@@ -230,15 +218,6 @@ func (t *table) rises(c int, l ladder, base int, m experiment.Metric) *rise {
 
 // ratio says whether costs are told as shares of the baseline.
 func (r *rise) ratio() bool { return r.metric.Scale != experiment.Difference }
-
-// each gives something for each round.
-func (r *rise) each(of func(i int) float64) []float64 {
-	values := make([]float64, len(r.rounds))
-	for i := range values {
-		values[i] = of(i)
-	}
-	return values
-}
 
 // amounts are a part's values by round, in the metric's unit.
 func (r *rise) amounts(p PartName) []float64 {
@@ -319,15 +298,9 @@ func (r *rise) ask(t *table, j *judgement, p PartName) *hypothesis {
 	} else {
 		d.Margin /= r.per(p)
 	}
-	h := j.estimated(Question{Cell: r.cell, Arm: r.of, Restates: t.restates(r.at, m), Data: d})
-	h.cell, h.arm, h.base, h.unplanned = r.at, last, r.baseArm, true
-	h.still = t.still(r.at, m)
-	if original := t.plan.Cells[r.at].Metric(h.Restates); original != nil {
-		h.restated, h.echo = true, m.Headline && original.Headline
-	}
-	if h.control = j.controlOf(r.at, m); h.control != nil {
-		h.bias = h.control.bias / r.per(p)
-	}
+	h := j.askTogether(t, r.at, last, r.baseArm, r.of, d)
+	h.unplanned = true
+	h.bias /= r.per(p)
 	return h
 }
 

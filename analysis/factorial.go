@@ -60,31 +60,14 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
 			for _, set := range effectSets(len(t.plan.Factorial)) {
-				h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[arms[set]].Name, Restates: t.restates(c, m), Data: t.signed(c, arms, set, m)})
-				h.cell, h.arm, h.base = c, arms[set], arms[0]
-				h.still, h.unplanned = t.still(c, m), bits.OnesCount(uint(set)) > plannedFactors
-				if original := cell.Metric(h.Restates); original != nil {
-					h.restated, h.echo = true, m.Headline && original.Headline
-				}
-				if h.control = j.controlOf(c, m); h.control != nil {
-					h.bias = h.control.bias
-				}
+				h := j.askTogether(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.signed(c, arms, set, m))
+				h.unplanned = bits.OnesCount(uint(set)) > plannedFactors
 				list, sets = append(list, h), append(sets, set)
 			}
 		}
 	}
 	decide(list, nil, j.Rules)
 	return list, sets
-}
-
-// controlOf is the A/A comparison of a metric in a cell; nil: there is none.
-func (j *judgement) controlOf(cell int, m experiment.Metric) *hypothesis {
-	for _, control := range j.controls {
-		if control.cell == cell && control.Metric.Name == m.Name {
-			return control
-		}
-	}
-	return nil
 }
 
 // effectSets lists the sets of factors that have an effect: single ones first.
@@ -162,23 +145,32 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	f := &Factorial{Factors: x.plan.Factorial, Family: claims(list)}
 	unfinished := x.table.unfinished()
 	for i, h := range list {
-		e := Effect{Comparison: h.comparison(x.plan)}
-		x.complete(&e.Comparison, h)
-		e.Of, e.Over = split(x.plan.Factorial, sets[i])
-		if e.Interaction() {
-			e.Verdict = e.Verdict.ofSum()
-		}
-		if !run.Valid {
-			e.Withhold(InvalidRuns{})
-		} else if why := leastDone(x.plan, x.plan.Combination(), unfinished, h.Cell); why != nil {
-			e.Suspend(why)
-		}
-		for _, a := range x.plan.Combination() {
-			run.WithholdGains(&e.Comparison, x.plan.Arms[a].Name)
-		}
-		f.Effects = append(f.Effects, e)
+		of, over := split(x.plan.Factorial, sets[i])
+		c := x.together(h, run, x.plan.Combination(), unfinished, func(c *Comparison) {
+			if len(of) > 1 {
+				c.Verdict = c.Verdict.ofSum()
+			}
+		})
+		f.Effects = append(f.Effects, Effect{Comparison: c, Of: of, Over: over})
 	}
 	return f
+}
+
+// together puts what was judged of several arms into the form of the result. Their verdict is changed before it
+// is withheld, as from a run that gives none, or in which one of the arms is not done.
+func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
+	c := h.comparison(x.plan)
+	x.complete(&c, h)
+	change(&c)
+	if !run.Valid {
+		c.Withhold(InvalidRuns{})
+	} else if why := leastDone(x.plan, arms, unfinished, h.Cell); why != nil {
+		c.Suspend(why)
+	}
+	for _, a := range arms {
+		run.WithholdGains(&c, x.plan.Arms[a].Name)
+	}
+	return c
 }
 
 // FewestForEffects is the number of rounds, or of set-ups that rounds share, from which on

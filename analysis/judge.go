@@ -123,13 +123,29 @@ func (j *judgement) compare(t *table) {
 }
 
 func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
-	cell := t.plan.Cells[c]
-	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m),
-		Observational: t.plan.Import != nil, Data: t.compared(c, a, b, m)})
-	h.cell, h.arm, h.base = c, a, b
-	h.still, h.unlike = t.still(c, m), t.unlike(c, a, b)
+	h := j.ask(t, c, a, b, t.plan.Arms[a].Name, t.compared(c, a, b, m))
+	h.Observational, h.unlike = t.plan.Import != nil, t.unlike(c, a, b)
+	return h
+}
+
+// ask makes the hypothesis on values of a cell, of an arm against a base or of several arms together, for which these two stand.
+func (j *judgement) ask(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
+	cell, m := t.plan.Cells[c], d.Metric
+	h := j.estimated(Question{Cell: cell.ID, Arm: name, Restates: t.restates(c, m), Data: d})
+	h.cell, h.arm, h.base, h.still = c, a, b, t.still(c, m)
 	if original := cell.Metric(h.Restates); original != nil {
 		h.restated, h.echo = true, m.Headline && original.Headline
+	}
+	return h
+}
+
+// askTogether asks about several arms, which stand against the control of the metric.
+func (j *judgement) askTogether(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
+	h := j.ask(t, c, a, b, name, d)
+	for _, control := range j.controls {
+		if control.cell == c && control.Metric.Name == d.Metric.Name {
+			h.control, h.bias = control, control.bias
+		}
 	}
 	return h
 }

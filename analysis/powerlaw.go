@@ -165,48 +165,37 @@ func (f *lawField) read(plan *experiment.Plan) bool {
 
 // law fits the law of one arm; false where no round has a value in every cell.
 func (t *table) law(f lawField, arm int) (l PowerLawArm, there bool) {
-	var setUps []int
 	var planes []stats.Plane
 	left := make([][]float64, len(f.cells)) // by cell and round, of the logarithms
-	for _, round := range t.rounds {
-		y, setUp := make([]float64, 0, len(f.cells)), 0
-		for _, cell := range f.cells {
-			if at, has := slices.BinarySearch(t.at[cell], round); has {
-				s := &t.slots[cell][arm][at]
-				if v, ok := value(s.valid, f.metric); ok && v > 0 {
-					y, setUp = append(y, math.Log(v)), s.valid.SetUp
-				}
-			}
+	w := t.whole(f.cells, arm, f.metric, func(y []float64) bool {
+		if slices.Min(y) <= 0 {
+			return false
+		}
+		for k := range y {
+			y[k] = math.Log(y[k])
 		}
 		plane, err := stats.FitPlane(f.x, y)
-		if err != nil { // a round that lacks a cell
-			continue
+		if err != nil {
+			return false
 		}
-		l.Rounds, setUps, planes = append(l.Rounds, round), append(setUps, setUp), append(planes, plane)
+		planes = append(planes, plane)
 		for k := range f.cells {
 			left[k] = append(left[k], y[k]-plane.At(f.x[k]))
 		}
-	}
+		return true
+	})
 	if len(planes) == 0 {
 		return l, false
 	}
-	setUps = t.sharedSetUps(setUps)
-	across := func(of func(stats.Plane) float64) (Interval, string, bool) {
-		values := make([]float64, len(planes))
-		for i, plane := range planes {
-			values[i] = of(plane)
-		}
-		at, method, _, ok := located(t.plan, values, l.Rounds, setUps)
-		return at, method, !ok
-	}
+	l.Rounds = w.rounds
 	for j, factor := range f.factors {
-		at, method, pointOnly := across(func(p stats.Plane) float64 { return p.Slopes[j] })
-		l.Exponents = append(l.Exponents, Exponent{at, pointOnly, method,
-			!pointOnly && (at.Lo > factor.Expected+exponentMiss || at.Hi < factor.Expected-exponentMiss)})
+		at := w.located(t.plan, w.each(func(i int) float64 { return planes[i].Slopes[j] }))
+		l.Exponents = append(l.Exponents, Exponent{at.Interval, at.PointOnly, at.Method,
+			!at.PointOnly && (at.Lo > factor.Expected+exponentMiss || at.Hi < factor.Expected-exponentMiss)})
 	}
-	l.Unity, l.Method, l.PointOnly = across(func(p stats.Plane) float64 { return p.Intercept })
-	l.Unity = Interval{contrast.Finite(math.Exp(l.Unity.Point)), contrast.Finite(math.Exp(l.Unity.Lo)), contrast.Finite(math.Exp(l.Unity.Hi))}
-	l.Misfit = t.misfit(f, left, setUps)
+	at := w.located(t.plan, w.each(func(i int) float64 { return planes[i].Intercept }))
+	l.Unity = Interval{contrast.Finite(math.Exp(at.Point)), contrast.Finite(math.Exp(at.Lo)), contrast.Finite(math.Exp(at.Hi))}
+	l.Method, l.PointOnly, l.Misfit = at.Method, at.PointOnly, t.misfit(f, left, w.setUps)
 	return l, true
 }
 

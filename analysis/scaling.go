@@ -57,17 +57,17 @@ type ScalingArm struct {
 	Fit       Fit        `json:"fit"`
 	// Difference is the arm's slope less the baseline's, in the rounds that both
 	// have; nil for the baseline, and where there is no such round.
-	Difference *SlopeDifference `json:"difference,omitempty"`
+	Difference *RoundValue `json:"difference,omitempty"`
 	// BaseDifference is the same of Base.
-	BaseDifference *SlopeDifference `json:"baseDifference,omitempty"`
+	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
 }
 
-// SlopeDifference is how much steeper, or at none higher, an arm's line is than the baseline's.
-type SlopeDifference struct {
+// RoundValue is where a number lies that each round has a value of, as the difference of two slopes.
+type RoundValue struct {
 	Interval
-	Rounds    int     `json:"rounds"`              // that both arms have
+	Rounds    int     `json:"rounds"`              // that have one
 	PointOnly bool    `json:"pointOnly,omitempty"` // the values allow no interval
-	P         float64 `json:"p"`                   // two-sided, of no difference; not corrected for the number of lines
+	P         float64 `json:"p"`                   // two-sided, that it is 0; not corrected for the number of lines
 	Method    string  `json:"method"`              // of the interval
 }
 
@@ -154,18 +154,35 @@ func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
 
 // climbing is the values of one arm at all levels, in the rounds that have them.
 type climbing struct {
-	rounds []int
-	setUps []int       // by round; nil: no two share one
+	wholeRounds
 	values [][]float64 // by round and level
 	lines  []stats.Line
 }
 
 // climbs collects the values of an arm and fits a line to each round.
-func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
-	var c climbing
+func (t *table) climbs(l ladder, arm int, m experiment.Metric) (c climbing) {
+	c.wholeRounds = t.whole(l.steps, arm, m, func(y []float64) bool {
+		line, err := stats.FitLine(l.x, y)
+		if err != nil || !moderate(line.Slope) || !moderate(line.Intercept) {
+			return false
+		}
+		c.values, c.lines = append(c.values, y), append(c.lines, line)
+		return true
+	})
+	return c
+}
+
+// wholeRounds are the rounds that have a value of all that something is fitted to.
+type wholeRounds struct {
+	rounds []int
+	setUps []int // by round; nil: no two share one
+}
+
+// whole collects the rounds in which an arm has a value in each of some cells, if these values can be fitted.
+func (t *table) whole(cells []int, arm int, m experiment.Metric, fit func(values []float64) bool) (w wholeRounds) {
 	for _, round := range t.rounds {
-		y, setUp := make([]float64, 0, len(l.x)), 0
-		for _, cell := range l.steps {
+		y, setUp := make([]float64, 0, len(cells)), 0
+		for _, cell := range cells {
 			if at, there := slices.BinarySearch(t.at[cell], round); there {
 				s := &t.slots[cell][arm][at]
 				if v, ok := value(s.valid, m); ok {
@@ -173,34 +190,32 @@ func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
 				}
 			}
 		}
-		line, err := stats.FitLine(l.x, y)
-		if err != nil || !moderate(line.Slope) || !moderate(line.Intercept) { // a round that lacks a level
-			continue
+		if len(y) == len(cells) && fit(y) {
+			w.rounds, w.setUps = append(w.rounds, round), append(w.setUps, setUp)
 		}
-		c.rounds, c.values, c.lines = append(c.rounds, round), append(c.values, y), append(c.lines, line)
-		c.setUps = append(c.setUps, setUp)
 	}
-	c.setUps = t.sharedSetUps(c.setUps)
-	return c
+	w.setUps = t.sharedSetUps(w.setUps)
+	return w
+}
+
+// each gives something for each round.
+func (w *wholeRounds) each(of func(i int) float64) []float64 {
+	values := make([]float64, len(w.rounds))
+	for i := range values {
+		values[i] = of(i)
+	}
+	return values
 }
 
 // moderate says whether a number can be squared and summed.
 func moderate(v float64) bool { return math.Abs(v) < 1e150 } // false for NaN
 
 func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
-	s := ScalingArm{Rounds: c.rounds}
-	for _, l := range c.lines {
-		s.Slopes = append(s.Slopes, l.Slope)
-	}
-	at, method, _, ok := located(plan, s.Slopes, c.rounds, c.setUps)
-	s.Slope, s.Method, s.PointOnly = at, method, !ok
+	s := ScalingArm{Rounds: c.rounds, Slopes: c.each(func(i int) float64 { return c.lines[i].Slope })}
+	slope := c.located(plan, s.Slopes)
+	s.Slope, s.Method, s.PointOnly = slope.Interval, slope.Method, slope.PointOnly
 	height := func(x float64) Interval {
-		heights := make([]float64, len(c.lines))
-		for i, line := range c.lines {
-			heights[i] = line.At(x)
-		}
-		at, _, _, _ := located(plan, heights, c.rounds, c.setUps)
-		return at
+		return c.located(plan, c.each(func(i int) float64 { return c.lines[i].At(x) })).Interval
 	}
 	for k, x := range l.x {
 		sum := 0.0
@@ -218,31 +233,30 @@ func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
 }
 
 // beyond compares something of the lines of an arm with the baseline's, round by round.
-func (c *climbing) beyond(plan *experiment.Plan, base climbing, of func(stats.Line) float64) *SlopeDifference {
-	var rounds, setUps []int
+func (c *climbing) beyond(plan *experiment.Plan, base climbing, of func(stats.Line) float64) *RoundValue {
+	var both wholeRounds
 	var differences []float64
 	for i, round := range c.rounds {
-		if k, both := slices.BinarySearch(base.rounds, round); both {
-			rounds = append(rounds, round)
+		if k, there := slices.BinarySearch(base.rounds, round); there {
+			both.rounds = append(both.rounds, round)
 			differences = append(differences, of(c.lines[i])-of(base.lines[k]))
 			if c.setUps != nil {
-				setUps = append(setUps, c.setUps[i])
+				both.setUps = append(both.setUps, c.setUps[i])
 			}
 		}
 	}
-	if len(rounds) == 0 {
+	if len(both.rounds) == 0 {
 		return nil
 	}
-	at, method, p, ok := located(plan, differences, rounds, setUps)
-	return &SlopeDifference{Interval: at, Rounds: len(rounds), PointOnly: !ok, P: p, Method: method}
+	d := both.located(plan, differences)
+	return &d
 }
 
 // located estimates where values of one per round lie, as everywhere else; where rounds
-// share set-ups (nil: none do), these are the unit. Where the values allow no interval, it
-// gives their middle.
-func located(plan *experiment.Plan, values []float64, rounds, setUps []int) (at Interval, method string, p float64, ok bool) {
-	d := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Uneven: true, Contrasts: values, SetUps: setUps}
-	for _, round := range rounds {
+// share set-ups, these are the unit. Where the values allow no interval, it gives their middle.
+func (w *wholeRounds) located(plan *experiment.Plan, values []float64) RoundValue {
+	d := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Uneven: true, Contrasts: values, SetUps: w.setUps}
+	for _, round := range w.rounds {
 		if round <= plan.Rounds {
 			d.Pilot++
 		}
@@ -250,8 +264,9 @@ func located(plan *experiment.Plan, values []float64, rounds, setUps []int) (at 
 	e := contrast.RulesOf(plan).Estimate(&d)
 	if !e.Main.OK {
 		v := contrast.Finite(stats.Quantile(slices.Sorted(slices.Values(values)), 0.5))
-		return Interval{v, v, v}, e.Method, 1, false
+		return RoundValue{Interval: Interval{v, v, v}, Rounds: len(w.rounds), PointOnly: true, P: 1, Method: e.Method}
 	}
 	i := e.Main.At
-	return Interval{contrast.Finite(i.Point), contrast.Finite(i.Lo), contrast.Finite(i.Hi)}, e.Method, e.Main.P, true
+	at := Interval{contrast.Finite(i.Point), contrast.Finite(i.Lo), contrast.Finite(i.Hi)}
+	return RoundValue{Interval: at, Rounds: len(w.rounds), P: e.Main.P, Method: e.Method}
 }

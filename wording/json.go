@@ -166,9 +166,9 @@ type ScalingArm struct {
 	*analysis.ScalingArm
 	Text       string           `json:"text"` // the slope in words: "12.1 KiB [11.0, 13.2] per object"
 	Fit        Fitted           `json:"fit"`  // how well a line describes the values
-	Difference *SlopeDifference `json:"difference,omitempty"`
+	Difference *RoundValue `json:"difference,omitempty"`
 	// BaseDifference is the same at none.
-	BaseDifference *SlopeDifference `json:"baseDifference,omitempty"`
+	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
 }
 
 // PowerLaw is how a metric of a workload depends on its factors together.
@@ -197,9 +197,9 @@ type Fitted struct {
 	Text string `json:"text,omitempty"` // in words, where it is poor
 }
 
-// SlopeDifference is how much steeper an arm's line is than the baseline's.
-type SlopeDifference struct {
-	*analysis.SlopeDifference
+// RoundValue is how much steeper an arm's line is than the baseline's.
+type RoundValue struct {
+	*analysis.RoundValue
 	Text string `json:"text"` // in words: "1.2 KiB [0.9, 1.5] more per object than plain"
 }
 
@@ -305,10 +305,10 @@ func scalingOf(s analysis.Scaling) Scaling {
 	return Scaling{Scaling: &s, Per: Per(&s), Arms: each(s.Arms, func(a analysis.ScalingArm) ScalingArm {
 		arm := ScalingArm{ScalingArm: &a, Text: Slope(&s, &a), Fit: Fitted{a.Fit, Fit(&s, a.Fit)}}
 		if a.Difference != nil {
-			arm.Difference = &SlopeDifference{a.Difference, Steeper(&s, a.Difference)}
+			arm.Difference = &RoundValue{a.Difference, Steeper(&s, a.Difference)}
 		}
 		if a.BaseDifference != nil {
-			arm.BaseDifference = &SlopeDifference{a.BaseDifference, HigherAtNone(&s, a.BaseDifference)}
+			arm.BaseDifference = &RoundValue{a.BaseDifference, HigherAtNone(&s, a.BaseDifference)}
 		}
 		return arm
 	})}

@@ -78,7 +78,7 @@ func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 
 // SteeperBy is Steeper, or HigherAtNone, where the baseline and the unit of the levels stand beside it:
 // "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
-func SteeperBy(s *analysis.Scaling, d *analysis.SlopeDifference) string {
+func SteeperBy(s *analysis.Scaling, d *analysis.RoundValue) string {
 	text := slope(above(d.Interval), d.Interval, d.PointOnly, s.Metric)
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		text += ", not resolved"
@@ -97,17 +97,17 @@ func slope(w way, i analysis.Interval, pointOnly bool, m experiment.Metric) stri
 
 // Steeper says how much steeper an arm's line is than the baseline's: "1.2 KiB more
 // [0.9, 1.5] per object than plain".
-func Steeper(s *analysis.Scaling, d *analysis.SlopeDifference) string {
+func Steeper(s *analysis.Scaling, d *analysis.RoundValue) string {
 	return differs(s, d, " per "+Per(s))
 }
 
 // HigherAtNone says how much higher an arm's line is than the baseline's at none: "1.2 MiB more
 // [0.9, 1.5] than plain with no objects".
-func HigherAtNone(s *analysis.Scaling, d *analysis.SlopeDifference) string {
+func HigherAtNone(s *analysis.Scaling, d *analysis.RoundValue) string {
 	return differs(s, d, "") + ", with no " + s.Factor
 }
 
-func differs(s *analysis.Scaling, d *analysis.SlopeDifference, per string) string {
+func differs(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
 	text := slope(More, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		return "no difference from " + s.Baseline + " resolved: " + text
