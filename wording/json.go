@@ -164,8 +164,8 @@ type Scaling struct {
 // ScalingArm is the line of one arm.
 type ScalingArm struct {
 	*analysis.ScalingArm
-	Text       string           `json:"text"` // the slope in words: "12.1 KiB [11.0, 13.2] per object"
-	Fit        Fitted           `json:"fit"`  // how well a line describes the values
+	Text       string      `json:"text"` // the slope in words: "12.1 KiB [11.0, 13.2] per object"
+	Fit        Fitted      `json:"fit"`  // how well a line describes the values
 	Difference *RoundValue `json:"difference,omitempty"`
 	// BaseDifference is the same at none.
 	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
