@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,6 +97,3 @@ func checkFactors(factors []PathFactor, files []found) error {
 	}
 	return nil
 }
-
-// String is the factor as given.
-func (f PathFactor) String() string { return fmt.Sprintf("%s=%s", f.name, f.pattern) }

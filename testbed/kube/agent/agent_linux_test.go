@@ -366,7 +366,7 @@ func TestMemory(t *testing.T) {
 
 func TestFirstAgentServes(t *testing.T) {
 	dir := serve(t, &Server{})
-	err := Serve(t.Context(), dir)
+	err := (&Server{Dir: dir}).Serve(t.Context())
 	if want := "another agent serves in " + dir + " already"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -30,7 +30,7 @@ func beFirst(dir string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	return Serve(ctx, dir)
+	return (&Server{Dir: dir}).Serve(ctx)
 }
 
 // first starts an agent as a pod's first process, and gives what ends it.

@@ -56,11 +56,8 @@ const programsDir = "programs"
 // a pod they end with it anyway.
 const lastDelay = 2 * time.Second
 
-// Serve is the agent: it listens in dir and runs until the context is done,
-// reaping orphans as the first process of a pod must.
-func Serve(ctx context.Context, dir string) error { return (&Server{Dir: dir}).Serve(ctx) }
-
-// Serve runs the agent until the context is done. Every program is dead then.
+// Serve is the agent: it listens and runs until the context is done, reaping orphans as the
+// first process of a pod must. Every program is dead then.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.Dir == "" {
 		s.Dir = Dir
