@@ -123,6 +123,19 @@ type Result struct {
 	Behaviour Behaviour
 }
 
+// ReadFile reads the text file that a field names, if it names one, such as that of the certificates to trust.
+func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
+	if path == "" {
+		return nil
+	}
+	text, err := read(path)
+	if err != nil {
+		errs.Add(field, "%v", err)
+	}
+	*into = string(text)
+	return errs
+}
+
 // Rules by which a trial is invalid. They are fixed before the run and never
 // look at the value of a metric.
 const (

@@ -108,10 +108,7 @@ func (c *Config) Declare() experiment.Declaration {
 	if d.Needs.Clients == 1 {
 		d.Needs.Clients = 0 // as without
 	}
-	if c.Server != nil && len(c.Server.Run) > 0 {
-		d.Needs.Image = c.Server.Image
-		d.Programs = []experiment.Program{{Name: c.Server.Run[0], Dir: c.Server.Dir, Where: experiment.AtSite}}
-	}
+	c.Server.Declare(&d)
 	return d
 }
 
@@ -130,15 +127,10 @@ func (c *Config) appProtocol() string {
 
 // readFiles reads the certificates to trust.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
-	var errs experiment.FieldErrors
-	if c.TLS != nil && c.TLS.CA != "" {
-		text, err := read(c.TLS.CA)
-		if err != nil {
-			errs.Add("tls.ca", "%v", err)
-		}
-		c.TLS.trusted = string(text)
+	if c.TLS == nil {
+		return nil
 	}
-	return errs
+	return workload.ReadFile(read, "tls.ca", c.TLS.CA, &c.TLS.trusted)
 }
 
 // builtin says whether the server is Tare's own.

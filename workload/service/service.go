@@ -30,6 +30,14 @@ type Config struct {
 	Ready Ready               `yaml:"ready" json:"ready" doc:"when it can be asked"`
 }
 
+// Declare adds what the server needs, if there is one.
+func (c *Config) Declare(d *experiment.Declaration) {
+	if c != nil && len(c.Run) > 0 {
+		d.Needs.Image = c.Image
+		d.Programs = []experiment.Program{{Name: c.Run[0], Dir: c.Dir, Where: experiment.AtSite}}
+	}
+}
+
 // Ready says when a server is ready.
 type Ready struct {
 	Path   string            `yaml:"path" json:"path,omitempty" doc:"path of a page that answers with a status of 2xx over HTTP; with neither this nor log, that a connection is accepted"`

@@ -5,20 +5,13 @@ import (
 	"slices"
 
 	"tare/experiment"
+	"tare/workload"
 	"tare/workload/http"
 )
 
 // readFiles reads the certificates to trust.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
-	var errs experiment.FieldErrors
-	if c.CA != "" {
-		text, err := read(c.CA)
-		if err != nil {
-			errs.Add("ca", "%v", err)
-		}
-		c.trusted = string(text)
-	}
-	return errs
+	return workload.ReadFile(read, "ca", c.CA, &c.trusted)
 }
 
 func (c *Config) validate() []experiment.FieldError {

@@ -168,10 +168,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 	d.Needs.Network = c.Address == "" || d.Needs.Clients > 0
 	d.Needs.OwnPod = !d.Needs.Network
-	if c.Server != nil && len(c.Server.Run) > 0 {
-		d.Needs.Image = c.Server.Image
-		d.Programs = []experiment.Program{{Name: c.Server.Run[0], Dir: c.Server.Dir, Where: experiment.AtSite}}
-	}
+	c.Server.Declare(&d)
 	where := experiment.OnMachine
 	if c.Server != nil {
 		where = experiment.AtSite
