@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +107,7 @@ func TestStuckNamespace(t *testing.T) {
 	t.Parallel()
 	bed := onCluster(t)
 	level := parameters()
-	level.Timeouts.Delete = quantity.Duration(20 * time.Second)
+	level.Timeouts.Delete = quantity.Duration(5 * time.Second)
 	s := open(t, bed, "stuck", experiment.Needs{}, level)
 	held := object("v1", "ConfigMap", "held", nil)
 	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{held}); err != nil {
@@ -125,9 +126,16 @@ func TestStuckNamespace(t *testing.T) {
 		}
 	}
 	set("tare.test/held")
+	if err := clusterClient(t).CoreV1().Namespaces().Delete(t.Context(), s.Namespace(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	fit.Await(t, "the cluster to say what holds the namespace", func() bool {
+		namespace, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
+		return err == nil && strings.Contains(fmt.Sprint(namespace.Status.Conditions), "tare.test/held")
+	})
 	err := bed.Close()
 	set()
-	for _, want := range []string{"not gone after 20s", "namespaces/" + s.Namespace(), "tare.test/held", "tare clean --context tare-"} {
+	for _, want := range []string{"not gone after 5s", "namespaces/" + s.Namespace(), "tare.test/held", "tare clean --context tare-"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("close does not say %q: %v", want, err)
 		}
