@@ -2,7 +2,6 @@ package dns
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -40,11 +39,7 @@ func beServer(ctx context.Context) error {
 			_ = server.Close()
 		}
 	}()
-	return orders.Main(ctx, func(ctx context.Context, line []byte) (any, error) {
-		var o serverOrder
-		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, err
-		}
+	return orders.Main(ctx, func(ctx context.Context, o serverOrder) (any, error) {
 		switch {
 		case o.Listen != nil && server == nil:
 			var err error

@@ -92,16 +92,11 @@ func (r *trial) command(ctx context.Context, what string, run reference.Argument
 	}
 	var why bytes.Buffer
 	cmd.Stderr = &why
-	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if r.up.server != nil {
-		go func() { // it may wait for a server that has ended
-			select {
-			case <-r.up.server.Ended():
-				cancel()
-			case <-limited.Done():
-			}
-		}()
+	limited := ctx
+	if r.up.server != nil { // it may wait for a server that has ended
+		var stop context.CancelFunc
+		limited, stop = testbed.Until(ctx, r.up.server.Ended())
+		defer stop()
 	}
 	process, err := r.t.Site.Start(limited, where, cmd)
 	if err != nil {
