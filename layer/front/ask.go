@@ -60,16 +60,15 @@ func output(ctx context.Context, site testbed.Site, where testbed.Place, subject
 }
 
 // run is what the prober uses, as a program under test.
-func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (used testbed.Usage, err error) {
+func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
 	cmd, err := orders.Command(site, where, Prober, q)
 	if err != nil {
-		return used, err
+		return testbed.Usage{}, err
 	}
 	cmd.Subject = true
 	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
 	defer cancel()
-	_, used, err = orders.Output(ctx, site, where, cmd)
-	return used, err
+	return testbed.Run(ctx, site, where, cmd)
 }
 
 // Probe is the prober: it answers the question on its standard input.

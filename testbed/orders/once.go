@@ -44,22 +44,17 @@ func answerOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd t
 	var why bytes.Buffer
 	cmd.Stderr = &why
 	text, _, err := Output(ctx, site, where, cmd)
-	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) {
+	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && why.Len() > 0 {
 		exit.Stderr = safetext.Line(why.String())
 	}
 	return text, err
 }
 
-// Output starts a command and waits for its end. It gives what the command printed, also if it
-// failed.
+// Output is testbed.Run with what the command printed, also if it failed.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, testbed.Usage, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	process, err := site.Start(ctx, where, cmd)
-	if err != nil {
-		return nil, testbed.Usage{}, err
-	}
-	used, err := process.Wait()
+	used, err := testbed.Run(ctx, site, where, cmd)
 	return out.Bytes(), used, err
 }
 

@@ -98,11 +98,7 @@ func (r *trial) command(ctx context.Context, what string, run reference.Argument
 		limited, stop = testbed.Until(ctx, r.up.server.Ended())
 		defer stop()
 	}
-	process, err := r.t.Site.Start(limited, where, cmd)
-	if err != nil {
-		return err
-	}
-	_, err = process.Wait()
+	_, err = testbed.Run(limited, r.t.Site, where, cmd)
 	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
 		text := exit.Error()
 		if said := safetext.Line(why.String()); said != "" && exit.Stderr == "" {
