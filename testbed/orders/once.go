@@ -58,8 +58,9 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// largest is the largest order of a helper that takes one, in bytes: a pod can be given no more.
-const largest = 16 << 20
+// largest is the largest order of a helper that takes one, in bytes. Thousands of requests with
+// their bodies may be in it.
+const largest = 1 << 30
 
 // Reading is the main function of a helper that is given one order, which errors call by that
 // name.

@@ -2,12 +2,12 @@ package http
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"tare/testbed"
@@ -43,11 +43,9 @@ type session struct {
 	ahead  time.Duration // by which the clock of its place is ahead of this machine's
 }
 
-var sockets atomic.Int64
-
 // openSession starts a client in a client's pod and opens its session.
 func openSession(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config, threads int) (*session, error) {
-	s := &session{site: site, socket: fmt.Sprintf("@tare-http-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), sockets.Add(1))}
+	s := &session{site: site, socket: "@tare-http-" + rand.Text()}
 	cmd, err := orders.Command(site, where, clientHelper.Name, calling{Socket: s.socket})
 	if err != nil {
 		return nil, err
