@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -37,6 +38,19 @@ type Process interface {
 	// Memory is what is resident of them now, in bytes, pages that several share counted for
 	// each; 0 after their end.
 	Memory() (int64, error)
+}
+
+// Until is a context that ends also when a channel is closed, such as by the end of a process.
+func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // ErrUncounted is what a Process answers whose use of CPU time and memory is not known, since

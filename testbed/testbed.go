@@ -35,6 +35,15 @@ type Site interface {
 	Start(ctx context.Context, where Place, cmd Command) (Process, error)
 }
 
+// Run starts a command at a place of a site and waits for its end.
+func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error) {
+	process, err := site.Start(ctx, where, cmd)
+	if err != nil {
+		return Usage{}, err
+	}
+	return process.Wait()
+}
+
 // Testbed makes sites.
 type Testbed interface {
 	Open(ctx context.Context, want Request) (Site, error)

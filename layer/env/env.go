@@ -12,7 +12,6 @@
 package env
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,6 +26,7 @@ import (
 	"tare/layer"
 	"tare/layer/evidence"
 	"tare/testbed"
+	"tare/testbed/orders"
 )
 
 const name = "env"
@@ -43,7 +43,7 @@ var Kind = layer.Kind{
 	Example: "set: {GODEBUG: madvdontneed=0}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any variable"),
-	Helper:  report,
+	Helper:  orders.Answering("read the names of variables", report),
 }
 
 // Declare says that the layer needs nothing, and is told from another one of its kind.
@@ -133,12 +133,11 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	for _, n := range c.Set.Names() {
 		questions = append(questions, question{Name: n, Hidden: c.Set.Hidden(n)})
 	}
-	text, err := json.Marshal(questions)
+	cmd, err := orders.Command(site, where, name, questions)
 	if err != nil {
 		return nil, err
 	}
-	cmd := testbed.HelperAt(site, where, name)
-	cmd.Stdin, cmd.Subject = bytes.NewReader(text), true
+	cmd.Subject = true
 	out, err := evidence.Output(ctx, site, where, cmd, evidence.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("look at the environment of a command under test: %w", err)
@@ -150,12 +149,8 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	return seen, nil
 }
 
-// report is the process that looks: it answers the questions on its stdin.
-func report(context.Context) error {
-	var questions []question
-	if err := json.NewDecoder(os.Stdin).Decode(&questions); err != nil {
-		return fmt.Errorf("read the names of variables: %w", err)
-	}
+// report is the process that looks: it answers the questions.
+func report(_ context.Context, questions []question) (map[string]answer, error) {
 	answers := map[string]answer{}
 	for _, q := range questions {
 		value, set := os.LookupEnv(q.Name)
@@ -164,7 +159,7 @@ func report(context.Context) error {
 		}
 		answers[q.Name] = answer{Set: set, Value: value}
 	}
-	return json.NewEncoder(os.Stdout).Encode(answers)
+	return answers, nil
 }
 
 func hash(value string) string {

@@ -120,10 +120,7 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	process, err := site.Start(limited, where, cmd)
-	if err == nil {
-		_, err = process.Wait()
-	}
+	_, err := testbed.Run(limited, site, where, cmd)
 	var exit *testbed.ExitError
 	switch {
 	case err == nil:

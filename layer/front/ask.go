@@ -1,7 +1,6 @@
 package front
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	"tare/layer/evidence"
 	"tare/testbed"
+	"tare/testbed/orders"
 )
 
 // Prober is the name of the helper that is the prober: that of the layer wrap.
@@ -38,7 +38,7 @@ func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...s
 
 // ask has the prober at a place look, as a program under test or as it is.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, words []string) (answers, error) {
-	text, err := start(ctx, site, where, subject, question{Ask: words})
+	text, err := output(ctx, site, where, subject, question{Ask: words})
 	if err != nil {
 		return nil, err
 	}
@@ -49,47 +49,30 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bo
 	return found, nil
 }
 
-// output is what the prober prints, as a program under test.
-func output(ctx context.Context, site testbed.Site, where testbed.Place, q question) (string, error) {
-	return start(ctx, site, where, true, q)
-}
-
-func start(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
-	cmd, err := prober(site, where, subject, q)
+// output is what the prober prints, as a program under test or as it is.
+func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
+	cmd, err := orders.Command(site, where, Prober, q)
 	if err != nil {
 		return "", err
 	}
+	cmd.Subject = subject
 	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
 }
 
 // run is what the prober uses, as a program under test.
 func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
-	cmd, err := prober(site, where, true, q)
+	cmd, err := orders.Command(site, where, Prober, q)
 	if err != nil {
 		return testbed.Usage{}, err
 	}
+	cmd.Subject = true
 	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
 	defer cancel()
-	process, err := site.Start(ctx, where, cmd)
-	if err != nil {
-		return testbed.Usage{}, err
-	}
-	return process.Wait()
-}
-
-func prober(site testbed.Site, where testbed.Place, subject bool, q question) (testbed.Command, error) {
-	text, err := json.Marshal(q)
-	cmd := testbed.HelperAt(site, where, Prober)
-	cmd.Stdin, cmd.Subject = bytes.NewReader(text), subject
-	return cmd, err
+	return testbed.Run(ctx, site, where, cmd)
 }
 
 // Probe is the prober: it answers the question on its standard input.
-func Probe(context.Context) error {
-	var q question
-	if err := json.NewDecoder(os.Stdin).Decode(&q); err != nil {
-		return fmt.Errorf("read the question: %w", err)
-	}
+var Probe = orders.Reading("read the question", func(_ context.Context, q question) error {
 	switch {
 	case q.Echo != "":
 		_, err := os.Stdout.WriteString(answerTo(q.Echo))
@@ -102,7 +85,7 @@ func Probe(context.Context) error {
 		found[word] = look(word)
 	}
 	return json.NewEncoder(os.Stdout).Encode(found)
-}
+})
 
 func answerTo(mark string) string { return "started: " + mark }
 

@@ -46,11 +46,7 @@ func typical(ctx context.Context, site testbed.Site, where testbed.Place, subjec
 	defer cancel()
 	var took []time.Duration
 	for range starts {
-		process, err := site.Start(ctx, where, testbed.Command{Args: []string{"true"}, Subject: subject})
-		if err != nil {
-			return 0, false
-		}
-		used, err := process.Wait()
+		used, err := testbed.Run(ctx, site, where, testbed.Command{Args: []string{"true"}, Subject: subject})
 		if err != nil {
 			return 0, false
 		}

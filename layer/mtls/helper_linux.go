@@ -3,7 +3,6 @@ package mtls
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,12 +35,8 @@ type helper struct {
 	told     int64 // of what a proxy has printed, what was told of
 }
 
-// obey does what a line orders.
-func (h *helper) obey(ctx context.Context, line []byte) (any, error) {
-	var o order
-	if err := json.Unmarshal(line, &o); err != nil {
-		return nil, err
-	}
+// obey does what an order says.
+func (h *helper) obey(ctx context.Context, o order) (any, error) {
 	switch {
 	case o.Redirect != nil:
 		return nil, o.Redirect.install()

@@ -1,16 +1,15 @@
 package mtls
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"tare/layer"
 	"tare/testbed"
+	"tare/testbed/orders"
 )
 
 // readyLimit is how long a proxy may take to start.
@@ -38,18 +37,16 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 		return nil, err
 	}
 	become := becomeOrder{dirOrder: dirOrder{"tare-mtls-" + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), Told: a.remote}
-	text, err := json.Marshal(order{Become: &become})
+	where := a.at[s]
+	cmd, err := orders.Command(a.site, where, kind, order{Become: &become})
 	if err != nil {
 		return nil, err
 	}
-	where := a.at[s]
 	helper := a.helpers[where]
 	defer func() { // also where it has not become the proxy
 		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), order{Forget: &become.dirOrder}, nil))
 	}()
 	up := &proxy{ear: newEar(), ended: make(chan struct{}), admin: admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), side: s}}
-	cmd := testbed.HelperAt(a.site, where, kind)
-	cmd.Stdin = bytes.NewReader(append(text, '\n'))
 	if !a.remote {
 		cmd.Stdout = up.ear
 	} else {

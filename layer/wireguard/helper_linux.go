@@ -3,7 +3,6 @@ package wireguard
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -40,12 +39,8 @@ type helper struct {
 	engine engine // nil: not open
 }
 
-// obey does what a line orders.
-func (h *helper) obey(_ context.Context, line []byte) (any, error) {
-	var o order
-	if err := json.Unmarshal(line, &o); err != nil {
-		return nil, err
-	}
+// obey does what an order says.
+func (h *helper) obey(_ context.Context, o order) (any, error) {
 	switch {
 	case o.Kernel != nil:
 		return askKernel()

@@ -2,6 +2,9 @@
 // of a site: each order is one line of JSON on its standard input, each answer one line on
 // its standard output. Secrets go nowhere else. The helper ends when its input does.
 //
+// A helper that stays up (Start) obeys one order after the other (Main). One that is started for
+// a single order (Once, Command) reads it by Reading or Answering.
+//
 // Nothing can be written to a program that runs in a pod of a cluster. There a process of its
 // own, the same program, takes each order to the helper's socket and waits for the answer
 // (remote.go).
@@ -14,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -190,11 +194,15 @@ func (h *Helper) Close(ctx context.Context) error {
 	return errors.Join(exit, err)
 }
 
-// Main is the main function of a helper: it serves the orders of its standard input until
-// that ends, or the context is done.
-func Main(ctx context.Context, obey func(ctx context.Context, order []byte) (any, error)) error {
+// Main is the main function of a helper that stays up: it serves the orders of its standard
+// input until that ends, or the context is done.
+func Main[O, A any](ctx context.Context, obey func(ctx context.Context, order O) (A, error)) error {
 	if socket := os.Getenv(servedVariable); socket != "" {
-		return serveSocket(ctx, socket, obey)
+		return Listen(ctx, socket, func(conn net.Conn) {
+			if ownUser(conn) {
+				_ = Serve(ctx, conn, conn, obey) // a caller that is gone needs no answer
+			}
+		})
 	}
 	if socket := os.Getenv(askedVariable); socket != "" {
 		return carry(ctx, socket, os.Stdin, os.Stdout)
@@ -205,14 +213,19 @@ func Main(ctx context.Context, obey func(ctx context.Context, order []byte) (any
 }
 
 // Serve answers orders until there are no more. The answer nil is an empty one.
-func Serve(ctx context.Context, from io.Reader, to io.Writer, obey func(ctx context.Context, order []byte) (any, error)) error {
+func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, obey func(ctx context.Context, order O) (A, error)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, longest)
 	encoder := json.NewEncoder(to)
 	for lines.Scan() {
 		var a answer
-		got, err := obey(ctx, lines.Bytes())
-		if err == nil && got != nil {
+		var order O
+		var got A
+		err := json.Unmarshal(lines.Bytes(), &order)
+		if err == nil {
+			got, err = obey(ctx, order)
+		}
+		if err == nil && any(got) != nil {
 			a.Answer, err = json.Marshal(got)
 		}
 		if err != nil {

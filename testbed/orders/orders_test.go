@@ -3,7 +3,6 @@ package orders_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,11 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // obey doubles numbers.
-func obey(_ context.Context, order []byte) (any, error) {
-	var n int
-	if err := json.Unmarshal(order, &n); err != nil {
-		return nil, err
-	}
+func obey(_ context.Context, n int) (any, error) {
 	switch n {
 	case 0:
 		return nil, nil

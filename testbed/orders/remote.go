@@ -1,9 +1,11 @@
 package orders
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"tare/safetext"
 	"tare/testbed"
 )
 
@@ -50,38 +51,25 @@ func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cm
 func (r *remote) exchange(ctx context.Context, order []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Limit, fmt.Errorf("no answer within %v", Limit))
 	defer cancel()
-	go func() { // nobody answers any more
-		select {
-		case <-r.ended:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	var out, why bytes.Buffer
+	ctx, stop := testbed.Until(ctx, r.ended) // nobody answers any more
+	defer stop()
 	cmd := r.carry
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(order), &out, &why
-	process, err := r.site.Start(ctx, r.where, cmd)
-	if err != nil {
-		return nil, err
-	}
-	_, err = process.Wait()
+	cmd.Stdin = bytes.NewReader(order)
+	text, err := answerOf(ctx, r.site, r.where, cmd)
 	select {
 	case <-r.ended:
 		return nil, io.EOF
 	default:
+		return text, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, safetext.Line(why.String()))
-	}
-	return out.Bytes(), nil
 }
 
 func (r *remote) end(p testbed.Process) (bool, error) { return true, p.Kill() }
 
 func (r *remote) close() {}
 
-// serveSocket obeys the orders of one caller after the other.
-func serveSocket(ctx context.Context, socket string, obey func(context.Context, []byte) (any, error)) error {
+// Listen serves the callers of a socket, one after the other, until the context is done.
+func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
 	if err != nil {
 		return err
@@ -89,41 +77,61 @@ func serveSocket(ctx context.Context, socket string, obey func(context.Context, 
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			return err
 		}
-		if ownUser(conn) {
-			_ = Serve(ctx, conn, conn, obey) // a caller that is gone needs no answer
-		}
+		serve(conn)
 		_ = conn.Close()
 	}
 }
 
-// carry takes an order to a helper that may only be starting, and gives its answer.
-func carry(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, Limit)
+// Exchange takes an order, which is one line, to a socket, and gives the line that answers it.
+// The socket's helper may only be starting, for so long.
+func Exchange(ctx context.Context, socket string, starting time.Duration, order []byte) ([]byte, error) {
+	patient, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	for err != nil {
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the helper: %w", err)
+		case <-patient.Done():
+			return nil, err
 		case <-time.After(2 * time.Millisecond):
 		}
 		conn, err = new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	defer func() { _ = conn.Close() }()
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	if _, err := io.Copy(conn, from); err != nil {
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if _, err := conn.Write(order); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(conn).ReadBytes('\n')
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no answer: %w", err)
+	}
+	return line, nil
+}
+
+// carry takes an order to a helper, and gives its answer.
+func carry(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	order, err := io.ReadAll(from)
+	if err != nil {
 		return err
 	}
-	if half, ok := conn.(*net.UnixConn); ok {
-		_ = half.CloseWrite()
+	line, err := Exchange(ctx, socket, Limit, order)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("no answer: %w", os.ErrPermission)
 	}
-	n, err := io.Copy(to, conn)
-	if err == nil && n == 0 {
-		return fmt.Errorf("the helper gives no answer: %w", os.ErrPermission)
+	if err != nil {
+		return fmt.Errorf("the helper: %w", err)
 	}
+	_, err = to.Write(line)
 	return err
 }

@@ -80,11 +80,7 @@ func beClient(ctx context.Context) error {
 		err    error
 	}
 	var done chan outcome
-	return orders.Main(ctx, func(_ context.Context, line []byte) (any, error) {
-		var o clientOrder
-		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, err
-		}
+	return orders.Main(ctx, func(_ context.Context, o clientOrder) (any, error) {
 		switch {
 		case o.Open != nil && session == nil:
 			var err error

@@ -2,7 +2,6 @@ package dns
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -40,11 +39,7 @@ func beServer(ctx context.Context) error {
 			_ = server.Close()
 		}
 	}()
-	return orders.Main(ctx, func(ctx context.Context, line []byte) (any, error) {
-		var o serverOrder
-		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, err
-		}
+	return orders.Main(ctx, func(ctx context.Context, o serverOrder) (any, error) {
 		switch {
 		case o.Listen != nil && server == nil:
 			var err error
@@ -193,20 +188,6 @@ func (c *Config) at(up *standing) (netip.AddrPort, error) {
 
 // account begins an account of what a process of the workload's own uses. The function that it gives ends it.
 func account(h *orders.Helper) (func() (testbed.Usage, error), error) {
-	begun := time.Now()
-	before, err := h.CPU()
-	if errors.Is(err, testbed.ErrUncounted) {
-		return func() (testbed.Usage, error) { return testbed.Usage{Wall: time.Since(begun), Unavailable: true}, nil }, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return func() (testbed.Usage, error) {
-		now, err := h.CPU()
-		if err != nil {
-			return testbed.Usage{}, err
-		}
-		memory, err := h.Memory()
-		return testbed.Usage{User: now - before, Wall: time.Since(begun), MaxRSS: memory}, err
-	}, nil
+	before, err := service.Begin(h)
+	return func() (testbed.Usage, error) { return before.Since(h) }, err
 }

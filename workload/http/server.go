@@ -1,15 +1,14 @@
 package http
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 
 	"tare/testbed"
+	"tare/testbed/orders"
 	"tare/workload"
 	"tare/workload/http/target"
 	"tare/workload/service"
@@ -53,12 +52,11 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 		}
 		up.authority = order.Cert
 	}
-	text, err := json.Marshal(order)
+	cmd, err := orders.Command(s.Site, testbed.ServerPod, targetHelper.Name, order)
 	if err != nil {
 		return nil, err
 	}
-	cmd := testbed.HelperAt(s.Site, testbed.ServerPod, targetHelper.Name)
-	cmd.Stdin, cmd.Subject = bytes.NewReader(text), true
+	cmd.Subject = true
 	if up.Server, err = service.Up(ctx, s, at, service.Ready{}, cmd); err != nil {
 		return nil, err
 	}

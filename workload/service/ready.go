@@ -2,23 +2,21 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"regexp"
 	"strings"
 	"time"
 
 	"tare/testbed"
+	"tare/testbed/orders"
 )
 
 // Helper waits, in the client's pod, until a server answers there.
-var Helper = testbed.Helper{Name: "service-ready", Run: reach}
+var Helper = testbed.Helper{Name: "service-ready", Run: orders.Reading("where the server is", reach)}
 
 // question is what the helper is asked: where the server is, and the page that must answer.
 type question struct {
@@ -80,30 +78,17 @@ func (r *Running) logs(ctx context.Context, pattern string) error {
 
 // reached waits until the client's pod reaches the server.
 func (r *Running) reached(ctx context.Context, site testbed.Site, q question) error {
-	order, err := json.Marshal(q)
+	cmd, err := orders.Command(site, testbed.ClientPod, Helper.Name, q)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { // a server that has ended answers nobody
-		select {
-		case <-r.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	var why strings.Builder
-	cmd := testbed.HelperAt(site, testbed.ClientPod, Helper.Name)
-	cmd.Stdin, cmd.Stdout = strings.NewReader(string(order)), &why
-	process, err := site.Start(ctx, testbed.ClientPod, cmd)
-	if err != nil {
-		return err
-	}
-	if _, err = process.Wait(); err == nil {
+	ctx, stop := testbed.Until(ctx, r.done) // a server that has ended answers nobody
+	defer stop()
+	why, _, err := orders.Output(ctx, site, testbed.ClientPod, cmd)
+	if err == nil {
 		return nil
 	}
-	lines := strings.Split(strings.TrimSpace(why.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(string(why)), "\n")
 	if last := lines[len(lines)-1]; last != "" && ctx.Err() != nil {
 		return fmt.Errorf("%s: %s", q.Address, last)
 	}
@@ -112,15 +97,7 @@ func (r *Running) reached(ctx context.Context, site testbed.Site, q question) er
 
 // reach is the helper. It prints why the server was not reached, each time that the reason
 // changes, and ends when it is.
-func reach(ctx context.Context) error {
-	text, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<16))
-	if err != nil {
-		return err
-	}
-	var q question
-	if err := json.Unmarshal(text, &q); err != nil {
-		return fmt.Errorf("where the server is: %w", err)
-	}
+func reach(ctx context.Context, q question) error {
 	last := ""
 	for {
 		err := q.ask(ctx)

@@ -154,8 +154,20 @@ type Account struct {
 }
 
 // Account begins an account of what the program uses.
-func (r *Running) Account() (Account, error) {
-	cpu, err := r.process.CPU()
+func (r *Running) Account() (Account, error) { return Begin(r.process) }
+
+// Since is what the program has used since an account was begun.
+func (r *Running) Since(a Account) (testbed.Usage, error) { return a.Since(r.process) }
+
+// counted is a process whose CPU time and memory may be known.
+type counted interface {
+	CPU() (time.Duration, error)
+	Memory() (int64, error)
+}
+
+// Begin begins an account of what a process uses.
+func Begin(process counted) (Account, error) {
+	cpu, err := process.CPU()
 	uncounted := errors.Is(err, testbed.ErrUncounted)
 	if uncounted {
 		err = nil
@@ -163,17 +175,17 @@ func (r *Running) Account() (Account, error) {
 	return Account{time.Now(), cpu, uncounted}, err
 }
 
-// Since is what the program has used since an account was begun. All CPU time is given as
+// Since is what the process has used since the account was begun. All CPU time is given as
 // the user's; the memory is what is resident now.
-func (r *Running) Since(a Account) (testbed.Usage, error) {
-	now, err := r.Account()
+func (a Account) Since(process counted) (testbed.Usage, error) {
+	now, err := Begin(process)
 	if err != nil {
 		return testbed.Usage{}, err
 	}
 	if now.uncounted {
 		return testbed.Usage{Wall: now.at.Sub(a.at), Unavailable: true}, nil
 	}
-	memory, err := r.process.Memory()
+	memory, err := process.Memory()
 	if err != nil {
 		return testbed.Usage{}, err
 	}

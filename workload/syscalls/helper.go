@@ -1,16 +1,15 @@
 package syscalls
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
 	"tare/testbed"
+	"tare/testbed/orders"
 )
 
 // Helper becomes the probe.
-var Helper = testbed.Helper{Name: name, Run: become}
+var Helper = testbed.Helper{Name: name, Run: orders.Reading("the order", execute)}
 
 // order is what a helper is told on its standard input.
 type order struct {
@@ -50,12 +49,4 @@ func (o order) arguments(self int) ([]string, error) {
 	}
 	return []string{"probe", o.Mode, string(o.Test), fmt.Sprint(o.Amount), fmt.Sprint(o.Processes), fmt.Sprint(o.CPU), fmt.Sprint(self),
 		o.File, o.Directory, "PATH=" + os.Getenv("PATH")}, nil
-}
-
-func become(context.Context) error {
-	var o order
-	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
-		return fmt.Errorf("the order: %w", err)
-	}
-	return execute(o)
 }

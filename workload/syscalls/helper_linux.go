@@ -41,7 +41,7 @@ func inMemory() (*os.File, error) {
 // execute has the probe take the place of this process. Its environment is empty, since a
 // longer one moves its stack: Mytkowicz et al., Producing wrong data without doing anything
 // obviously wrong, ASPLOS 2009.
-func execute(o order) error {
+func execute(_ context.Context, o order) error {
 	f, err := inMemory()
 	if err != nil {
 		return err

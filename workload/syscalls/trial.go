@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/testbed"
+	"tare/testbed/orders"
 	"tare/workload"
 )
 
@@ -150,22 +151,15 @@ type answer struct {
 
 // ask has the probe carry out an order, in the layers of the site or outside of them.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, o order, subject bool) (a answer, err error) {
-	text, err := json.Marshal(o)
+	cmd, err := orders.Command(site, where, Helper.Name, o)
 	if err != nil {
 		return a, err
 	}
-	var out bytes.Buffer
-	cmd := testbed.HelperAt(site, where, Helper.Name)
-	cmd.Stdin, cmd.Stdout, cmd.Subject = bytes.NewReader(text), &out, subject
-	process, err := site.Start(ctx, where, cmd)
-	if err != nil {
-		return a, err
-	}
-	a.used, err = process.Wait()
+	cmd.Subject = subject
+	a.text, a.used, err = orders.Output(ctx, site, where, cmd)
 	if ctx.Err() != nil {
 		return a, ctx.Err()
 	}
-	a.text = out.Bytes()
 	var parse error
 	if a.lines, a.failed, parse = readLines(a.text); parse != nil {
 		return a, workload.Invalidf(workload.RuleParse, "%v", parse)

@@ -1,9 +1,7 @@
 package vault
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +13,7 @@ import (
 	"strings"
 
 	"tare/testbed"
+	"tare/testbed/orders"
 	"tare/workload"
 	"tare/workload/service"
 )
@@ -35,7 +34,7 @@ const (
 )
 
 // memberHelper becomes a member. Its files are in memory, so that no key is ever on a disk.
-var memberHelper = testbed.Helper{Name: "vault-member", Run: beMember}
+var memberHelper = testbed.Helper{Name: "vault-member", Run: orders.Reading("the member's configuration", beMember)}
 
 // configuration is that of one member. Audit devices are made through the API, which OpenBao
 // must be told to allow; Vault warns of the line and goes on. OpenBao never locks its memory, and
@@ -96,12 +95,11 @@ func (up *standing) start(ctx context.Context, s workload.SetUp, c *Config, auth
 		if up.tls {
 			order.Cert, order.Key = authority.cert, authority.key
 		}
-		text, err := json.Marshal(order)
+		cmd, err := orders.Command(s.Site, place, memberHelper.Name, order)
 		if err != nil {
 			return err
 		}
-		cmd := testbed.HelperAt(s.Site, place, memberHelper.Name)
-		cmd.Stdin, cmd.Subject = bytes.NewReader(text), true
+		cmd.Subject = true
 		member, err := service.Start(ctx, s.Site, service.Program{Name: fmt.Sprintf("member-%d", i+1), Where: place, Command: cmd})
 		if err != nil {
 			return err
@@ -115,11 +113,7 @@ func (up *standing) start(ctx context.Context, s workload.SetUp, c *Config, auth
 const clusterPort = 8201
 
 // beMember puts the configuration into files in memory and becomes the program.
-func beMember(context.Context) error {
-	var m membership
-	if err := json.NewDecoder(os.Stdin).Decode(&m); err != nil {
-		return fmt.Errorf("the member's configuration: %w", err)
-	}
+func beMember(_ context.Context, m membership) error {
 	path, err := exec.LookPath(m.Program)
 	if err != nil {
 		return fmt.Errorf("the program of the servers: %w", err)

@@ -1,19 +1,14 @@
 package vault
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
-	"tare/safetext"
 	"tare/testbed"
+	"tare/testbed/orders"
 	"tare/workload/http"
 	"tare/workload/service"
 )
@@ -35,26 +30,13 @@ type order struct {
 	Empty string `json:"empty,omitempty"`
 }
 
-// orderHelper carries out one order.
-var orderHelper = testbed.Helper{Name: "vault-order", Run: obey}
+// orderHelper carries out one order, and prints its answer.
+var orderHelper = testbed.Helper{Name: "vault-order", Run: orders.Answering("the order", carryOut)}
 
 // Helpers are the workload's own processes.
 var Helpers = slices.Concat([]testbed.Helper{memberHelper, orderHelper, service.Helper}, http.Helpers)
 
-// obey reads an order and prints its answer.
-func obey(ctx context.Context) error {
-	var o order
-	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
-		return fmt.Errorf("the order: %w", err)
-	}
-	answer, err := o.carryOut(ctx)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(os.Stdout).Encode(answer)
-}
-
-func (o *order) carryOut(ctx context.Context) (any, error) {
+func carryOut(ctx context.Context, o *order) (any, error) {
 	switch {
 	case o.Prepare != nil:
 		return o.prepare(ctx)
@@ -80,31 +62,12 @@ func (o *order) carryOut(ctx context.Context) (any, error) {
 // give has a process at a place carry an order out, and reads the answer into out unless that
 // is nil.
 func give(ctx context.Context, site testbed.Site, where testbed.Place, limit time.Duration, o order, out any) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var answer, why bytes.Buffer
-	cmd := testbed.HelperAt(site, where, orderHelper.Name)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &answer, &why
-	process, err := site.Start(ctx, where, cmd)
-	if err != nil {
-		return err
+	err := orders.Once(ctx, site, where, orderHelper.Name, o, out)
+	var lost *testbed.Disturbance
+	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && exit.Stderr != "" && !errors.As(err, &lost) {
+		return errors.New(exit.Stderr)
 	}
-	if _, err := process.Wait(); err != nil {
-		var lost *testbed.Disturbance
-		if told := strings.TrimSpace(why.String()); told != "" && !errors.As(err, &lost) {
-			err = errors.New(safetext.Line(told))
-		}
-		return err
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.NewDecoder(io.LimitReader(&answer, 4<<20)).Decode(out); err != nil {
-		return fmt.Errorf("the answer of the servers: %w", err)
-	}
-	return nil
+	return err
 }

@@ -89,16 +89,10 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error)
 			up.auditFile = ""
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	for _, m := range up.members { // nobody waits for a member that has ended
-		go func() {
-			select {
-			case <-m.Ended():
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		var stop context.CancelFunc
+		ctx, stop = testbed.Until(ctx, m.Ended())
+		defer stop()
 	}
 	err := up.give(ctx, testbed.ClientPod, p.Limit+callLimit, order{Token: token, Prepare: p}, &up.prepared)
 	if err != nil {

@@ -92,22 +92,13 @@ func (r *trial) command(ctx context.Context, what string, run reference.Argument
 	}
 	var why bytes.Buffer
 	cmd.Stderr = &why
-	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if r.up.server != nil {
-		go func() { // it may wait for a server that has ended
-			select {
-			case <-r.up.server.Ended():
-				cancel()
-			case <-limited.Done():
-			}
-		}()
+	limited := ctx
+	if r.up.server != nil { // it may wait for a server that has ended
+		var stop context.CancelFunc
+		limited, stop = testbed.Until(ctx, r.up.server.Ended())
+		defer stop()
 	}
-	process, err := r.t.Site.Start(limited, where, cmd)
-	if err != nil {
-		return err
-	}
-	_, err = process.Wait()
+	_, err = testbed.Run(limited, r.t.Site, where, cmd)
 	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
 		text := exit.Error()
 		if said := safetext.Line(why.String()); said != "" && exit.Stderr == "" {

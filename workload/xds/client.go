@@ -18,8 +18,8 @@ import (
 // client is a process that holds sidecars.
 type client struct {
 	*orders.Helper
-	ahead time.Duration // by which the clock of its place is ahead of this machine's
-	cpu   time.Duration // that it had used before the measured part
+	ahead  time.Duration   // by which the clock of its place is ahead of this machine's
+	before service.Account // of what it had used before the measured part
 }
 
 // start starts the clients of so many sidecars, and tells each of its own.

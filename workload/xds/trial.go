@@ -133,7 +133,7 @@ func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 		}
 	}
 	for _, c := range r.clients {
-		if c.cpu, err = c.CPU(); err != nil && !errors.Is(err, testbed.ErrUncounted) {
+		if c.before, err = service.Begin(c); err != nil {
 			return nil, err
 		}
 	}
@@ -146,25 +146,15 @@ func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 		}
 		all := testbed.Usage{Wall: time.Since(begun)}
 		for _, c := range r.clients {
-			if err := c.add(&all); err != nil {
+			part, err := c.before.Since(c)
+			if err != nil {
 				return nil, err
 			}
+			all.User, all.MaxRSS, all.Unavailable = all.User+part.User, all.MaxRSS+part.MaxRSS, all.Unavailable || part.Unavailable
 		}
 		used["client"] = all
 		return used, nil
 	}, nil
-}
-
-// add adds what the client has used since its account was begun.
-func (c *client) add(all *testbed.Usage) error {
-	cpu, err := c.CPU()
-	if errors.Is(err, testbed.ErrUncounted) {
-		all.Unavailable = true
-		return nil
-	}
-	memory, e := c.Memory()
-	all.User, all.MaxRSS = all.User+cpu-c.cpu, all.MaxRSS+memory
-	return errors.Join(err, e)
 }
 
 // connections are those by which sidecars became ready.

@@ -34,5 +34,5 @@
 // requests that fall due, to slots that are free. Only who holds a lane's lock ends a request.
 //
 // A Session keeps its connections open between spans of load, at no cost while it is idle.
-// Serve runs sessions by orders from another process.
+// A Client runs sessions by orders from another process.
 package load

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// order is one line to Serve; exactly one member is set.
+// order is one line to a Client; exactly one member is set.
 type order struct {
 	Open  *openOrder `json:"open,omitempty"`
 	Run   *Span      `json:"run,omitempty"`
@@ -33,6 +33,17 @@ type reply struct {
 	Now    time.Time `json:"now,omitzero"` // by the clock of the process
 }
 
+// Client obeys orders, one stream of them after the other. Its session stays open in between.
+type Client struct{ session *Session }
+
+// Close closes the session.
+func (c *Client) Close() {
+	if c.session != nil {
+		c.session.Close()
+		c.session = nil
+	}
+}
+
 // Serve obeys orders, a line of JSON each, and answers each with a line, until orders end;
 // that ends a span that is under way, too. Orders are
 //
@@ -42,15 +53,9 @@ type reply struct {
 //
 // Every answer has the time. An order that fails is answered with {"error": TEXT}. OpenOrder,
 // RunOrder and ClockOrder make orders; ReadReply and ReadClock read answers.
-func Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
+func (c *Client) Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var s *Session
-	defer func() {
-		if s != nil {
-			s.Close()
-		}
-	}()
 	lines := make(chan json.RawMessage)
 	var failed error
 	go func() {
@@ -73,7 +78,7 @@ func Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
 	}()
 	encoder := json.NewEncoder(replies)
 	for line := range lines {
-		r, err := obey(ctx, &s, line)
+		r, err := c.obey(ctx, line)
 		a := reply{Result: r, Late: errors.Is(err, ErrLate), Now: time.Now()}
 		if err != nil {
 			a.Error = err.Error()
@@ -86,27 +91,24 @@ func Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
 }
 
 // obey carries one order out.
-func obey(ctx context.Context, s **Session, line json.RawMessage) (*Result, error) {
+func (c *Client) obey(ctx context.Context, line json.RawMessage) (*Result, error) {
 	var o order
 	if err := json.Unmarshal(line, &o); err != nil {
 		return nil, err
 	}
 	switch {
 	case o.Open != nil:
-		if *s != nil {
-			(*s).Close()
-			*s = nil
-		}
+		c.Close()
 		if o.Open.Threads > 0 {
 			runtime.GOMAXPROCS(o.Open.Threads)
 		}
 		opened, err := Open(o.Open.Config)
-		*s = opened
+		c.session = opened
 		return nil, err
-	case o.Run != nil && *s == nil:
+	case o.Run != nil && c.session == nil:
 		return nil, errors.New("no session is open")
 	case o.Run != nil:
-		return (*s).Run(ctx, *o.Run)
+		return c.session.Run(ctx, *o.Run)
 	case o.Clock != nil:
 		return nil, nil
 	}

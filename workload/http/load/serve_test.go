@@ -14,8 +14,10 @@ func TestServe(t *testing.T) {
 	orders, stdin := io.Pipe()
 	stdout, replies := io.Pipe()
 	ended := make(chan error, 1)
+	var client Client
+	defer client.Close()
 	go func() {
-		ended <- Serve(t.Context(), orders, replies)
+		ended <- client.Serve(t.Context(), orders, replies)
 		replies.Close()
 	}()
 	answers := json.NewDecoder(stdout)
@@ -65,7 +67,7 @@ func TestServe(t *testing.T) {
 
 func TestServeGarbage(t *testing.T) {
 	var out strings.Builder
-	err := Serve(t.Context(), strings.NewReader(`{"run": 3} {} nonsense`), &out)
+	err := new(Client).Serve(t.Context(), strings.NewReader(`{"run": 3} {} nonsense`), &out)
 	if err == nil || !strings.Contains(err.Error(), "read orders") {
 		t.Errorf("nonsense: %v", err)
 	}

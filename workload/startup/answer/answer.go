@@ -12,7 +12,6 @@ package answer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -165,11 +164,7 @@ func (l *listener) note(name string) {
 	l.heard = make(chan struct{})
 }
 
-func (l *listener) obey(ctx context.Context, text []byte) (any, error) {
-	var o Order
-	if err := json.Unmarshal(text, &o); err != nil {
-		return nil, err
-	}
+func (l *listener) obey(ctx context.Context, o Order) (any, error) {
 	if o.Wait == "" {
 		return Answer{Port: l.port}, nil
 	}

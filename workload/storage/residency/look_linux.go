@@ -1,6 +1,7 @@
 package residency
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,7 @@ import (
 const mostFiles = 10_000
 
 // look looks at what is asked for.
-func look(o Order) (*Report, error) {
+func look(_ context.Context, o Order) (*Report, error) {
 	r := &Report{Files: []File{}}
 	for _, path := range o.Paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {

@@ -2,7 +2,10 @@
 
 package residency
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // look knows no way: the files are those of pods, which run Linux.
-func look(Order) (*Report, error) { return nil, errors.ErrUnsupported }
+func look(context.Context, Order) (*Report, error) { return nil, errors.ErrUnsupported }

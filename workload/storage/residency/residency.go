@@ -11,19 +11,15 @@
 package residency
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
 	"tare/testbed"
+	"tare/testbed/orders"
 )
 
 // Helper looks at files in a pod. It takes an Order, and prints a Report.
-var Helper = testbed.Helper{Name: "storage-residency", Run: serve}
+var Helper = testbed.Helper{Name: "storage-residency", Run: orders.Answering("the order", look)}
 
 // Order is what is asked for.
 type Order struct {
@@ -58,41 +54,9 @@ func (r *Report) Most() (most File) {
 
 // Look has the helper look at files at a place of a site.
 func Look(ctx context.Context, site testbed.Site, where testbed.Place, o Order) (*Report, error) {
-	order, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	var stdout, stderr bytes.Buffer
-	cmd := testbed.HelperAt(site, where, Helper.Name)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(order), &stdout, &stderr
-	process, err := site.Start(ctx, where, cmd)
-	if err != nil {
+	r := new(Report)
+	if err := orders.Once(ctx, site, where, Helper.Name, o, r); err != nil {
 		return nil, fmt.Errorf("look at the page cache: %w", err)
 	}
-	if _, err := process.Wait(); err != nil {
-		return nil, fmt.Errorf("look at the page cache: %w: %s", err, strings.TrimSpace(stderr.String()))
-	}
-	var r Report
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-		return nil, fmt.Errorf("look at the page cache: %w", err)
-	}
-	return &r, nil
-}
-
-// mostOrder bounds an order, in bytes.
-const mostOrder = 1 << 20
-
-// serve is the helper.
-func serve(context.Context) error { return answer(os.Stdin, os.Stdout) }
-
-func answer(in io.Reader, out io.Writer) error {
-	var o Order
-	if err := json.NewDecoder(io.LimitReader(in, mostOrder)).Decode(&o); err != nil {
-		return err
-	}
-	r, err := look(o)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(r)
+	return r, nil
 }

@@ -1,8 +1,6 @@
 package residency
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,17 +22,9 @@ func TestLook(t *testing.T) {
 	}
 	ask := func(o Order) File {
 		t.Helper()
-		order, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out bytes.Buffer
-		if err := answer(bytes.NewReader(order), &out); err != nil {
-			t.Fatal(err)
-		}
-		var r Report
-		if err := json.Unmarshal(out.Bytes(), &r); err != nil || len(r.Files) != 1 {
-			t.Fatalf("%s: %v", out.String(), err)
+		r, err := look(t.Context(), o)
+		if err != nil || len(r.Files) != 1 {
+			t.Fatalf("%+v: %v", r, err)
 		}
 		if r.Files[0].Path != name || r.Files[0].Size != size {
 			t.Errorf("%+v", r.Files[0])
@@ -64,7 +54,7 @@ func TestLook(t *testing.T) {
 	if got := ask(Order{Paths: []string{name}}); got.Cached == 0 || got.Cached >= size {
 		t.Errorf("read in part: %+v", got)
 	}
-	if _, err := look(Order{Paths: []string{filepath.Join(dir, "none")}}); err == nil {
+	if _, err := look(t.Context(), Order{Paths: []string{filepath.Join(dir, "none")}}); err == nil {
 		t.Error("a file that is not there is looked at")
 	}
 }

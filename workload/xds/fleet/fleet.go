@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -23,16 +22,7 @@ import (
 )
 
 // Helper is the process.
-var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error {
-	f := New(ctx)
-	return orders.Main(ctx, func(ctx context.Context, order []byte) (any, error) {
-		var o Order
-		if err := json.Unmarshal(order, &o); err != nil {
-			return nil, err
-		}
-		return f.Obey(ctx, o)
-	})
-}}
+var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return orders.Main(ctx, New(ctx).Obey) }}
 
 // Order is what a fleet is told: at most one member is set. Without any it tells the time.
 type Order struct {
