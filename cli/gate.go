@@ -164,10 +164,8 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	var limit *gate.LimitError
 	switch {
-	case errors.As(err, &limit) && limit.Hint != "":
-		return hintedUsage(err, "%s", limit.Hint)
 	case errors.As(err, &limit):
-		return usage(err)
+		return hintedUsage(err, "%s", limit.Hint)
 	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && plan.ArmWith(experiment.Treatment) == "":
 		return hintedUsage(errors.New("the run has no arm to compare with its baseline"), "tare gate --against DIR compares it with earlier runs")
 	case errors.Is(err, gate.ErrNoBudget):

@@ -207,10 +207,8 @@ func importError(err error) error {
 	switch {
 	case errors.As(err, &data):
 		return hinted(err, "%s", data.Hint)
-	case errors.As(err, &wrong) && wrong.Hint != "":
-		return hintedUsage(err, "%s", wrong.Hint)
 	case errors.As(err, &wrong):
-		return usage(err)
+		return hintedUsage(err, "%s", wrong.Hint)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // the latter: made by another process meanwhile
 		return hinted(err, "--dir names another place for the run directory")
 	}
