@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,7 @@ import (
 )
 
 func newCombine(s State) *cobra.Command {
-	var out, to string
+	p := paged{page: "combination.html"}
 	var all bool
 	c := &cobra.Command{
 		Use:   "combine RUN RUN...",
@@ -38,19 +36,18 @@ runs are the least; from five on the answers are of use.`,
 		Args:              atLeastTwoRuns,
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if to != "" && out != "html" {
-				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", out))
-			}
 			r, err := combineRuns(args)
 			if err != nil {
 				return err
 			}
-			return showCombination(s, r, out, cmp.Or(to, "combination.html"), all)
+			return view(s, r, p, report.CombineCSV, func(form document.Forms) *document.Document {
+				shown := form == document.Page || all && form == document.Terminal
+				return report.Combine(r, report.CompareOptions{All: shown, Generated: time.Now()})
+			})
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
-	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default combination.html)")
-	addFormat(c, &out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
+	p.add(c)
 	return c
 }
 
@@ -77,18 +74,4 @@ func combineRuns(dirs []string) (*combine.Result, error) {
 		return nil, usage(err)
 	}
 	return r, nil
-}
-
-// showCombination prints a combination, or writes its page and prints the name.
-func showCombination(s State, r *combine.Result, out, to string, all bool) error {
-	if out == "html" {
-		return s.page(to, report.Combine(r, report.CompareOptions{All: true, Generated: time.Now()}))
-	}
-	return s.print(view{
-		value: r,
-		document: func(terminal bool) *document.Document {
-			return report.Combine(r, report.CompareOptions{All: all && terminal})
-		},
-		csv: func(w io.Writer) error { return report.CombineCSV(w, r) },
-	}, out)
 }

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -16,7 +14,8 @@ import (
 )
 
 func newCompare(s State) *cobra.Command {
-	var out, to, reference string
+	p := paged{page: "comparison.html"}
+	var reference string
 	var matches []string
 	var all bool
 	c := &cobra.Command{
@@ -37,14 +36,13 @@ that two arms of different names are versions of one layer, of two runs or of on
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if to != "" && out != "html" {
-				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", out))
-			}
 			r, err := compareRuns(args, reference, matches)
 			if err != nil {
 				return err
 			}
-			return showComparison(s, r, out, cmp.Or(to, "comparison.html"), all)
+			return view(s, r, p, report.CompareCSV, func(document.Forms) *document.Document {
+				return report.Compare(r, report.CompareOptions{All: all, Generated: time.Now()})
+			})
 		},
 	}
 	c.Flags().StringVar(&reference, "reference", "", "RUN or RUN:ARM that levels are compared with (default: the baseline of the first run)")
@@ -52,8 +50,7 @@ that two arms of different names are versions of one layer, of two runs or of on
 	_ = c.RegisterFlagCompletionFunc("reference", completeReference)
 	_ = c.RegisterFlagCompletionFunc("match", completeMatch)
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
-	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default comparison.html)")
-	addFormat(c, &out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
+	p.add(c)
 	return c
 }
 
@@ -122,18 +119,4 @@ func distinct(dirs []string) error {
 		}
 	}
 	return nil
-}
-
-// showComparison prints a comparison, or writes its page and prints the name.
-func showComparison(s State, r *compare.Result, out, to string, all bool) error {
-	if out == "html" {
-		return s.page(to, report.Compare(r, report.CompareOptions{Generated: time.Now()}))
-	}
-	return s.print(view{
-		value: r,
-		document: func(terminal bool) *document.Document {
-			return report.Compare(r, report.CompareOptions{All: all && terminal})
-		},
-		csv: func(w io.Writer) error { return report.CompareCSV(w, r) },
-	}, out)
 }

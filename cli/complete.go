@@ -70,6 +70,16 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
+// planNamed is the plan of the run that the arguments name, or of the newest; an empty one
+// if there is no such run, which the command itself will say.
+func planNamed(args []string) experiment.Plan {
+	dir, err := runDir(args)
+	if err != nil {
+		return experiment.Plan{}
+	}
+	return planOf(dir)
+}
+
 // planOf is the plan of a run; an empty one if it cannot be read.
 func planOf(dir string) (plan experiment.Plan) {
 	data, err := os.ReadFile(filepath.Join(dir, journal.PlanFile))
@@ -79,14 +89,9 @@ func planOf(dir string) (plan experiment.Plan) {
 	return plan
 }
 
-// arms are the names of the arms of a run that have one of the roles, or of all; none if
-// there is no such run, which the command itself will say.
+// arms are the names of the arms of a run that have one of the roles, or of all.
 func arms(run []string, roles ...experiment.Role) (names []string) {
-	dir, err := runDir(run)
-	if err != nil {
-		return nil
-	}
-	for _, a := range planOf(dir).Arms {
+	for _, a := range planNamed(run).Arms {
 		if roles == nil || slices.Contains(roles, a.Role) {
 			names = append(names, a.Name)
 		}

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -18,7 +16,8 @@ import (
 
 func newCost(s State) *cobra.Command {
 	var o cost.Options
-	var out, to, price, utilisation string
+	p := paged{page: "cost.html"}
+	var price, utilisation string
 	c := &cobra.Command{
 		Use:   "cost [RUN]",
 		Short: "Say what the arms of a run take in cores, nodes and money",
@@ -40,14 +39,13 @@ nodes are needed for CPU alone, and that no more of them is used than --utilisat
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if to != "" && out != "html" {
-				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", out))
-			}
 			r, err := costOf(args, o, price, utilisation)
 			if err != nil {
 				return err
 			}
-			return showCost(s, r, out, cmp.Or(to, "cost.html"))
+			return view(s, r, p, report.CostCSV, func(document.Forms) *document.Document {
+				return report.Cost(r, report.CompareOptions{Generated: time.Now()})
+			})
 		},
 	}
 	c.Flags().StringVar(&o.Rate, "rate", "", "rate of work: 12000/s, 40Gbit/s")
@@ -57,10 +55,9 @@ nodes are needed for CPU alone, and that no more of them is used than --utilisat
 	c.Flags().StringVar(&utilisation, "utilisation", "70%", "share of a node that may be used")
 	c.Flags().StringVar(&o.Metric, "metric", "", "metric that the answer rests on")
 	c.Flags().StringVar(&o.Cell, "cell", "", "cell that the answer rests on")
-	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default cost.html)")
 	_ = c.RegisterFlagCompletionFunc("metric", completeCost(func(cell, metric string) string { return metric }))
 	_ = c.RegisterFlagCompletionFunc("cell", completeCost(func(cell, metric string) string { return cell }))
-	addFormat(c, &out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
+	p.add(c)
 	return c
 }
 
@@ -100,27 +97,11 @@ func unanswered(before string, err error) error {
 	return err
 }
 
-// showCost prints a cost, or writes its page and prints the name.
-func showCost(s State, r *cost.Result, out, to string) error {
-	if out == "html" {
-		return s.page(to, report.Cost(r, report.CompareOptions{Generated: time.Now()}))
-	}
-	return s.print(view{
-		value:    r,
-		document: func(bool) *document.Document { return report.Cost(r, report.CompareOptions{}) },
-		csv:      func(w io.Writer) error { return report.CostCSV(w, r) },
-	}, out)
-}
-
 // completeCost completes the metrics of the run that is named, or of the newest, on which a
 // cost can rest, or their cells.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		dir, err := runDir(args)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		plan := planOf(dir)
+		plan := planNamed(args)
 		var list []string
 		for _, s := range cost.Sources(&plan) {
 			if name := part(s.Cell, s.Metric); !slices.Contains(list, name) {

@@ -136,7 +136,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 		}
 		return append(append(examine(ctx, everything), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
-	x, _, err := load(s, args[0])
+	x, err := load(s, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -184,21 +184,18 @@ func neededBy(x *experiment.Experiment) wanted {
 // examine probes the parts that are wanted.
 func examine(ctx context.Context, want wanted) []part {
 	var parts []part
-	if want("testbed", "local") {
-		parts = append(parts, part{"testbed", "local", local.Probe(ctx)})
-	}
-	if want("testbed", volumePart) {
-		parts = append(parts, part{"testbed", volumePart, local.ProbeVolume(ctx)})
-	}
-	for _, k := range catalog.Layers {
-		if want("layer", k.Name) {
-			parts = append(parts, part{"layer", k.Name, k.Probe(ctx)})
+	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
+		if want(kind, name) {
+			parts = append(parts, part{kind, name, probe(ctx)})
 		}
+	}
+	add("testbed", "local", local.Probe)
+	add("testbed", volumePart, local.ProbeVolume)
+	for _, k := range catalog.Layers {
+		add("layer", k.Name, k.Probe)
 	}
 	for _, k := range catalog.Workloads {
-		if want("workload", k.Name) {
-			parts = append(parts, part{"workload", k.Name, k.Probe(ctx)})
-		}
+		add("workload", k.Name, k.Probe)
 	}
 	return parts
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -62,22 +61,12 @@ func exportRun(s State, args []string, f export.Format, to string) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return f.Write(w, export.Run{Record: run, Analysis: result}) }
-	if to == "" {
-		out := bufio.NewWriter(s.Stdout)
-		if f.Binary != "" {
-			out.Reset(s.binary)
-		}
-		if err := write(out); err != nil {
-			return err
-		}
-		return out.Flush()
-	}
 	if info, err := os.Stat(to); err == nil && !info.Mode().IsRegular() {
 		return hintedUsage(fmt.Errorf("--to %s is not a file", to), "without --to, stdout is written, which can be a pipe")
 	}
-	if err := writeWhole(to, write); err != nil {
+	err = s.deliver(to, f.Binary != "", func(w io.Writer) error { return f.Write(w, export.Run{Record: run, Analysis: result}) })
+	if err != nil && to != "" {
 		return fmt.Errorf("cannot write %s: %w", to, err)
 	}
-	return nil
+	return err
 }

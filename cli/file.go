@@ -56,26 +56,22 @@ func limited(r io.Reader, name string) ([]byte, error) {
 }
 
 // load reads and checks an experiment file.
-func load(s State, name string) (*experiment.Experiment, []byte, error) {
+func load(s State, name string) (*experiment.Experiment, error) {
+	data, err := readExperiment(s, name)
+	if err != nil {
+		return nil, err
+	}
+	x, err := experiment.Load(name, data, catalog.Kinds())
+	return x, usage(err)
+}
+
+// expand loads an experiment file, applies the flags and expands it.
+func (o overrides) expand(s State, name string) (*experiment.Experiment, *experiment.Expansion, error) {
 	data, err := readExperiment(s, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := experiment.Load(name, data, catalog.Kinds())
-	if err != nil {
-		return nil, nil, usage(err)
-	}
-	return x, data, nil
-}
-
-// expand loads an experiment file, applies the flags and expands it.
-func (o overrides) expand(s State, name string) (*experiment.Experiment, *experiment.Expansion, []byte, error) {
-	data, err := readExperiment(s, name)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	x, expansion, err := o.expandText(name, data)
-	return x, expansion, data, err
+	return o.expandText(name, data)
 }
 
 // expandText does so with the text of a file.

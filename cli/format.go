@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,36 +37,53 @@ func addFormat(c *cobra.Command, out *string, allowed ...string) {
 	}
 }
 
-// view is a result in the forms in which commands print it.
-type view struct {
-	value any // for JSON and YAML
-	// document is for people: on a terminal, or in Markdown.
-	document func(terminal bool) *document.Document
-	csv      func(io.Writer) error
+// paged are the flags -o and --to of a command whose result can be a page.
+type paged struct {
+	out, to string
+	page    string // the file without --to
 }
 
-// print prints a view in a format of -o.
-func (s State) print(v view, out string) error {
-	switch out {
-	case "json", "yaml":
-		return encode(s.Stdout, v.value, out)
-	case "markdown":
-		return markdown.Write(s.Stdout, v.document(false))
-	case "tex":
-		return tex.Write(s.Stdout, v.document(false))
-	case "csv":
-		return v.csv(s.Stdout)
+func (p *paged) add(c *cobra.Command) {
+	c.Flags().StringVar(&p.to, "to", "", "file to write with -o html (default "+p.page+")")
+	addFormat(c, &p.out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
+	known := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if err := known(c, args); err != nil {
+			return err
+		}
+		if p.to != "" && p.out != "html" {
+			return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", p.out))
+		}
+		return nil
 	}
-	return text.Write(s.Stdout, v.document(true), text.Options{Width: s.Width, Color: s.Color})
+}
+
+// file is where a page is written to.
+func (p *paged) file() string { return cmp.Or(p.to, p.page) }
+
+// view prints a result in a format of -o: the value itself as JSON and YAML, its lines as
+// CSV, and for people its document, or a page whose name is printed.
+func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
+	switch p.out {
+	case "json", "yaml":
+		return encode(s.Stdout, value, p.out)
+	case "markdown":
+		return markdown.Write(s.Stdout, of(document.Markdown))
+	case "tex":
+		return tex.Write(s.Stdout, of(document.Markdown))
+	case "csv":
+		return csv(s.Stdout, value)
+	case "html":
+		return s.page(p.file(), of(document.Page))
+	}
+	return text.Write(s.Stdout, of(document.Terminal), text.Options{Width: s.Width, Color: s.Color})
 }
 
 // show prints an analysed run on stdout.
 func show(s State, r *analysis.Run, out string, all bool) error {
-	return s.print(view{
-		value:    r,
-		document: func(terminal bool) *document.Document { return report.Run(r, report.RunOptions{All: all && terminal}) },
-		csv:      func(w io.Writer) error { return report.CSV(w, r) },
-	}, out)
+	return view(s, r, paged{out: out}, report.CSV, func(document.Forms) *document.Document {
+		return report.Run(r, report.RunOptions{All: all})
+	})
 }
 
 // encode prints a value as JSON or YAML, a result with its words.

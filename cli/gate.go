@@ -164,10 +164,8 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	var limit *gate.LimitError
 	switch {
-	case errors.As(err, &limit) && limit.Hint != "":
-		return hintedUsage(err, "%s", limit.Hint)
 	case errors.As(err, &limit):
-		return usage(err)
+		return hintedUsage(err, "%s", limit.Hint)
 	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && plan.ArmWith(experiment.Treatment) == "":
 		return hintedUsage(errors.New("the run has no arm to compare with its baseline"), "tare gate --against DIR compares it with earlier runs")
 	case errors.Is(err, gate.ErrNoBudget):
@@ -206,20 +204,17 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	return exit(ExitUnresolved)
 }
 
+// print prints the result. A terminal has no use for the link.
 func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	if f.out == "junit" {
 		return report.GateJUnit(s.Stdout, r)
 	}
-	return s.print(view{
-		value: r,
-		document: func(terminal bool) *document.Document {
-			if terminal {
-				link = ""
-			}
-			return report.Gate(r, link)
-		},
-		csv: func(w io.Writer) error { return report.GateCSV(w, r) },
-	}, f.out)
+	return view(s, r, paged{out: f.out}, report.GateCSV, func(form document.Forms) *document.Document {
+		if form == document.Terminal {
+			link = ""
+		}
+		return report.Gate(r, link)
+	})
 }
 
 // writeSummary writes a file anew, or adds to it where GitHub collects what the
@@ -242,26 +237,18 @@ func exists(name string) bool {
 
 // completeBudgets completes the metrics of the run, and behind METRIC@ its cells.
 func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	dir, err := runDir(args)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	run, err := journal.Open(dir)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	metric, _, cells := strings.Cut(begun, "@")
-	var list []string
-	if cells {
-		for _, c := range run.Plan.Cells {
-			list = append(list, metric+"@"+c.ID+"=")
-		}
-	} else {
-		for _, name := range gate.LimitsOf(run.Plan).Metrics() {
-			list = append(list, name+"=")
+	plan := planNamed(args)
+	names := gate.LimitsOf(&plan).Metrics()
+	if metric, _, cells := strings.Cut(begun, "@"); cells {
+		names = nil
+		for _, c := range plan.Cells {
+			names = append(names, metric+"@"+c.ID)
 		}
 	}
-	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	for i := range names {
+		names[i] += "="
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // gateWarning says what the rounds of a plan keep tare gate from; "" if nothing.

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -25,13 +23,14 @@ import (
 
 // historyFlags are the flags of tare history.
 type historyFlags struct {
-	name, out, to string
-	all           bool
-	options       history.Options
+	paged
+	name    string
+	all     bool
+	options history.Options
 }
 
 func newHistory(s State) *cobra.Command {
-	var f historyFlags
+	f := historyFlags{paged: paged{page: "history.html"}}
 	alpha := quantity.Percent(history.DefaultAlpha)
 	c := &cobra.Command{
 		Use:   "history [DIR|RUN]...",
@@ -50,9 +49,6 @@ run by a history.`,
   tare history nightly -o json | jq '.experiments[].series[] | select(.changes != []) | {cell, arm, changes}'`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if f.to != "" && f.out != "html" {
-				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", f.out))
-			}
 			if err := f.check(alpha); err != nil {
 				return err
 			}
@@ -61,7 +57,13 @@ run by a history.`,
 			if err != nil {
 				return err
 			}
-			return f.show(s, history.New(runs, skipped, f.options))
+			h := history.New(runs, skipped, f.options)
+			return view(s, h, f.paged, report.HistoryCSV, func(form document.Forms) *document.Document {
+				if form == document.Page {
+					return report.History(h, historyOptions(h, f.file()))
+				}
+				return report.History(h, report.HistoryOptions{All: f.all})
+			})
 		},
 	}
 	c.Flags().StringVar(&f.name, "name", "", "only the experiment of this name")
@@ -69,8 +71,7 @@ run by a history.`,
 	c.Flags().BoolVar(&f.all, "all", false, "exploratory metrics too, not only the headline ones")
 	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without any change that may show one")
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
-	c.Flags().StringVar(&f.to, "to", "", "file to write with -o html (default history.html)")
-	addFormat(c, &f.out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
+	f.add(c)
 	return c
 }
 
@@ -122,19 +123,6 @@ func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, 
 		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
 	}
 	return runs, skipped, err
-}
-
-// show prints a history, or writes its page.
-func (f *historyFlags) show(s State, h *history.History) error {
-	if f.out == "html" {
-		to := cmp.Or(f.to, "history.html")
-		return s.page(to, report.History(h, historyOptions(h, to)))
-	}
-	return s.print(view{
-		value:    h,
-		document: func(bool) *document.Document { return report.History(h, report.HistoryOptions{All: f.all}) },
-		csv:      func(w io.Writer) error { return report.HistoryCSV(w, h) },
-	}, f.out)
 }
 
 // historyOptions finds the reports that the page can point to.

@@ -17,18 +17,14 @@ import (
 	"tare/safetext"
 )
 
-// importFlags are the flags of tare import as given.
+// importFlags are the flags of tare import: those that are options as they are, and others as given.
 type importFlags struct {
-	arms                    []string
-	baseline, pairBy        string
-	headline, factors       []string
-	allow                   []string
+	importer.Options
+	arms, factors, labels   []string
+	pairBy, layout, mapping string
 	study                   importer.Layout
-	layout                  string
-	strict, noRaw, quiet    bool
-	each                    bool
-	labels                  []string
-	dir, name, out, mapping string
+	quiet, each             bool
+	dir, out                string
 	errors, invalid         string
 	confidence, equivalence string
 }
@@ -73,23 +69,23 @@ one wrote a file, and table reads what a mapping file describes.`,
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.arms, "arm", nil, "an arm and where its files are, NAME=DIR|PATTERN|FILE; may be repeated, also for one arm. Without =, the arm of the FILEs")
-	flags.StringVar(&f.baseline, "baseline", "", "arm to compare with (default the first)")
+	flags.StringVar(&f.Baseline, "baseline", "", "arm to compare with (default the first)")
 	flags.StringVar(&f.pairBy, "pair-by", "", "what trials of a round have in common: name, index, round, or a regular expression with one group for the path (default: independent samples)")
 	flags.StringArrayVar(&f.factors, "factor", nil, "a factor that the paths of the files tell, NAME=EXPRESSION with one group for the level, as in 'mtu=mtu-([0-9]+)'; may be repeated")
-	flags.StringSliceVar(&f.headline, "headline", nil, "metrics to be judged, as METRIC or CELL:METRIC, in place of those that the format chooses")
+	flags.StringSliceVar(&f.Headline, "headline", nil, "metrics to be judged, as METRIC or CELL:METRIC, in place of those that the format chooses")
 	flags.StringVar(&f.study.Path, "path", "", "template of the paths of all files, in place of --arm: {NAME} is a part of a name, {NAME:EXPRESSION} what matches it, {_} says nothing. Fields called arm, block, cell and rep are that; others are factors")
 	flags.StringSliceVar(&f.study.Arm, "arm-by", nil, "fields of --path that tell the arm; what has none is the baseline")
 	flags.StringSliceVar(&f.study.Block, "block-by", nil, "fields of --path that tell the block: what has a baseline of its own, and one deployment for its repeats")
 	flags.StringSliceVar(&f.study.Cell, "cell-by", nil, "fields of --path that tell what was measured")
 	flags.StringSliceVar(&f.study.Repeat, "rep-by", nil, "fields of --path that tell the repeat")
 	flags.StringVar(&f.layout, "layout", "", "YAML file with path, arm, block, cell and rep, in place of these flags")
-	flags.StringSliceVar(&f.allow, "allow", nil, "settings of the workload that may differ between arms, as the note of an import names them")
+	flags.StringSliceVar(&f.Allow, "allow", nil, "settings of the workload that may differ between arms, as the note of an import names them")
 	flags.StringVar(&f.mapping, "map", "", "mapping file that says what the fields of tables, KEY=VALUE lines and JSON documents are (for table)")
 	flags.BoolVar(&f.each, "each", false, "make a run of each file, called like it, below --dir; one that is there already is left as it is")
-	flags.BoolVar(&f.strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
-	flags.BoolVar(&f.noRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")
+	flags.BoolVar(&f.Strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
+	flags.BoolVar(&f.NoRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")
 	flags.StringVar(&f.dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
-	flags.StringVar(&f.name, "name", "", "name of the run (default the tool's)")
+	flags.StringVar(&f.Name, "name", "", "name of the run (default the tool's)")
 	addLabels(c, &f.labels)
 	flags.StringVar(&f.errors, "errors", "0%", "share of failed operations above which a trial is invalid, or none")
 	flags.StringVar(&f.invalid, "invalid-trials", "20%", "share of invalid trials above which the run is invalid, or none")
@@ -211,10 +207,8 @@ func importError(err error) error {
 	switch {
 	case errors.As(err, &data):
 		return hinted(err, "%s", data.Hint)
-	case errors.As(err, &wrong) && wrong.Hint != "":
-		return hintedUsage(err, "%s", wrong.Hint)
 	case errors.As(err, &wrong):
-		return usage(err)
+		return hintedUsage(err, "%s", wrong.Hint)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // the latter: made by another process meanwhile
 		return hinted(err, "--dir names another place for the run directory")
 	}

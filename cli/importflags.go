@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ import (
 
 // options makes the import of the command line.
 func (f *importFlags) options(args []string, s State) (importer.Options, error) {
-	var o importer.Options
+	o := f.Options
 	var err error
 	if o.Format, err = formatNamed(args); err != nil {
 		return o, err
@@ -51,11 +52,7 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 		}
 		o.Factors = append(o.Factors, of)
 	}
-	o.Name = f.name
-	if o.Name == "" {
-		o.Name = o.Format.Name
-	}
-	o.Baseline, o.Allow, o.Headline, o.Strict, o.NoRaw = f.baseline, f.allow, f.headline, f.strict, f.noRaw
+	o.Name = cmp.Or(o.Name, o.Format.Name)
 	o.Version, o.Power = version.String(), 0.80
 	if o.Limits.Errors, err = limit("errors", f.errors); err != nil {
 		return o, err

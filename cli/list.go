@@ -91,8 +91,6 @@ func list(what string) ([]listed, error) {
 		slices.SortFunc(rows, func(a, b listed) int { return strings.Compare(a.Name, b.Name) })
 	case "examples":
 		return listExamples()
-	default:
-		return nil, noList(what)
 	}
 	return rows, nil
 }

@@ -19,9 +19,8 @@ import (
 	"tare/journal"
 	"tare/published"
 	"tare/report"
+	"tare/report/document"
 	"tare/report/html"
-	"tare/report/markdown"
-	"tare/report/tex"
 	"tare/safetext"
 )
 
@@ -123,20 +122,17 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 		fmt.Fprintln(s.Stdout, to)
 		return nil
 	}
-	w := s.Stdout
 	if to != "" {
 		f, err := os.Create(to)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		w = f
+		s.Stdout = f
 	}
-	write := markdown.Write
-	if out == "tex" {
-		write = tex.Write
-	}
-	return write(w, report.Run(result, report.RunOptions{Published: table, Decimals: digits}))
+	return view(s, result, paged{out: out}, report.CSV, func(document.Forms) *document.Document {
+		return report.Run(result, report.RunOptions{Published: table, Decimals: digits})
+	})
 }
 
 // conclusion reads a run that has just been made, writes its report, has it printed,

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -105,8 +104,7 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 // one.
 func reported(dir string) bool {
 	sweep(dir, true)
-	_, err := os.Stat(filepath.Join(dir, reportFile))
-	return err == nil
+	return exists(filepath.Join(dir, reportFile))
 }
 
 // replan makes the experiment and the expansion of a run that exists: the plan is the recorded one,

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,11 +182,9 @@ func (f *publishedFlags) table(run *journal.Run, result *analysis.Run) (*publish
 
 // showPublished prints the published table.
 func showPublished(s State, t *published.Table, out string, flags *publishedFlags) error {
-	return s.print(view{
-		value:    t,
-		document: func(bool) *document.Document { return report.Published(flags.shown(t), flags.digits) },
-		csv:      func(w io.Writer) error { return report.PublishedCSV(w, t) },
-	}, out)
+	return view(s, t, paged{out: out}, report.PublishedCSV, func(document.Forms) *document.Document {
+		return report.Published(flags.shown(t), flags.digits)
+	})
 }
 
 // checkAs checks the value of show --as.

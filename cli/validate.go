@@ -19,7 +19,7 @@ Nothing is run and nothing is asked of the machine.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			failed := false
 			for _, name := range args {
-				_, expansion, _, err := overrides{}.expand(s, name)
+				_, expansion, err := overrides{}.expand(s, name)
 				if err != nil {
 					failed = true
 					conclude(s, err)

@@ -39,9 +39,8 @@ func isPicture(out, of string) (bool, error) {
 
 // writePicture writes an SVG picture in a format, to a file or to stdout.
 func writePicture(ctx context.Context, s State, svg, out, to string) error {
-	content, stdout := []byte(svg+"\n"), s.Stdout
+	content := []byte(svg + "\n")
 	if out != "svg" {
-		stdout = s.binary
 		if to == "" && s.StdoutTerminal {
 			return hintedUsage(fmt.Errorf("-o %s is nothing for a terminal", out), "name a file: --to overheads.%s", out)
 		}
@@ -50,14 +49,26 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 			return installHint(err)
 		}
 	}
-	if to == "" {
-		_, err := stdout.Write(content)
-		return err
-	}
-	return writeWhole(to, func(w io.Writer) error {
+	return s.deliver(to, out != "svg", func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
+}
+
+// deliver writes a file whole or not at all, or without a name stdout, where what is no text is written
+// past its guard.
+func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
+	if to != "" {
+		return writeWhole(to, write)
+	}
+	out := bufio.NewWriter(s.Stdout)
+	if binary {
+		out.Reset(s.binary)
+	}
+	if err := write(out); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 // renderPage writes a page in a format to a file.

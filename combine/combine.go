@@ -196,7 +196,7 @@ func Runs(in []compare.Input) (*Result, error) {
 }
 
 // sameQuestion is an error that names in what the runs ask something else.
-func sameQuestion(seen *compare.Examination) error {
+func sameQuestion(seen *compare.Result) error {
 	var list []string
 	for _, a := range seen.Apart {
 		list = append(list, fmt.Sprintf("%s %s is not the same in every run", a.What, a.Name))

@@ -160,12 +160,7 @@ const mostNamed = 8
 func (c *comparison) nothing() error {
 	var parts []string
 	for i, in := range c.in {
-		ids := cellIDs(in.Run.Plan)
-		text := strings.Join(ids[:min(len(ids), mostNamed)], ", ")
-		if extra := len(ids) - mostNamed; extra > 0 {
-			text += fmt.Sprintf(" and %d more", extra)
-		}
-		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, text))
+		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, listed(cellIDs(in.Run.Plan), mostNamed)))
 	}
 	return fmt.Errorf("%w with the same metric: %s", ErrNothingInCommon, strings.Join(parts, "; "))
 }

@@ -182,26 +182,37 @@ func Runs(in []Input, o Options) (*Result, error) {
 	if err := check(in, o); err != nil {
 		return nil, err
 	}
-	c := &comparison{in: in, options: o, reference: o.Reference}
-	if c.reference.Run == 0 {
-		c.reference = Reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
-	}
-	c.result = &Result{Schema: Schema, Reference: c.reference, Confidence: c.plan().Judged(), Margin: c.plan().Equivalence,
-		Changes: []Change{}, Levels: []Level{}}
-	for i, r := range in {
-		c.values = append(c.values, analysis.ValuesOf(r.Run.Plan, r.Trials))
-		c.result.Runs = append(c.result.Runs, c.describe(i))
-	}
-	list, err := c.align()
+	c, list, err := begin(in, o)
 	if err != nil {
 		return nil, err
 	}
-	c.differences()
-	c.result.Observation = c.observation()
+	r := c.result
+	r.Schema, r.Reference, r.Confidence, r.Margin = Schema, c.reference, c.plan().Judged(), c.plan().Equivalence
+	r.Changes, r.Levels = []Change{}, []Level{}
+	for _, one := range in {
+		c.values = append(c.values, analysis.ValuesOf(one.Run.Plan, one.Trials))
+	}
+	r.Observation = c.observation()
 	c.doubts()
 	c.changes(list)
 	c.levels(list)
-	return c.result, nil
+	return r, nil
+}
+
+// begin aligns runs, and says in what they differ besides their trials.
+func begin(in []Input, o Options) (*comparison, []shared, error) {
+	c := &comparison{in: in, options: o, reference: o.Reference, result: &Result{}}
+	if c.reference.Run == 0 && len(in) > 0 {
+		c.reference = Reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
+	}
+	for i := range in {
+		c.result.Runs = append(c.result.Runs, c.describe(i))
+	}
+	list, err := c.align()
+	if err == nil {
+		c.differences()
+	}
+	return c, list, err
 }
 
 func check(in []Input, o Options) error {

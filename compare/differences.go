@@ -161,7 +161,7 @@ func factsOf(imported *experiment.Import) map[string]string {
 	differ := map[string]bool{}
 	for _, a := range imported.Arms {
 		for name, values := range a.Facts {
-			v := listed(values)
+			v := listed(values, mostFacts)
 			if byArm[name] == nil {
 				agreed[name] = v
 			}
@@ -177,10 +177,10 @@ func factsOf(imported *experiment.Import) map[string]string {
 	return agreed
 }
 
-// listed writes the values of a fact, the first of many.
-func listed(values []string) string {
-	if extra := len(values) - mostFacts; extra > 0 {
-		return strings.Join(values[:mostFacts], ", ") + fmt.Sprintf(" and %d more", extra)
+// listed writes the first of many values.
+func listed(values []string, most int) string {
+	if extra := len(values) - most; extra > 0 {
+		return strings.Join(values[:most], ", ") + fmt.Sprintf(" and %d more", extra)
 	}
 	return strings.Join(values, ", ")
 }

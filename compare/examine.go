@@ -1,41 +1,17 @@
 package compare
 
-import (
-	"tare/analysis"
-	"tare/experiment"
-)
-
-// Examination is what runs tell of themselves besides their trials.
-type Examination struct {
-	Runs []Run
-	// Differences and Same are the properties that the runs tell, the important
-	// ones first. Unknown is what cannot be compared.
-	Differences []Property
-	Same        []Property
-	Unknown     []analysis.Finding
-	Apart       []Apart // arms, cells and metrics that not every run has in the same form
-}
-
 // Examine says in what runs differ, for those who ask something else of them than
-// Runs does. It is an error if two of them hold the same trials, or have no cell in
-// common.
-func Examine(in []Input) (*Examination, error) {
+// Runs does: the result has its Runs, Differences, Same, Unknown and Apart only. It is an
+// error if two of them hold the same trials, or have no cell in common.
+func Examine(in []Input) (*Result, error) {
 	if err := distinct(in); err != nil {
 		return nil, err
 	}
-	c := &comparison{in: in, reference: Reference{Run: 1}, result: &Result{}}
-	if len(in) > 0 {
-		c.reference.Arm = in[0].Run.Plan.ArmWith(experiment.Baseline)
-	}
-	for i := range in {
-		c.result.Runs = append(c.result.Runs, c.describe(i))
-	}
-	if _, err := c.align(); err != nil {
+	c, _, err := begin(in, Options{})
+	if err != nil {
 		return nil, err
 	}
-	c.differences()
-	r := c.result
-	return &Examination{Runs: r.Runs, Differences: r.Differences, Same: r.Same, Unknown: r.Unknown, Apart: r.Apart}, nil
+	return c.result, nil
 }
 
 // Asked says whether a property is one of what a run asks: of its layers, workloads

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"slices"
-
 	"tare/analysis"
 	doc "tare/report/document"
 	"tare/wording"
@@ -14,21 +12,7 @@ const blockNote = "Each block against its own baseline. The interval of a block 
 
 // blockBlocks show what each block of an import says: on a terminal of headline metrics, or of all.
 func (s *sheet) blockBlocks(all bool) []doc.Block {
-	section := doc.Section{ID: "blocks", Title: "Block by block", Blocks: []doc.Block{doc.Say(blockNote)}}
-	for _, headline := range []bool{true, false} {
-		table := s.blockTable(headline)
-		switch {
-		case table.Groups == nil:
-		case headline:
-			section.Blocks = append(section.Blocks, table)
-		default:
-			section.Blocks = append(section.Blocks, exploratorySection(all, table))
-		}
-	}
-	if len(section.Blocks) == 1 {
-		return nil
-	}
-	return []doc.Block{section}
+	return detail("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
 }
 
 // blockTable shows the overheads of blocks by cell, metric and arm, with that of all below.
@@ -40,7 +24,7 @@ func (s *sheet) blockTable(headline bool) doc.Table {
 		if c.Blocks == nil || c.Metric.Headline != headline {
 			continue
 		}
-		g := found(&t.Groups, func(g doc.Group) bool { return slices.Equal(g.Title, doc.Words(plain(c.Cell))) }, doc.Group{Title: doc.Words(plain(c.Cell))})
+		g := groupOf(&t, plain(c.Cell))
 		part := doc.Part{Title: append(doc.In(doc.Strong, plain(c.Metric.Name)), doc.Span{Words: " " + join(", ", plain(c.Arm), when(c.Metric.Better != "", better(c.Metric)))})}
 		for _, b := range c.Blocks {
 			point, interval := wording.Overhead(analysis.Comparison{Metric: c.Metric, Overhead: b.Overhead, PointOnly: b.PointOnly, Rounds: b.Rounds})

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"slices"
-
 	"tare/analysis"
 	"tare/experiment"
 	doc "tare/report/document"
@@ -17,26 +15,12 @@ const breakdownNote = "Installed: what the layer costs with none. Any: what the 
 // breakdownBlocks show of what the costs are made of layers that have a factor which counts
 // something: on a terminal of headline metrics, or of all.
 func (s *sheet) breakdownBlocks(all bool) []doc.Block {
-	section := doc.Section{ID: "breakdown", Title: "Installed, any, each", Blocks: []doc.Block{doc.Say(breakdownNote)}}
-	for _, headline := range []bool{true, false} {
-		var of []*analysis.Breakdown
-		for i := range s.run.Breakdowns {
-			if b := &s.run.Breakdowns[i]; b.Metric.Headline == headline {
-				of = append(of, b)
-			}
-		}
-		switch {
-		case of == nil:
-		case headline:
-			section.Blocks = append(section.Blocks, partTable(of), doc.On(doc.Page, s.breakdownFigures(of)...))
-		default:
-			section.Blocks = append(section.Blocks, exploratorySection(all, partTable(of)))
-		}
+	headline, rest := parted(pointers(s.run.Breakdowns), func(b *analysis.Breakdown) bool { return b.Metric.Headline })
+	var figures []doc.Block
+	if headline != nil {
+		figures = []doc.Block{doc.On(doc.Page, s.breakdownFigures(headline)...)}
 	}
-	if len(section.Blocks) == 1 {
-		return nil
-	}
-	return []doc.Block{section}
+	return detail("breakdown", "Installed, any, each", breakdownNote, tables(all, partTable(headline), partTable(rest), figures...))
 }
 
 // partTable shows parts by cell, metric and arm, with what a line misses below.
@@ -45,7 +29,7 @@ func partTable(of []*analysis.Breakdown) doc.Table {
 		{Title: "part", Kind: doc.Name}, {Title: "verdict"}, {Title: "cost", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "in its unit", Right: true},
 		{Title: "rounds", Right: true, In: doc.Markdown | doc.Page}, {Title: "why no claim", Kind: doc.Prose}}}
 	for _, b := range of {
-		g := found(&t.Groups, func(g doc.Group) bool { return slices.Equal(g.Title, doc.Words(plain(b.Cell))) }, doc.Group{Title: doc.Words(plain(b.Cell))})
+		g := groupOf(&t, plain(b.Cell))
 		name := plain(wording.BreakdownName(b))
 		part := doc.Part{Title: append(doc.In(doc.Strong, plain(b.Metric.Name)), doc.Span{Words: " " + join(", ", name, when(b.Metric.Better != "", better(b.Metric)))})}
 		for i := range b.Parts {
@@ -67,10 +51,9 @@ func partTable(of []*analysis.Breakdown) doc.Table {
 // breakdownFigures draw the costs of the levels with the line.
 func (s *sheet) breakdownFigures(of []*analysis.Breakdown) (blocks []doc.Block) {
 	for i, b := range of {
-		chart := s.breakdownChart(b)
 		blocks = append(blocks, doc.Section{Title: plain(b.Metric.Name) + " by " + plain(b.Factor) + ", " + plain(wording.BreakdownName(b)), Note: plain(b.Cell), Flush: true, Fold: doc.Page, Open: i < mostOpen,
 			Blocks: []doc.Block{doc.Say(brief(upperFirst(wording.BreakdownText(b))) + "."),
-				doc.Figure{Wide: func() string { return chart.Draw(true) }, Narrow: func() string { return chart.Draw(false) }}}})
+				drawn(s.breakdownChart(b))}})
 	}
 	return blocks
 }
@@ -107,20 +90,6 @@ func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 
 // partFields are a part's line for programs, in the columns of a comparison.
 func (s *sheet) partFields(b *analysis.Breakdown, p *analysis.Part) []field {
-	line := s.fields(p.Comparison)
-	for i := range line {
-		switch line[i].column {
-		case "arm":
-			line[i].value = wording.BreakdownName(b)
-		case "role":
-			line[i].value = experiment.Role(p.Part)
-		case "levels":
-			line[i].value = join(";", s.levels(b.Cell, ";"), plain(b.Factor))
-		case "baseline_median", "arm_median":
-			line[i].value = nil
-		case "text":
-			line[i].value = wording.PartSentence(b, p)
-		}
-	}
-	return line
+	return instead(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": experiment.Role(p.Part),
+		"levels": join(";", s.levels(b.Cell, ";"), plain(b.Factor)), "baseline_median": nil, "arm_median": nil, "text": wording.PartSentence(b, p)})
 }

@@ -37,21 +37,13 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 // combinedSummary is what to know before trusting the numbers, and the answers in
 // sentences.
 func combinedSummary(r *combine.Result) []doc.Block {
-	var items []string
-	for _, text := range wording.Findings(r.Warnings) {
-		items = append(items, sentence(brief(text)))
-	}
 	var answers []doc.Answer
 	for i := range r.Comparisons {
 		if c := &r.Comparisons[i]; c.Metric.Headline {
-			text := fmt.Sprintf("%s on %s in %s: %s.", plain(c.Arm), plain(c.Metric.Name), plain(c.Cell), plain(wording.Combined(c)))
-			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(text)})
+			answers = append(answers, answered(verdict(c.Verdict, observed(c.Comparison)), c.Arm, c.Metric, c.Cell, plain(wording.Combined(c))))
 		}
 	}
-	return []doc.Block{
-		doc.If(r.Observational, doc.Alert{Title: "Observational: arms of some of the runs did not run in random order."}),
-		doc.If(items != nil, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)}),
-		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
+	return comparedSummary(when(r.Observational, "Observational: arms of some of the runs did not run in random order."), r.Warnings, answers)
 }
 
 // combinedTable has a row for each arm: the mean, the spread, and another run.
@@ -127,13 +119,10 @@ func combinedForest(r *combine.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the baseline of each run", Margin: float64(r.Margin)}
 	var arms []string
 	for _, c := range r.Comparisons {
-		if !slices.Contains(arms, c.Arm) {
-			arms = append(arms, c.Arm)
-		}
+		look := figure.Treatment(placed(&arms, c.Arm))
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
-		look := figure.Treatment(slices.Index(arms, c.Arm))
 		g := found(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
 			figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
 		for _, o := range c.Occasions {
@@ -151,8 +140,5 @@ func combinedForest(r *combine.Result) figure.Forest {
 		}
 		g.Rows = append(g.Rows, forestRow(mean, look, false, verdict))
 	}
-	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
-		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })
-	})
-	return f
+	return withRows(f)
 }

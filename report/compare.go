@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/analysis"
 	comparing "tare/compare"
 	"tare/report/columns"
 	doc "tare/report/document"
@@ -56,36 +57,32 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 // compareSummary is what to know before trusting the numbers, and the changes in
 // sentences.
 func compareSummary(r *comparing.Result) []doc.Block {
-	var items []string
-	for _, text := range wording.Findings(r.Warnings) {
-		items = append(items, sentence(brief(text)))
-	}
 	var answers []doc.Answer
 	for _, c := range r.Changes {
 		if c.Metric.Headline {
-			text := fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell),
-				c.To.Run, plain(wording.Told(&c.Comparison)))
-			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(text)})
+			where := fmt.Sprintf("%s, run %d", c.Cell, c.To.Run)
+			answers = append(answers, answered(verdict(c.Verdict, observed(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Told(&c.Comparison))))
 		}
 	}
 	observed := wording.ObservationAcross(r)
-	return []doc.Block{
-		doc.If(observed != "", doc.Alert{Title: "Observational, across runs: " + brief(observed) + "."}),
+	return append(comparedSummary(when(observed != "", "Observational, across runs: "+brief(observed)+"."), r.Warnings, answers),
+		doc.On(doc.Page, doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))
+}
+
+// comparedSummary is why all is observational, "" if it is not, the warnings, and on a page the answers.
+func comparedSummary(observational string, warnings []analysis.Finding, answers []doc.Answer) []doc.Block {
+	var items []string
+	for _, text := range wording.Findings(warnings) {
+		items = append(items, sentence(brief(text)))
+	}
+	return []doc.Block{doc.If(observational != "", doc.Alert{Title: observational}),
 		doc.If(items != nil, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)}),
-		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}),
-			doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare."))}
+		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
 // compareDifferences is what differs, what is the same, and what cannot be said.
 func compareDifferences(r *comparing.Result) doc.Section {
-	var main, minor []comparing.Property
-	for _, p := range r.Differences {
-		if p.Minor {
-			minor = append(minor, p)
-		} else {
-			main = append(main, p)
-		}
-	}
+	minor, main := parted(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
 	for _, a := range r.Apart {
 		why := wording.Apart(a)
@@ -163,9 +160,8 @@ func compareReading(r *comparing.Result) doc.Section {
 // terminal if all are shown.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
-		wording.Count(family, "claim", "claims"))),
-		doc.If(headline.Groups != nil, headline), doc.SayIf(headline.Groups == nil, "There is nothing to compare."),
-		doc.If(rest.Groups != nil, exploratorySection(all, rest)))
+		wording.Count(family, "claim", "claims"))))
+	s.Blocks = append(s.Blocks, tables(all, headline, rest, doc.SayIf(headline.Groups == nil, "There is nothing to compare."))...)
 	return s
 }
 
@@ -195,9 +191,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if len(r.Runs) > 2 || c.Direct {
 			c.Arm += fmt.Sprintf(", run %d", c.To.Run)
 		}
-		if !slices.Contains(arms, c.Arm) {
-			arms = append(arms, c.Arm)
-		}
+		place := placed(&arms, c.Arm)
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
@@ -212,13 +206,18 @@ func changeForest(r *comparing.Result) figure.Forest {
 		}
 		look, verdict := figure.Control, string(c.Verdict)
 		if !control {
-			look = figure.Treatment(slices.Index(arms, c.Arm))
+			look = figure.Treatment(place)
 		}
 		if observed(c.Comparison) {
 			f.Observed, verdict = true, verdict+" "+observedMark
 		}
 		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
 	}
+	return withRows(f)
+}
+
+// withRows leaves out the groups in which nothing is drawn.
+func withRows(f figure.Forest) figure.Forest {
 	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
 		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })
 	})

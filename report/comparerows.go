@@ -34,11 +34,15 @@ func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.
 	return found(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
 }
 
+// groupOf finds or makes the group of a cell.
+func groupOf(t *doc.Table, cell string) *doc.Group {
+	return found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
+}
+
 // partOf finds or makes the part of a metric in the group of a cell.
 func partOf(t *doc.Table, cell string, m experiment.Metric) *doc.Part {
 	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
-	group := found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
-	return found(&group.Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
+	return found(&groupOf(t, cell).Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
 }
 
 // reference is the value of a run that others are compared with.

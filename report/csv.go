@@ -67,6 +67,16 @@ func (f field) text() string {
 	return Field(text)
 }
 
+// instead is a line in which some columns have other values.
+func instead(line []field, values map[string]any) []field {
+	for i := range line {
+		if v, other := values[line[i].column]; other {
+			line[i].value = v
+		}
+	}
+	return line
+}
+
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Field is any text as a field of a table that a spreadsheet may open.
@@ -215,7 +225,7 @@ func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []f
 func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
 	for _, p := range pasts(h) {
-		for _, s := range p.all() {
+		for _, s := range pointers(p.Series) {
 			for _, point := range s.Points {
 				lines = append(lines, pastFields(p.Name, p.Runs[point.Run], s, point))
 			}

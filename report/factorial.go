@@ -20,21 +20,7 @@ func (s *sheet) factorialBlocks(all bool) []doc.Block {
 	if f == nil {
 		return nil
 	}
-	section := doc.Section{ID: "factorial", Title: "Alone and together", Blocks: []doc.Block{doc.Say(factorialNote)}}
-	for _, headline := range []bool{true, false} {
-		table := s.effectTable(f, headline)
-		switch {
-		case table.Groups == nil:
-		case headline:
-			section.Blocks = append(section.Blocks, table)
-		default:
-			section.Blocks = append(section.Blocks, exploratorySection(all, table))
-		}
-	}
-	if len(section.Blocks) == 1 {
-		return nil
-	}
-	return []doc.Block{section}
+	return detail("factorial", "Alone and together", factorialNote, tables(all, s.effectTable(f, true), s.effectTable(f, false)))
 }
 
 // effectTable shows effects by cell and metric.
@@ -48,7 +34,7 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 		if e.Metric.Headline != headline {
 			continue
 		}
-		g := found(&t.Groups, func(g doc.Group) bool { return slices.Equal(g.Title, doc.Words(plain(e.Cell))) }, doc.Group{Title: doc.Words(plain(e.Cell))})
+		g := groupOf(&t, plain(e.Cell))
 		title := append(doc.In(doc.Strong, plain(e.Metric.Name)), doc.Span{Words: when(e.Metric.Better != "", " "+better(e.Metric))})
 		part := found(&g.Parts, func(p doc.Part) bool { return slices.Equal(p.Title, title) }, doc.Part{Title: title})
 		part.Add(effectRow(e))
@@ -65,20 +51,8 @@ func effectRow(e *analysis.Effect) doc.Row {
 
 // effectFields are an effect's line for programs, in the columns of a comparison.
 func (s *sheet) effectFields(e analysis.Effect) []field {
-	line := s.fields(e.Comparison)
-	for i := range line {
-		switch line[i].column {
-		case "arm":
-			line[i].value = wording.EffectName(&e)
-		case "role":
-			line[i].value = effectRole(&e)
-		case "baseline_median", "arm_median":
-			line[i].value = nil
-		case "text":
-			line[i].value = wording.EffectSentence(&e)
-		}
-	}
-	return line
+	return instead(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(&e), "role": effectRole(&e),
+		"baseline_median": nil, "arm_median": nil, "text": wording.EffectSentence(&e)})
 }
 
 // effectRole stands in the place of an arm's role.

@@ -42,7 +42,7 @@ func (s *sheet) forest() figure.Forest {
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
 			f.Observed = f.Observed || observed(c)
-			verdict := string(c.Verdict) + when(c.Grade == analysis.Normal && c.Verdict.Claims(), " ("+ifNormalMark+")") + when(s.observes(c.Verdict) || observed(c), " "+observedMark)
+			verdict := string(c.Verdict) + when(ifNormal(&c), " ("+ifNormalMark+")") + when(s.observes(c.Verdict) || observed(c), " "+observedMark)
 			of.Rows = append(of.Rows, forestRow(c, s.look(c.Arm), s.role(c.Arm) == experiment.Control, verdict))
 		}
 		f.Groups = append(f.Groups, of)

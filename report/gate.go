@@ -77,11 +77,7 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 
 // gateWord is the outcome of a case as a word, with its grade.
 func gateWord(c gate.Case) doc.Text {
-	text := doc.In(gateStyle(c.Outcome), string(c.Outcome))
-	if c.Grade == analysis.Normal {
-		text = append(text, doc.Span{Words: " "}, doc.Span{Words: ifNormalMark, Style: doc.Badge})
-	}
-	return text
+	return badged(doc.In(gateStyle(c.Outcome), string(c.Outcome)), c.Grade == analysis.Normal, ifNormalMark)
 }
 
 // GateJUnit writes a gate as JUnit XML, as CI systems read it: one test case for

@@ -64,7 +64,7 @@ func (p past) blocks(id string, o HistoryOptions) []doc.Block {
 	headline, rest := p.series(true), p.series(false)
 	shown := headline
 	if o.All {
-		shown = p.all()
+		shown = pointers(p.Series)
 	}
 	changes, others := p.changes(id, headline, o), p.others(shown)
 	found := cmp.Or(when(len(findings(shown)) > 0, wording.Count(len(findings(shown)), "change", "changes")), "No change")

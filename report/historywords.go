@@ -25,18 +25,9 @@ func pasts(h *history.History) []past {
 	return list
 }
 
-// all are the series of the experiment.
-func (p past) all() []*history.Series {
-	list := make([]*history.Series, len(p.Series))
-	for i := range p.Series {
-		list[i] = &p.Series[i]
-	}
-	return list
-}
-
 // series are those of headline metrics, or of exploratory ones.
 func (p past) series(headline bool) []*history.Series {
-	return slices.DeleteFunc(p.all(), func(s *history.Series) bool { return s.Metric.Headline != headline })
+	return slices.DeleteFunc(pointers(p.Series), func(s *history.Series) bool { return s.Metric.Headline != headline })
 }
 
 // seriesName says what a series is of, within its cell.

@@ -50,14 +50,7 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 
 // curves are the metrics by factor, headlines first.
 func (s *sheet) curves() []*analysis.Scaling {
-	var headline, other []*analysis.Scaling
-	for i := range s.run.Scaling {
-		if sc := &s.run.Scaling[i]; sc.Metric.Headline {
-			headline = append(headline, sc)
-		} else {
-			other = append(other, sc)
-		}
-	}
+	headline, other := parted(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
 	return append(headline, other...)
 }
 
@@ -79,9 +72,8 @@ func (s *sheet) figureKey() string {
 
 // growthSection is one metric against one factor: "memory-istiod by objects".
 func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
-	chart := s.lineChart(sc)
 	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
-		doc.Figure{Wide: func() string { return chart.Draw(true) }, Narrow: func() string { return chart.Draw(false) }},
+		drawn(s.lineChart(sc)),
 		doc.If(sc.Metric.Headline, s.levelTable(sc)),
 		doc.If(sloped(sc), s.slopeTable(sc))}}
 }

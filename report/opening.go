@@ -108,14 +108,10 @@ func (s *sheet) valueBlocks() []doc.Block {
 	if first == nil {
 		return nil
 	}
-	draw := func(groups []figure.BarGroup) doc.Figure {
-		b := figure.Bars{Groups: groups}
-		return doc.Figure{Wide: func() string { return b.Draw(true) }, Narrow: func() string { return b.Draw(false) }}
-	}
 	about := "Bars are medians of an arm's trials, from zero; the line is the " + s.confidence() + " interval of the median, or from the smallest to the largest of very few trials."
 	return []doc.Block{doc.On(doc.Markdown, doc.Code{Text: strings.Join(lines, "\n")}),
-		doc.On(doc.Page, doc.Section{Title: "Values", Blocks: []doc.Block{draw(first),
-			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), draw(rest))), doc.Note(about)}})}
+		doc.On(doc.Page, doc.Section{Title: "Values", Blocks: []doc.Block{drawn(figure.Bars{Groups: first}),
+			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), drawn(figure.Bars{Groups: rest}))), doc.Note(about)}})}
 }
 
 func indented(lines []string) []string {

@@ -45,6 +45,27 @@ const (
 	mostOpen     = 12 // charts that are open from the start
 )
 
+// tables are the rows of headline metrics, below them other blocks, and then the rows of exploratory
+// metrics, on a terminal if asked; nil where there is none of these.
+func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []doc.Block) {
+	if headline.Groups != nil {
+		blocks = append(blocks, headline)
+	}
+	blocks = append(blocks, below...)
+	if rest.Groups != nil {
+		blocks = append(blocks, exploratorySection(all, rest))
+	}
+	return blocks
+}
+
+// detail is a section with a note above what it shows; none where there is nothing to show.
+func detail(id, title, note string, blocks []doc.Block) []doc.Block {
+	if blocks == nil {
+		return nil
+	}
+	return []doc.Block{doc.Section{ID: id, Title: title, Blocks: append([]doc.Block{doc.Say(note)}, blocks...)}}
+}
+
 // exploratorySection shows exploratory metrics, on a terminal if asked.
 func exploratorySection(all bool, table doc.Table) doc.Block {
 	in := doc.Markdown | doc.Page

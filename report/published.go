@@ -31,14 +31,7 @@ func publishedBlocks(t *published.Table, decimals int) []doc.Block {
 		doc.SayIf(!t.Valid, "This run gives no verdicts, so nothing is said of its differences."),
 		doc.SayIf(t.Hidden > 0, upperFirst(notShown(t.Hidden))+".")}
 	for _, c := range t.Cells {
-		var headline, rest []published.Metric
-		for _, m := range c.Metrics {
-			if m.Metric.Headline {
-				headline = append(headline, m)
-			} else {
-				rest = append(rest, m)
-			}
-		}
+		headline, rest := parted(c.Metrics, func(m published.Metric) bool { return m.Metric.Headline })
 		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline, decimals),
 			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
 				Open:   true,

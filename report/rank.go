@@ -85,12 +85,8 @@ func (g group) of(arm string) *analysis.Comparison {
 func names(groups []group) []string {
 	var cells, metrics []string
 	for _, g := range groups {
-		if cell := plain(g.cell); !slices.Contains(cells, cell) {
-			cells = append(cells, cell)
-		}
-		if !slices.Contains(metrics, g.metric.Name) {
-			metrics = append(metrics, g.metric.Name)
-		}
+		placed(&cells, plain(g.cell))
+		placed(&metrics, g.metric.Name)
 	}
 	short := wording.CellNames(cells)
 	list := make([]string, len(groups))
@@ -205,14 +201,8 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 	if c == nil {
 		return doc.C(wording.Missing)
 	}
-	text := doc.In(verdictStyle(c.Verdict), wording.Estimate(*c))
-	if c.Grade == analysis.Normal && c.Verdict.Claims() {
-		text = append(text, doc.Span{Words: " "}, doc.Span{Words: ifNormalMark, Style: doc.Badge})
-	}
-	if s.observes(c.Verdict) || observed(*c) {
-		text = append(text, doc.Span{Words: " "}, doc.Span{Words: "obs.", Style: doc.Badge})
-	}
-	cell := doc.Of(text)
+	text := badged(doc.In(verdictStyle(c.Verdict), wording.Estimate(*c)), ifNormal(c), ifNormalMark)
+	cell := doc.Of(badged(text, s.observes(c.Verdict) || observed(*c), "obs."))
 	if c.Treated.N > 0 {
 		value, _, _ := spread(c.Treated, c.Metric.Unit)
 		cell.Lines = append(cell.Lines, doc.In(doc.Muted, plain(value)))
@@ -278,7 +268,7 @@ func (s *sheet) sortedForest() []doc.Block {
 	var blocks []doc.Block
 	for part := range slices.Chunk(rows, mostSorted) {
 		f.Groups = []figure.Group{{Metric: "The largest first", Rows: part}}
-		blocks = append(blocks, forestFigure(f))
+		blocks = append(blocks, drawn(f))
 	}
 	return blocks
 }

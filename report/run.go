@@ -26,12 +26,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	rest := s.groups(false)
 	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without a headline the others are what was asked
 	d.Add(s.resultBlocks(shown)...)
-	detail := []doc.Block{}
-	detail = append(detail, s.factorialBlocks(o.All)...)
-	detail = append(detail, s.blockBlocks(o.All)...)
-	detail = append(detail, s.breakdownBlocks(o.All)...)
-	detail = append(detail, s.scalingBlocks(o.All)...)
-	d.Add(s.unlessMany(o.All, detail...))
+	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), s.blockBlocks(o.All), s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
 	forms := doc.Markdown | doc.Page
 	if o.All {
 		forms |= doc.Terminal
@@ -141,9 +136,7 @@ func (s *sheet) warnings(headline bool) []string {
 	add := func(f analysis.Finding, parts ...string) {
 		text, place := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
 		w := found(&list, func(w told) bool { return w.text == text }, told{text: text, gravity: analysis.Gravity(f)})
-		if !slices.Contains(w.places, place) {
-			w.places = append(w.places, place)
-		}
+		placed(&w.places, place)
 	}
 	for _, w := range s.run.Warnings {
 		if headline != w.Exploratory {

@@ -22,9 +22,7 @@ func (s *sheet) proofSection() doc.Section {
 		if p.Once {
 			made, list = "once, at set-up", &once
 		}
-		if name := plain(p.Name); !slices.Contains(*list, name) {
-			*list = append(*list, name)
-		}
+		placed(list, plain(p.Name))
 		failed := doc.Words(strconv.Itoa(p.Failed))
 		if p.Failed > 0 {
 			failed = doc.In(doc.Strong, "× "+strconv.Itoa(p.Failed))
@@ -50,16 +48,17 @@ func (s *sheet) proofMatrix() doc.Table {
 		passed, failed int
 		caveat         bool
 	}
-	columns, layers, arms, counts := []doc.Column{{Title: "arm", Kind: doc.Name}}, []string(nil), []string(nil), map[[2]string]count{}
+	var layers, arms []string
+	counts := map[[2]string]count{}
 	for _, p := range s.run.Proofs {
-		if !slices.Contains(layers, p.Layer) {
-			layers, columns = append(layers, p.Layer), append(columns, doc.Column{Title: plain(p.Layer), Whole: true})
-		}
-		if !slices.Contains(arms, p.Arm) {
-			arms = append(arms, p.Arm)
-		}
+		placed(&layers, p.Layer)
+		placed(&arms, p.Arm)
 		c := counts[[2]string{p.Arm, p.Layer}]
 		counts[[2]string{p.Arm, p.Layer}] = count{c.passed + p.Passed, c.failed + p.Failed, c.caveat || p.Caveat != ""}
+	}
+	columns := []doc.Column{{Title: "arm", Kind: doc.Name}}
+	for _, layer := range layers {
+		columns = append(columns, doc.Column{Title: plain(layer), Whole: true})
 	}
 	var rows []doc.Row
 	for _, arm := range arms {

@@ -25,7 +25,7 @@ func (s *sheet) overheadBlocks() []doc.Block {
 		when(s.margin() > 0, "The shaded band is the margin of ±"+wording.Share(s.margin())+" within which arms count as equivalent."),
 		when(len(s.run.Controls) > 0, "The grey rows compare the baseline with its own copy: what a difference of nothing looks like in this run."),
 		when(s.run.Observation != nil, "Verdicts marked (obs.) are observational."))
-	return []doc.Block{doc.Section{Title: "Overheads", Blocks: []doc.Block{forestFigure(first), doc.Note("Each mark is the overhead of an arm relative to " +
+	return []doc.Block{doc.Section{Title: "Overheads", Blocks: []doc.Block{drawn(first), doc.Note("Each mark is the overhead of an arm relative to " +
 		s.baseline + ", the line its " + s.confidence() + " " + how)}}}
 }
 
@@ -56,19 +56,20 @@ func forestBlocks(f figure.Forest) []doc.Block {
 		cells[len(cells)-1] = append(cells[len(cells)-1], g)
 	}
 	if rows > 0 && rows <= mostRows {
-		return []doc.Block{forestFigure(f)}
+		return []doc.Block{drawn(f)}
 	}
 	var blocks []doc.Block
 	for i, groups := range cells {
 		f.Groups = groups
 		blocks = append(blocks, doc.Section{Title: plain(groups[0].Cell), Fold: doc.Page, Open: i < 3,
-			Blocks: []doc.Block{forestFigure(f)}})
+			Blocks: []doc.Block{drawn(f)}})
 	}
 	return blocks
 }
 
-func forestFigure(f figure.Forest) doc.Figure {
-	return doc.Figure{Wide: func() string { return f.Draw(true) }, Narrow: func() string { return f.Draw(false) }}
+// drawn is a picture in its two sizes.
+func drawn(of interface{ Draw(wide bool) string }) doc.Figure {
+	return doc.Figure{Wide: func() string { return of.Draw(true) }, Narrow: func() string { return of.Draw(false) }}
 }
 
 // resultBlocks are the results of headline metrics, and of exploratory ones.
@@ -85,11 +86,8 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	table := s.resultTable(true)
 	table.Key = "Plot: ├●┤ estimate and interval, │ no difference, a cost to the right" +
 		when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
-	section.Blocks = append(section.Blocks, doc.If(table.Groups != nil, table),
-		doc.If(table.Groups == nil, doc.On(doc.Page, doc.Say("No results."))))
-	if rest := s.resultTable(false); rest.Groups != nil {
-		section.Blocks = append(section.Blocks, exploratorySection(all, rest))
-	}
+	none := doc.If(table.Groups == nil, doc.On(doc.Page, doc.Say("No results.")))
+	section.Blocks = append(section.Blocks, tables(all, table, s.resultTable(false), none)...)
 	return []doc.Block{doc.On(in, section)}
 }
 

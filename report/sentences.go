@@ -135,6 +135,11 @@ func (s *sheet) answers() []doc.Answer {
 	return list
 }
 
+// answered says something of an arm, or of what stands for one, on a metric in a cell.
+func answered(verdict doc.Text, arm string, m experiment.Metric, cell, text string) doc.Answer {
+	return doc.Answer{Verdict: verdict, Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(arm), plain(m.Name), plain(cell), text))}
+}
+
 // interactions answer what layers cost together, on headline metrics.
 func (s *sheet) interactions() (list []doc.Answer) {
 	if s.run.Factorial == nil {
@@ -142,8 +147,7 @@ func (s *sheet) interactions() (list []doc.Answer) {
 	}
 	for i := range s.run.Factorial.Effects {
 		if e := &s.run.Factorial.Effects[i]; e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
-			list = append(list, doc.Answer{Verdict: said(&e.Comparison, false),
-				Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(wording.EffectName(e)), plain(e.Metric.Name), plain(e.Cell), brief(wording.EffectVerdict(e))))})
+			list = append(list, answered(said(&e.Comparison, false), wording.EffectName(e), e.Metric, e.Cell, brief(wording.EffectVerdict(e))))
 		}
 	}
 	return list
@@ -154,8 +158,7 @@ func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 	for i := range s.run.Breakdowns {
 		if b := &s.run.Breakdowns[i]; b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
 			each := &b.Parts[len(b.Parts)-1]
-			list = append(list, doc.Answer{Verdict: said(&each.Comparison, false),
-				Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(wording.BreakdownName(b)), plain(b.Metric.Name), plain(b.Cell), brief(wording.BreakdownText(b))))})
+			list = append(list, answered(said(&each.Comparison, false), wording.BreakdownName(b), b.Metric, b.Cell, brief(wording.BreakdownText(b))))
 		}
 	}
 	return list

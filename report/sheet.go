@@ -104,6 +104,36 @@ func found[T any](list *[]T, wanted func(T) bool, made T) *T {
 	return &(*list)[len(*list)-1]
 }
 
+// placed is the place of a value in a list, at whose end it is put if it is not there.
+func placed[T comparable](list *[]T, v T) int {
+	i := slices.Index(*list, v)
+	if i < 0 {
+		i, *list = len(*list), append(*list, v)
+	}
+	return i
+}
+
+// parted are the elements of a list of which something holds, and the others.
+func parted[T any](list []T, holds func(T) bool) (those, others []T) {
+	for _, v := range list {
+		if holds(v) {
+			those = append(those, v)
+		} else {
+			others = append(others, v)
+		}
+	}
+	return those, others
+}
+
+// pointers are those to the elements of a list.
+func pointers[T any](list []T) []*T {
+	all := make([]*T, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return all
+}
+
 // place is an arm's place in the plan; unknown arms come last.
 func (s *sheet) place(arm string) int {
 	if i, ok := s.arms[arm]; ok {

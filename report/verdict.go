@@ -16,21 +16,24 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	if v == "" {
 		word = "mixed"
 	}
-	text := doc.In(verdictStyle(v), word)
-	if observed {
-		text = append(text, doc.Span{Words: " "}, doc.Span{Words: "obs.", Style: doc.Badge})
+	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
+}
+
+// badged adds a remark to a text where it holds.
+func badged(text doc.Text, holds bool, remark string) doc.Text {
+	if holds {
+		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})
 	}
 	return text
 }
 
 // said is the verdict of a comparison as a word, with its grade.
 func said(c *analysis.Comparison, observed bool) doc.Text {
-	text := verdict(c.Verdict, observed)
-	if c.Grade == analysis.Normal && c.Verdict.Claims() {
-		text = append(text, doc.Span{Words: " "}, doc.Span{Words: ifNormalMark, Style: doc.Badge})
-	}
-	return text
+	return badged(verdict(c.Verdict, observed), ifNormal(c), ifNormalMark)
 }
+
+// ifNormal says whether a comparison claims what holds if noise is normal.
+func ifNormal(c *analysis.Comparison) bool { return c.Grade == analysis.Normal && c.Verdict.Claims() }
 
 // verdictStyles are the styles of verdicts; "" stands for several.
 var verdictStyles = map[analysis.Verdict]doc.Style{"": doc.Mixed, analysis.Costs: doc.Cost, analysis.Gains: doc.Gain,
