@@ -93,11 +93,11 @@ const elsewhere = "name a profile that is loaded on the nodes by the layer pod (
 // Declare says that the layer is for this machine, and takes apparmor_parser.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{
-		Elsewhere:    elsewhere,
-		Programs:     []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
-		Tools:        []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
-		ProvesBeside: true,
-		Launched:     true,
+		Elsewhere: elsewhere,
+		Programs:  []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
+		OwnProves: true,
+		Launched:  true,
 	}
 	d.Needs.Only = experiment.TestbedLocal
 	d.Needs.Network = c.Around == layer.Server
@@ -182,9 +182,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 // ProveOff shows that programs are in no profile of Tare's, and may make the files that these deny.
 // Another profile of the arm's own is shown by its own proof.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front(prefix).Off(ctx, s)
 }
 

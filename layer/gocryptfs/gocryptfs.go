@@ -65,9 +65,9 @@ func newLayer() layer.Layer { return &Config{Cipher: factor.Of(AESGCM)} }
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
-		Programs:     []experiment.Program{{Name: name, Where: experiment.OnMachine}},
-		Tools:        []experiment.Tool{{Name: name, Version: []string{"-version"}}},
-		ProvesBeside: true,
+		Programs:  []experiment.Program{{Name: name, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: name, Version: []string{"-version"}}},
+		OwnProves: true,
 	}
 }
 
@@ -97,9 +97,6 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // ProveOff shows that the volume is no such mount, and that where nothing encrypts, the marker is on
 // the device. An arm with another cipher shows by its own proof which one that is.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ var Kind = layer.Kind{
 
 // Declare says how the values are checked.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Launched: true}
+	d := experiment.Declaration{Validate: c.validate, OwnProves: true, Launched: true}
 	d.Needs.Network = c.Around == layer.Server
 	return d
 }
@@ -110,8 +110,5 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // ProveOff shows that a file can be made where the ruleset does not allow it. Another ruleset of
 // the arm's own is shown by its own proof.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front().Off(ctx, s)
 }

@@ -99,9 +99,9 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
 		Needs:    volumes.Needs, Elsewhere: volumes.Elsewhere,
-		Programs:     []experiment.Program{{Name: program, Where: experiment.OnMachine}, {Name: remover, Where: experiment.OnMachine}},
-		Tools:        []experiment.Tool{{Name: program, Version: []string{"--version"}}},
-		ProvesBeside: true,
+		Programs:  []experiment.Program{{Name: program, Where: experiment.OnMachine}, {Name: remover, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: program, Version: []string{"--version"}}},
+		OwnProves: true,
 	}
 }
 
@@ -138,7 +138,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // on is the testbed's loop device, by the way it is made.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
-	if err != nil || s.Own != nil {
+	if err != nil {
 		return nil, err
 	}
 	return volumes.Clear(name, stack), nil

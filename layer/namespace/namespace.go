@@ -155,10 +155,7 @@ func read(ctx context.Context, s *kube.Site) (*corev1.Namespace, error) {
 // ProveOff shows that the namespace has none of them, but for those that the arm's own
 // layer gives it.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if own, _ := s.Own.(*Config); own != nil {
-		c = c.beside(own)
-	}
-	if len(c.Labels)+len(c.Annotations) == 0 {
+	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil
 	}
 	site, err := kube.Of(s.Site)
@@ -170,11 +167,6 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 		return nil, err
 	}
 	return c.checks(ns, false), nil
-}
-
-// beside is what the layer gives a namespace and another one does not.
-func (c *Config) beside(own *Config) *Config {
-	return &Config{Labels: pairs.Without(c.Labels, own.Labels), Annotations: pairs.Without(c.Annotations, own.Annotations)}
 }
 
 // active is the layer at one site.

@@ -37,13 +37,6 @@ func Written(want, has map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// Without are the pairs of want whose keys the other map has not.
-func Without(want, other map[string]string) map[string]string {
-	left := maps.Clone(want)
-	maps.DeleteFunc(left, func(k, _ string) bool { _, has := other[k]; return has })
-	return left
-}
-
 // With are the pairs of a map, which may be nil, and others; it is nil if there are none.
 func With(m, add map[string]string) map[string]string {
 	out := maps.Clone(m)

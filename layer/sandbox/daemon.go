@@ -105,7 +105,7 @@ const containersElsewhere = "pods are containers already: what they are is the l
 
 // Declare says that it is for this machine.
 func (c *Systemd) Declare() experiment.Declaration {
-	d := experiment.Declaration{Elsewhere: "there is no systemd in pods: their security context is the layer pod's", ProvesBeside: true}
+	d := experiment.Declaration{Elsewhere: "there is no systemd in pods: their security context is the layer pod's", OwnProves: true}
 	d.Needs.Only = experiment.TestbedLocal
 	d.Programs = inFront(c.args(""))
 	return d
@@ -143,15 +143,12 @@ func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error)
 
 // ProveOff shows that programs are in none.
 func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front("").Off(ctx, s)
 }
 
 // Declare says that it is for this machine.
 func (c *Container) Declare() experiment.Declaration {
-	d := experiment.Declaration{Elsewhere: containersElsewhere, ProvesBeside: true}
+	d := experiment.Declaration{Elsewhere: containersElsewhere, OwnProves: true}
 	d.Needs.Only = experiment.TestbedLocal
 	d.Needs.Network = c.Around == layer.Server
 	if c.runner != nil && c.Image != "" {
@@ -190,9 +187,6 @@ func (c *Container) Up(_ context.Context, s *layer.Session) (*layer.Active, erro
 
 // ProveOff shows that programs are in none.
 func (c *Container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front("").Off(ctx, s)
 }
 

@@ -55,7 +55,7 @@ var Kind = layer.Kind{
 
 // Declare says that an arm's own filter shows itself.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ProvesBeside: true, Launched: true}
+	d := experiment.Declaration{OwnProves: true, Launched: true}
 	d.Needs.Network = c.Around == layer.Server
 	return d
 }
@@ -96,9 +96,6 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // ProveOff shows that what the filter denies is allowed. Of another filter of the arm's own it
 // is shown by its own proof how many there are.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front().Off(ctx, s)
 }
 

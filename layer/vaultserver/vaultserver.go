@@ -166,18 +166,5 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff shows that the servers are not set so, as far as the arm's own layer does not
 // set the same.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	want := c.settings()
-	if own, _ := s.Own.(*Config); own != nil {
-		set := own.settings()
-		if set.TLS != nil {
-			want.TLS = nil
-		}
-		if set.Audit != "" {
-			want.Audit = ""
-		}
-		if set.Members > 0 {
-			want.Members = 0
-		}
-	}
-	return off(ctx, s.Site, want)
+	return off(ctx, s.Site, layer.Without(c, s.Own).settings())
 }

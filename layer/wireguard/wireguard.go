@@ -73,7 +73,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
 			{Level: "privileged", Why: "capability NET_ADMIN, to make a tunnel in the pods (layer " + kind + ")"}}},
-		ProvesBeside: true,
+		OwnProves: true,
 	}
 }
 
