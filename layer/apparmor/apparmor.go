@@ -92,16 +92,14 @@ const elsewhere = "name a profile that is loaded on the nodes by the layer pod (
 
 // Declare says that the layer is for this machine, and takes apparmor_parser.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{
+	return experiment.Declaration{
+		Needs:     c.Around.Needs(experiment.TestbedLocal),
 		Elsewhere: elsewhere,
 		Programs:  []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
 		Tools:     []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
 		OwnProves: true,
 		Launched:  true,
 	}
-	d.Needs.Only = experiment.TestbedLocal
-	d.Needs.Network = c.Around == layer.Server
-	return d
 }
 
 // probe tries a profile, where the kernel has AppArmor.
@@ -126,25 +124,16 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-// places are where the prober tries to make a file, the most harmless first.
-var places = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
-
 // front is what stands before programs, by the name of the profile; or by the beginning of all names.
 func (c *Config) front(profile string) front.Front {
-	f := front.Front{Layer: name, Around: c.Around}
 	if c.Rules.One() == 0 {
-		f.Args = front.Restricting(launcher.Settings{})
-		f.Unshown = "rules: 0 loads no profile: there is nothing to show but that the launcher starts programs"
-		return f
+		return front.Idle(name, c.Around, "loads no profile")
 	}
-	f.Args = front.Restricting(launcher.Settings{AppArmor: profile})
-	f.Evidence = []front.Evidence{
-		{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
+	return front.Launched(name, c.Around, launcher.Settings{AppArmor: profile},
+		front.Evidence{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
 			return strings.HasPrefix(inside, profile) && strings.HasSuffix(inside, " (enforce)")
 		}},
-		front.Denied("file made that the profile denies", []string{"EACCES"}, places...),
-	}
-	return f
+		front.Denied("file made that the profile denies", []string{"EACCES"}, front.Makeable...))
 }
 
 // Up loads the profile and has programs started in it.

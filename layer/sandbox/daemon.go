@@ -105,10 +105,8 @@ const containersElsewhere = "pods are containers already: what they are is the l
 
 // Declare says that it is for this machine.
 func (c *Systemd) Declare() experiment.Declaration {
-	d := experiment.Declaration{Elsewhere: "there is no systemd in pods: their security context is the layer pod's", OwnProves: true}
-	d.Needs.Only = experiment.TestbedLocal
-	d.Programs = inFront(c.args(""))
-	return d
+	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
+		Elsewhere: "there is no systemd in pods: their security context is the layer pod's"}
 }
 
 // args are what stands before a command, in a unit of that name.
@@ -138,7 +136,7 @@ func (c *Systemd) front(label string) front.Front {
 
 // Up has the programs started as units.
 func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
-	return systemd.up(s, func(label string) front.Front { return c.front(label) })
+	return systemd.up(s, c.front)
 }
 
 // ProveOff shows that programs are in none.
@@ -148,9 +146,7 @@ func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check
 
 // Declare says that it is for this machine.
 func (c *Container) Declare() experiment.Declaration {
-	d := experiment.Declaration{Elsewhere: containersElsewhere, OwnProves: true}
-	d.Needs.Only = experiment.TestbedLocal
-	d.Needs.Network = c.Around == layer.Server
+	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: containersElsewhere, OwnProves: true}
 	if c.runner != nil && c.Image != "" {
 		d.Programs = inFront(c.args(""))
 	}
