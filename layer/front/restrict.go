@@ -10,12 +10,9 @@ import (
 // flags look like it.
 const Magic = 0x7a7e_7a7e_7a7e_7a7e
 
-// Restricting puts a launcher in front of every command that restricts itself and becomes the command.
-func Restricting(s launcher.Settings) func(testbed.Command) []string { return Always(s.Argument()) }
-
-// Launched is a launcher with settings in front of programs.
+// Launched is a launcher in front of every command, which restricts itself by the settings and becomes the command.
 func Launched(kind string, around layer.Around, s launcher.Settings, evidence ...Evidence) Front {
-	return Front{Layer: kind, Around: around, Args: Restricting(s), Evidence: evidence}
+	return Front{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
 }
 
 // Idle is a launcher without settings, where a layer of so many rules has none: what says what those would make.

@@ -63,9 +63,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "files of the volume encrypted by its file system (ext4, fscrypt)",
 	New:     newLayer,
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return volumes.Probe(ctx, name, "", "", newLayer())
-	},
+	Probe:   volumes.Probe(name, "", "", newLayer()),
 }
 
 func newLayer() layer.Layer { return &Config{Contents: factor.Of(AES256)} }

@@ -82,7 +82,7 @@ func probe(ctx context.Context) []testbed.Finding {
 			return []testbed.Finding{{Name: "dm-crypt", Status: testbed.Refused, Detail: err.Error(), Hint: "modprobe dm-crypt, on a kernel that has it (CONFIG_DM_CRYPT)"}}
 		}
 	}
-	return volumes.Probe(ctx, "dm-crypt", program, "apt-get install cryptsetup-bin", newLayer())
+	return volumes.Probe("dm-crypt", program, "apt-get install cryptsetup-bin", newLayer())(ctx)
 }
 
 // mapper says why this kernel has no device mapper; nil: it has one.

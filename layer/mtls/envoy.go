@@ -1,7 +1,6 @@
 package mtls
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"net/url"
@@ -12,15 +11,11 @@ import (
 // envoy runs upstream Envoy with a static configuration. It is not Istio's build of it, whose
 // filters for metrics and metadata come on top.
 var envoy = implementation{
-	program: string(Envoy),
-	version: []string{"--version"},
-	hint:    "make envoy; or put envoy on PATH",
-	file:    "envoy.yaml",
-	configure: func(p plan) ([]byte, error) {
-		var b bytes.Buffer
-		err := envoyTemplate.Execute(&b, p)
-		return b.Bytes(), err
-	},
+	program:   string(Envoy),
+	version:   []string{"--version"},
+	hint:      "make envoy; or put envoy on PATH",
+	file:      "envoy.yaml",
+	configure: template.Must(template.New("envoy").Parse(envoyText)),
 	args: func(p plan) []string {
 		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers),
 			"--disable-hot-restart", "--log-level", "error", "--file-flush-interval-msec", "250"}
@@ -39,8 +34,6 @@ var envoy = implementation{
 
 //go:embed envoy.yaml.tmpl
 var envoyText string
-
-var envoyTemplate = template.Must(template.New("envoy").Parse(envoyText))
 
 // tellKey switches on that connections are told of on standard output (see told).
 const tellKey = "tare.tell"

@@ -1,7 +1,6 @@
 package mtls
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/csv"
@@ -17,20 +16,16 @@ import (
 // rest. It counts handshakes, and does not say of which version: the configuration allows
 // one alone, and the probes show that it is that one.
 var haproxy = implementation{
-	program: string(HAProxy),
-	version: []string{"-v"},
-	hint:    "apt-get install haproxy",
-	file:    "haproxy.cfg",
-	configure: func(p plan) ([]byte, error) {
-		var b bytes.Buffer
-		err := haproxyTemplate.Execute(&b, p)
-		return b.Bytes(), err
-	},
-	args:     func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
-	admin:    func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // it fills the address up
-	ready:    func(ctx context.Context, a admin) error { _, err := a.say(ctx, "show info"); return err },
-	describe: describeHAProxy,
-	count:    countHAProxy,
+	program:   string(HAProxy),
+	version:   []string{"-v"},
+	hint:      "apt-get install haproxy",
+	file:      "haproxy.cfg",
+	configure: template.Must(template.New("haproxy").Parse(haproxyText)),
+	args:      func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
+	admin:     func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // it fills the address up
+	ready:     func(ctx context.Context, a admin) error { _, err := a.say(ctx, "show info"); return err },
+	describe:  describeHAProxy,
+	count:     countHAProxy,
 	tell: func(ctx context.Context, a admin, on bool) error {
 		answer, err := a.say(ctx, "experimental-mode on; set var proc.tell "+map[bool]string{true: "bool(1)", false: "bool(0)"}[on])
 		if err == nil && strings.TrimSpace(answer) != "" {
@@ -46,8 +41,6 @@ var haproxy = implementation{
 
 //go:embed haproxy.cfg.tmpl
 var haproxyText string
-
-var haproxyTemplate = template.Must(template.New("haproxy").Parse(haproxyText))
 
 // User is the id of the user that the proxy becomes; 0: it stays who it is.
 func (p plan) User() uint32 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"text/template"
 
 	"tare/testbed"
 	"tare/testbed/orders"
@@ -44,10 +45,10 @@ const mark = 1337
 // implementation is a program that serves as proxy.
 type implementation struct {
 	program   string
-	version   []string // arguments with which it prints its version
-	hint      string   // the command that installs it
-	file      string   // of its configuration
-	configure func(plan) ([]byte, error)
+	version   []string           // arguments with which it prints its version
+	hint      string             // the command that installs it
+	file      string             // of its configuration
+	configure *template.Template // of a plan
 	args      func(plan) []string
 	// admin is the address at which it answers, an abstract one of its network namespace, by
 	// the name that its configuration has.

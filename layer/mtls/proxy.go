@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"tare/layer"
@@ -78,11 +79,11 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 
 // files are those of a proxy, by their names.
 func (a *active) files(p plan) (map[string]string, error) {
-	config, err := p.Program.implementation().configure(p)
-	if err != nil {
+	program, config := p.Program.implementation(), &strings.Builder{}
+	if err := program.configure.Execute(config, p); err != nil {
 		return nil, err
 	}
-	files := map[string]string{p.Program.implementation().file: string(config)}
+	files := map[string]string{program.file: config.String()}
 	if a.encrypts() {
 		own := a.ids.client
 		if p.Side == serverSide {

@@ -3,8 +3,6 @@ package sandbox
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -203,12 +201,8 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 		return nil, fmt.Errorf("%s has programs started by another process, which knows nothing of the network that Tare makes: it can be around programs of workloads without one (in: host)", r.program)
 	}
 	label := "tare-" + strings.ToLower(rand.Text()[:12])
-	how, err := json.Marshal(label)
+	paid, err := s.Owe(r.name, label, "nothing left", r.list(label), append(slices.Clone(r.remove), "…"))
 	if err != nil {
-		return nil, err
-	}
-	undo := layer.Undo{Layer: r.name, Key: r.name + " " + label, To: "nothing left", Commands: [][]string{r.list(label), append(slices.Clone(r.remove), "…")}, How: how}
-	if err := s.Ledger().Owe(undo); err != nil {
 		return nil, err
 	}
 	f := of(label)
@@ -219,7 +213,7 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 		if err := down(ctx); err != nil {
 			return err
 		}
-		return s.Ledger().Paid(undo.Key)
+		return paid()
 	}
 	return a, nil
 }
@@ -249,10 +243,9 @@ func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 
 // undo takes away what a run that was killed has left.
 func (r *runner) undo(ctx context.Context, _ testbed.Site, u layer.Undo) error {
-	var label string
-	if err := json.Unmarshal(u.How, &label); err != nil || !strings.HasPrefix(label, "tare-") {
-		return errors.Join(fmt.Errorf("the record of %s is not its own", r.name), err)
+	label, err := u.Name("tare-")
+	if err == nil {
+		_, err = r.left(ctx, label)
 	}
-	_, err := r.left(ctx, label)
 	return err
 }

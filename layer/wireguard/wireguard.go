@@ -145,9 +145,18 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return c.upBeside(s.Site, sidecars)
 	}
-	a, err := c.up(ctx, s.Site)
+	up, err := c.onNodes(ctx, s)
 	if err != nil {
 		return nil, withHint(err, hint(err))
+	}
+	return up, nil
+}
+
+// onNodes puts them between the nodes of this machine.
+func (c *Config) onNodes(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	a, err := c.up(ctx, s.Site)
+	if err != nil {
+		return nil, err
 	}
 	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
 }
