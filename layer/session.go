@@ -26,7 +26,7 @@ type Session struct {
 // Without is a copy of a layer's parameters without those that the arm's own layer of the kind (Session.Own) sets: its
 // keys of maps, and all of any other parameter. Where the arm has none it is the layer itself.
 func Without[C any](c *C, own Layer) *C {
-	o, _ := own.(any).(*C)
+	o, _ := any(own).(*C)
 	if o == nil {
 		return c
 	}

@@ -176,9 +176,6 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 			expected = "the value of " + c.Set[n]
 		}
 	}
-	if !on {
-		expected = "not " + expected
-	}
 	same := seen.Set && seen.Value == want
 	switch {
 	case !seen.Set:
@@ -186,5 +183,5 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	case !same: // it comes from elsewhere and is nobody's business
 		observed = "another value"
 	}
-	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed, OK: same == on}
+	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.When(on, same)
 }

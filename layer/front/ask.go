@@ -49,11 +49,7 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bo
 	return found, nil
 }
 
-// output is what the prober prints, as a program under test.
-func output(ctx context.Context, site testbed.Site, where testbed.Place, q question) (string, error) {
-	return start(ctx, site, where, true, q)
-}
-
+// start has it answer a question, and gives what it prints.
 func start(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
 	cmd, err := prober(site, where, subject, q)
 	if err != nil {

@@ -238,7 +238,7 @@ func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Pl
 	mark := fmt.Sprint(time.Now().UnixNano())
 	want := answerTo(mark)
 	if a.reach != absent {
-		text, failed = output(ctx, site, where, question{Echo: mark})
+		text, failed = start(ctx, site, where, true, question{Echo: mark})
 	} else {
 		cmd := testbed.Command{Args: []string{"cat"}, Stdin: strings.NewReader(mark), Subject: true}
 		want = mark

@@ -110,11 +110,7 @@ func (c *Config) checks(
 ) []layer.Check {
 	var out []layer.Check
 	add := func(what, want, observed string) {
-		k := layer.Check{Layer: name, Name: what, Expected: want, Observed: observed, OK: (want == observed) == on}
-		if !on {
-			k.Expected = "not " + want
-		}
-		out = append(out, k)
+		out = append(out, layer.Check{Layer: name, Name: what, Expected: want, Observed: observed}.When(on, want == observed))
 	}
 	add("storage class of the claim", c.Name.OrZero(), classOf(claim))
 	add("storage class of the volume", c.Name.OrZero(), cmp.Or(volume.Spec.StorageClassName, none))

@@ -71,11 +71,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 			}
 		}
 		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
-		k.OK = (voters == want.Members) == on
-		if !on {
-			k.Expected = "not " + k.Expected
-		}
-		checks = append(checks, k)
+		checks = append(checks, k.When(on, voters == want.Members))
 	}
 	return checks
 }
@@ -104,9 +100,5 @@ func (s *State) audits(want Audit, on bool) layer.Check {
 	if len(s.Audit) > 0 {
 		have = Audit(strings.Join(s.Audit, ", "))
 	}
-	k := layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have), OK: (have == want) == on}
-	if !on {
-		k.Expected = "not " + k.Expected
-	}
-	return k
+	return layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have)}.When(on, have == want)
 }
