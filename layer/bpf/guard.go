@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"tare/layer"
@@ -57,12 +56,17 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	k := layer.Kept[kept](s.Run, l)
 	k.up = append(k.up, g)
 	return &layer.Active{
-		Settle: func(ctx context.Context) ([]layer.Check, error) {
+		Settle: func(ctx context.Context) (failed []layer.Check, err error) {
 			if err := g.Loaded.On(); err != nil {
 				return nil, err
 			}
 			checks, err := g.Before(ctx, s.Site)
-			return slices.DeleteFunc(checks, func(c layer.Check) bool { return c.OK }), err
+			for _, c := range checks {
+				if !c.OK {
+					failed = append(failed, c)
+				}
+			}
+			return failed, err
 		},
 		Before: g.Before,
 		After:  g.After,

@@ -21,7 +21,11 @@ const tellLimit = 5 * time.Second
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
-		what, workers, err := a.Program.implementation().describe(ctx, p.admin)
+		answer, err := p.admin.ask(ctx, a.Program.implementation().about)
+		if err != nil {
+			return nil, err
+		}
+		what, workers, err := a.Program.implementation().describe(answer)
 		if err != nil {
 			return nil, err
 		}

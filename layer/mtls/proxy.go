@@ -48,7 +48,8 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	defer func() { // also where it has not become the proxy
 		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), order{Forget: &become.dirOrder}, nil))
 	}()
-	up := &proxy{ear: newEar(), ended: make(chan struct{}), admin: admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), side: s}}
+	up := &proxy{ear: newEar(), ended: make(chan struct{})}
+	up.admin = admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), method: program.method, side: s}
 	cmd := testbed.HelperAt(a.site, where, kind)
 	cmd.Stdin = bytes.NewReader(append(text, '\n'))
 	if !a.remote {
@@ -101,7 +102,7 @@ func (p *proxy) await(ctx context.Context, program *implementation) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		err := program.ready(ctx, p.admin)
+		_, err := p.admin.ask(ctx, program.ready)
 		if err == nil {
 			return nil
 		}
