@@ -83,6 +83,8 @@ type Declaration struct {
 	// ProvesBeside: ProveOff, and ProveOffAfter if there is one, can tell in an arm that has a layer of the same kind
 	// with other parameters, too (layer.Session.Own).
 	ProvesBeside bool
+	// OwnProves: the proof of such an arm's own layer shows which of the two is on, so that neither of them is called there.
+	OwnProves bool
 }
 
 // FieldError is a bad value in a config.

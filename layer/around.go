@@ -1,6 +1,9 @@
 package layer
 
-import "tare/testbed"
+import (
+	"tare/experiment"
+	"tare/testbed"
+)
 
 // Around says which of the programs under test a layer is put around, where some are servers
 // and others send them their load.
@@ -19,6 +22,11 @@ func (Around) Values() []string { return []string{string(Both), string(Server), 
 // Holds says whether programs at a place are among those.
 func (a Around) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
+}
+
+// Needs is what a layer around those takes of a testbed, the one that is named or any: servers are programs of a network.
+func (a Around) Needs(only string) experiment.Needs {
+	return experiment.Needs{Only: only, Network: a == Server}
 }
 
 // Places are those of a session at which the layer is around programs. testbed.Host, which

@@ -183,6 +183,14 @@ type Check struct {
 	Unexercised bool `json:"unexercised,omitempty"`
 }
 
+// When makes a check of something that is so or is not: it must be while the layer is on, and must not while it is off.
+func (c Check) When(on, is bool) Check {
+	if c.OK = is == on; !on {
+		c.Expected = "not " + c.Expected
+	}
+	return c
+}
+
 // Failed is an error that says which checks do not hold; nil where all do.
 func Failed(checks []Check) error {
 	var errs []error

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"reflect"
 	"slices"
 
 	"tare/testbed"
@@ -18,8 +19,34 @@ type Session struct {
 	// Own is for ProveOff and ProveOffAfter alone: the layer of the same kind, with other parameters,
 	// that the arm has itself; nil if it has none. What that one asks for must not
 	// count as evidence against the arm. It is set only for layers that declare
-	// ProvesBeside; for others the runner notes that nothing was looked at.
+	// ProvesBeside; of others that do not declare OwnProves the runner notes that nothing was looked at.
 	Own Layer
+}
+
+// Without is a copy of a layer's parameters without those that the arm's own layer of the kind (Session.Own) sets: its
+// keys of maps, and all of any other parameter. Where the arm has none it is the layer itself.
+func Without[C any](c *C, own Layer) *C {
+	o, _ := any(own).(*C)
+	if o == nil {
+		return c
+	}
+	left := *c
+	to, sets := reflect.ValueOf(&left).Elem(), reflect.ValueOf(o).Elem()
+	for i := range to.NumField() {
+		switch set := sets.Field(i); {
+		case set.Kind() == reflect.Map:
+			rest := reflect.MakeMap(set.Type())
+			for _, key := range to.Field(i).MapKeys() {
+				if !set.MapIndex(key).IsValid() {
+					rest.SetMapIndex(key, to.Field(i).MapIndex(key))
+				}
+			}
+			to.Field(i).Set(rest)
+		case set.Kind() == reflect.Slice && set.Len() > 0, set.Kind() != reflect.Slice && !set.IsZero():
+			to.Field(i).SetZero()
+		}
+	}
+	return &left
 }
 
 // Run is one session of a run, as its layers see it. The zero value is a new run

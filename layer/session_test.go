@@ -32,6 +32,29 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// What the arm's own layer of the kind sets is left out, of maps key by key.
+func TestWithout(t *testing.T) {
+	type params struct {
+		kept
+		Labels map[string]string
+		Levels []int
+		Flag   bool
+		User   *int
+	}
+	c := &params{Labels: map[string]string{"a": "1", "b": "2"}, Levels: []int{1}, Flag: true, User: new(int)}
+	if got := Without(c, nil); got != c {
+		t.Errorf("without any: %+v", got)
+	}
+	got := Without(c, &params{Labels: map[string]string{"a": "9", "c": "3"}, Levels: []int{}, Flag: true})
+	want := &params{Labels: map[string]string{"b": "2"}, Levels: []int{1}, User: c.User}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(params{}, kept{})); diff != "" {
+		t.Error(diff)
+	}
+	if got := Without(c, &params{Levels: []int{2}, User: new(1)}); got.Levels != nil || got.User != nil || len(got.Labels) != 2 || len(c.Labels) != 2 {
+		t.Errorf("got %+v of %+v", got, c)
+	}
+}
+
 // site notes the commands that it is to start; its pods are somewhere else.
 type site struct{ started *[]testbed.Command }
 

@@ -1,6 +1,11 @@
 package layer
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // Undo is what turns back something that a layer has changed for everyone, and that
 // outlives Tare: should the run be killed, tare clean names it, and tare resume does it.
@@ -11,6 +16,25 @@ type Undo struct {
 	To       string          `json:"to"`       // the state to be had again: "off"
 	Commands [][]string      `json:"commands"` // that do it, for who reads it
 	How      json.RawMessage `json:"how"`      // the layer's own, for Kind.Undo
+}
+
+// Owe notes in the run's ledger, before it is made, something that layers of a kind know again by its name alone. When it
+// is undone, paid is called.
+func (r *Run) Owe(kind, name, to string, commands ...[]string) (paid func() error, err error) {
+	how, err := json.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	u := Undo{Layer: kind, Key: kind + " " + name, To: to, Commands: commands, How: how}
+	return func() error { return r.Ledger().Paid(u.Key) }, r.Ledger().Owe(u)
+}
+
+// Name is that name, which must begin so.
+func (u Undo) Name(prefix string) (name string, err error) {
+	if err := json.Unmarshal(u.How, &name); err != nil || !strings.HasPrefix(name, prefix) {
+		return "", errors.Join(fmt.Errorf("the record of %s is not its own", u.Layer), err)
+	}
+	return name, nil
 }
 
 // Ledger keeps what a run has to undo, durably (journal.Journal).

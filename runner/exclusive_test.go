@@ -136,6 +136,10 @@ func TestAbsentBesideOwn(t *testing.T) {
 		if plain := absentLayers(x, 1); len(plain) != 2 || plain[0].own != nil {
 			t.Errorf("absent in an arm without one: %+v", plain)
 		}
+		x.Layers[2][0].Config.(*fakeLayer).own = true
+		if off, plain := absentLayers(x, 0), absentLayers(x, 1); len(off) != 0 || len(plain) != 2 {
+			t.Errorf("shown by the arm's own: %+v; absent in an arm without one: %+v", off, plain)
+		}
 	}
 }
 

@@ -27,12 +27,13 @@ type fakeLayer struct {
 	switched *layer.Switch         // records too
 	change   func(a *layer.Active) // of what Up gives
 	beside   bool                  // it can tell beside a layer of the same kind
+	own      bool                  // that one's proof tells
 	owes     bool                  // it notes something in the run's ledger
 	used     int                   // questions for costs
 }
 
 func (l *fakeLayer) Declare() experiment.Declaration {
-	return experiment.Declaration{ProvesBeside: l.beside}
+	return experiment.Declaration{ProvesBeside: l.beside, OwnProves: l.own}
 }
 
 func (l *fakeLayer) note(what string) { *l.log = append(*l.log, what+" "+l.name) }

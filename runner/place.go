@@ -301,7 +301,7 @@ type absent struct {
 }
 
 // absentLayers lists the layers that other arms have and this one has not. Of layers of
-// the same kind with the same parameters it lists one.
+// the same kind with the same parameters it lists one; none where the proof of this arm's own shows it (OwnProves).
 func absentLayers(x *experiment.Expansion, arm int) []absent {
 	own := map[string]layer.Layer{}
 	has := map[string]bool{}
@@ -314,9 +314,13 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 	for a, items := range x.Layers {
 		for i, item := range items {
 			config, _ := json.Marshal(x.Plan.Arms[a].Layers[i])
-			if l, ok := item.Config.(layer.Layer); ok && !has[string(config)] {
-				has[string(config)] = true
-				off = append(off, absent{kind: item.Kind, arm: x.Plan.Arms[a].Name, l: l, own: own[item.Kind], beside: l.Declare().ProvesBeside})
+			l, ok := item.Config.(layer.Layer)
+			if !ok || has[string(config)] {
+				continue
+			}
+			has[string(config)] = true
+			if d := l.Declare(); own[item.Kind] == nil || !d.OwnProves {
+				off = append(off, absent{kind: item.Kind, arm: x.Plan.Arms[a].Name, l: l, own: own[item.Kind], beside: d.ProvesBeside})
 			}
 		}
 	}

@@ -23,9 +23,7 @@ package apparmor
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -41,36 +39,11 @@ import (
 
 const name = "apparmor"
 
-// Match is which part of a path a rule gives.
-type Match string
-
-// The choices.
-const (
-	Prefix Match = "prefix" // /directory/**
-	Suffix Match = "suffix" // **/name
-)
-
-// Values lists the choices.
-func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
-
-// Action is what becomes of what a rule is for.
-type Action string
-
-// The choices.
-const (
-	Deny  Action = "deny"
-	Audit Action = "audit" // allowed, and written to the log
-	Allow Action = "allow"
-)
-
-// Values lists the choices.
-func (Action) Values() []string { return []string{string(Deny), string(Audit), string(Allow)} }
-
 // Config is the parameters of the layer.
 type Config struct {
-	Rules  factor.Levels[int]    `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one that denies what the proof tries, and more for paths that are not used; 0 loads no profile"`
-	Match  factor.Levels[Match]  `yaml:"match" json:"match" doc:"what the further rules give of a path: prefix, /directory/**, or suffix, **/name"`
-	Action factor.Levels[Action] `yaml:"action" json:"action" doc:"what the further rules do: deny, allow, or audit, which allows and logs"`
+	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one that denies what the proof tries, and more for paths that are not used; 0 loads no profile"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"what the further rules give of a path: prefix, /directory/**, or suffix, **/name"`
+	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"what the further rules do: deny, allow, or audit, which allows and logs"`
 	// Around is left out of plans where it is the default.
 	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
 }
@@ -85,23 +58,21 @@ var Kind = layer.Kind{
 }
 
 func newLayer() layer.Layer {
-	return &Config{Rules: factor.Of(8), Match: factor.Of(Prefix), Action: factor.Of(Deny)}
+	return &Config{Rules: factor.Of(8), Match: factor.Of(layer.Prefix), Action: factor.Of(layer.Deny)}
 }
 
 const elsewhere = "name a profile that is loaded on the nodes by the layer pod (appArmor), as examples/kubernetes/apparmor.yaml does; a program that loads profiles there, such as vArmor, is put there by the layer manifests"
 
 // Declare says that the layer is for this machine, and takes apparmor_parser.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{
-		Elsewhere:    elsewhere,
-		Programs:     []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
-		Tools:        []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
-		ProvesBeside: true,
-		Launched:     true,
+	return experiment.Declaration{
+		Needs:     c.Around.Needs(experiment.TestbedLocal),
+		Elsewhere: elsewhere,
+		Programs:  []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
+		OwnProves: true,
+		Launched:  true,
 	}
-	d.Needs.Only = experiment.TestbedLocal
-	d.Needs.Network = c.Around == layer.Server
-	return d
 }
 
 // probe tries a profile, where the kernel has AppArmor.
@@ -126,25 +97,16 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-// places are where the prober tries to make a file, the most harmless first.
-var places = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
-
 // front is what stands before programs, by the name of the profile; or by the beginning of all names.
 func (c *Config) front(profile string) front.Front {
-	f := front.Front{Layer: name, Around: c.Around}
 	if c.Rules.One() == 0 {
-		f.Args = front.Restricting(launcher.Settings{})
-		f.Unshown = "rules: 0 loads no profile: there is nothing to show but that the launcher starts programs"
-		return f
+		return front.Idle(name, c.Around, "loads no profile")
 	}
-	f.Args = front.Restricting(launcher.Settings{AppArmor: profile})
-	f.Evidence = []front.Evidence{
-		{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
+	return front.Launched(name, c.Around, launcher.Settings{AppArmor: profile},
+		front.Evidence{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
 			return strings.HasPrefix(inside, profile) && strings.HasSuffix(inside, " (enforce)")
 		}},
-		front.Denied("file made that the profile denies", []string{"EACCES"}, places...),
-	}
-	return f
+		front.Denied("file made that the profile denies", []string{"EACCES"}, front.Makeable...))
 }
 
 // Up loads the profile and has programs started in it.
@@ -156,20 +118,15 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return nil, err
 	}
 	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // those of other runs may be loaded too
-	how, err := json.Marshal(p.name)
+	paid, err := s.Owe(name, p.name, "no profile", []string{"sh", "-c", "printf %s " + p.name + " >" + removing})
 	if err != nil {
-		return nil, err
-	}
-	owed := layer.Undo{Layer: name, Key: name + " " + p.name, To: "no profile", How: how,
-		Commands: [][]string{{"sh", "-c", "printf %s " + p.name + " >" + removing}}}
-	if err := s.Ledger().Owe(owed); err != nil {
 		return nil, err
 	}
 	down := func(context.Context) error {
 		if err := remove(p.name); err != nil {
 			return err
 		}
-		return s.Ledger().Paid(owed.Key)
+		return paid()
 	}
 	if err := p.load(ctx); err != nil {
 		return nil, errors.Join(err, down(ctx))
@@ -182,17 +139,14 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 // ProveOff shows that programs are in no profile of Tare's, and may make the files that these deny.
 // Another profile of the arm's own is shown by its own proof.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front(prefix).Off(ctx, s)
 }
 
 // undo removes a profile that a killed run has left.
 func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
-	var profile string
-	if err := json.Unmarshal(u.How, &profile); err != nil || !strings.HasPrefix(profile, prefix) {
-		return errors.Join(fmt.Errorf("the record of %s is not its own", name), err)
+	profile, err := u.Name(prefix)
+	if err != nil {
+		return err
 	}
 	return remove(profile)
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/experiment/factor"
+	"tare/layer"
 )
 
 // config is the layer with so many rules.
-func config(rules int, match Match, action Action) *Config {
+func config(rules int, match layer.Match, action layer.Action) *Config {
 	return &Config{Rules: factor.Of(rules), Match: factor.Of(match), Action: factor.Of(action)}
 }
 
@@ -33,14 +34,14 @@ func TestText(t *testing.T) {
 `
 	for _, c := range []struct {
 		rules  int
-		match  Match
-		action Action
+		match  layer.Match
+		action layer.Action
 		want   string
 	}{
-		{1, Prefix, Deny, ""},
-		{3, Prefix, Deny, "  deny /usr/lib/tare-unused-02/** rwklmx,\n  deny /usr/lib/tare-unused-03/** rwklmx,\n"},
-		{2, Suffix, Audit, "  audit /**/tare-unused-02 rwkl,\n"},
-		{2, Prefix, Allow, "  /usr/lib/tare-unused-02/** rwkl,\n"},
+		{1, layer.Prefix, layer.Deny, ""},
+		{3, layer.Prefix, layer.Deny, "  deny /usr/lib/tare-unused-02/** rwklmx,\n  deny /usr/lib/tare-unused-03/** rwklmx,\n"},
+		{2, layer.Suffix, layer.Audit, "  audit /**/tare-unused-02 rwkl,\n"},
+		{2, layer.Prefix, layer.Allow, "  /usr/lib/tare-unused-02/** rwkl,\n"},
 	} {
 		if diff := cmp.Diff(base+c.want+"}\n", config(c.rules, c.match, c.action).text("tare-apparmor-x")); diff != "" {
 			t.Error(diff)
@@ -63,7 +64,7 @@ func TestCompiles(t *testing.T) {
 		}
 		args = []string{"--features-file=" + pinned}
 	}
-	compiled := func(rules int, match Match, action Action) int {
+	compiled := func(rules int, match layer.Match, action layer.Action) int {
 		t.Helper()
 		binary, err := newProfile(config(rules, match, action), "x").compile(t.Context(), args...)
 		if err != nil {
@@ -71,13 +72,13 @@ func TestCompiles(t *testing.T) {
 		}
 		return len(binary)
 	}
-	for _, match := range []Match{Prefix, Suffix} {
-		for _, action := range []Action{Deny, Audit} {
+	for _, match := range []layer.Match{layer.Prefix, layer.Suffix} {
+		for _, action := range []layer.Action{layer.Deny, layer.Audit} {
 			if one, many := compiled(1, match, action), compiled(64, match, action); many <= one {
 				t.Errorf("%s %s: one rule makes %d bytes, 64 make %d", match, action, one, many)
 			}
 		}
-		compiled(64, match, Allow) // of everything else, which the compiler may find out
+		compiled(64, match, layer.Allow) // of everything else, which the compiler may find out
 	}
 	if _, err := (profile{name: "x", text: "profile x { no such rule }"}).compile(t.Context(), args...); err == nil {
 		t.Error("nonsense was compiled")

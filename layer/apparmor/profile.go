@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/layer"
 	"tare/layer/front"
 	"tare/safetext"
 )
@@ -48,15 +49,15 @@ func (c *Config) text(called string) string {
 	fmt.Fprintf(&b, "  deny /{,**/}%s* w,\n", front.ProbeFile)
 	for i := 2; i <= c.Rules.One(); i++ {
 		path := fmt.Sprintf("/usr/lib/tare-unused-%02d/**", i)
-		if c.Match.One() == Suffix {
+		if c.Match.One() == layer.Suffix {
 			path = fmt.Sprintf("/**/tare-unused-%02d", i)
 		}
 		switch c.Action.One() {
-		case Deny:
+		case layer.Deny:
 			fmt.Fprintf(&b, "  deny %s rwklmx,\n", path)
-		case Audit:
+		case layer.Audit:
 			fmt.Fprintf(&b, "  audit %s rwkl,\n", path)
-		case Allow:
+		case layer.Allow:
 			fmt.Fprintf(&b, "  %s rwkl,\n", path)
 		}
 	}

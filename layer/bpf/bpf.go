@@ -23,6 +23,8 @@ package bpf
 import (
 	"fmt"
 	"net/netip"
+
+	"tare/layer"
 )
 
 // Most is how many rules of a kind there can be.
@@ -76,19 +78,6 @@ func Unused(n int, m Mismatch) (four, six []Place, try string) {
 	return four, six, try
 }
 
-// Action is what a rule does to what it is for.
-type Action string
-
-// The actions, in vArmor's words.
-const (
-	Deny  Action = "deny"
-	Audit Action = "audit" // it is allowed, and counted
-	Allow Action = "allow" // it is allowed, and no other rule is looked at
-)
-
-// Values lists the actions.
-func (Action) Values() []string { return []string{string(Deny), string(Audit), string(Allow)} }
-
 // The hooks of a Linux security module, by their places among the counts.
 const (
 	FileOpen = iota
@@ -103,7 +92,7 @@ const (
 type Policy struct {
 	Hooks    []int // those that are attached
 	Rules    int   // of each kind
-	Action   Action
+	Action   layer.Action
 	Suffix   bool     // texts are ends of paths; else beginnings
 	Files    []string // Rules of them, of up to TextMost bytes, and so are the next two
 	Programs []string

@@ -50,10 +50,28 @@ func Group(s *layer.Session, around layer.Around) (*os.File, error) {
 // kept are the guards of a layer that are up in a run.
 type kept struct{ up []*Guard }
 
-// Keep has the layer's proofs of other arms ask this guard, too.
-func (g *Guard) Keep(s *layer.Session, l layer.Layer) {
+// Up gives the layer of loaded programs. Settle has them attached, and gives the checks that failed, so that a run which
+// cannot be ends before its first trial. The layer's proofs in other arms ask the guard, too.
+func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	k := layer.Kept[kept](s.Run, l)
 	k.up = append(k.up, g)
+	return &layer.Active{
+		Settle: func(ctx context.Context) (failed []layer.Check, err error) {
+			if err := g.Loaded.On(); err != nil {
+				return nil, err
+			}
+			checks, err := g.Before(ctx, s.Site)
+			for _, c := range checks {
+				if !c.OK {
+					failed = append(failed, c)
+				}
+			}
+			return failed, err
+		},
+		Before: g.Before,
+		After:  g.After,
+		Down:   func(context.Context) error { return g.Loaded.Close() },
+	}
 }
 
 // try has the prober try what hits the hooks, and sums up what guards counted meanwhile, by hook.

@@ -17,6 +17,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
+
+	"tare/layer"
 )
 
 //go:embed programs/connect.o
@@ -64,7 +66,7 @@ func LoadLSM(group *os.File, p Policy) (*Loaded, error) {
 	if p.Suffix {
 		suffix = 1
 	}
-	spec, err := read(lsmObject, map[string]any{"rules": uint32(p.Rules), "action": uint32(slices.Index(Action("").Values(), string(p.Action))),
+	spec, err := read(lsmObject, map[string]any{"rules": uint32(p.Rules), "action": uint32(slices.Index(layer.Action("").Values(), string(p.Action))),
 		"suffix": suffix, "capabilities": p.Capabilities, "group_id": id})
 	if err != nil {
 		return nil, err

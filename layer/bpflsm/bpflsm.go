@@ -40,18 +40,6 @@ import (
 
 const name = "bpflsm"
 
-// Match says which end of a path a rule is about.
-type Match string
-
-// The choices.
-const (
-	Prefix Match = "prefix"
-	Suffix Match = "suffix"
-)
-
-// Values lists the choices.
-func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
-
 // Hook is a kind of rules, in vArmor's words.
 type Hook string
 
@@ -66,11 +54,11 @@ func (Hook) Values() []string {
 
 // Config is the parameters of the layer.
 type Config struct {
-	Rules  factor.Levels[int]        `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached, and have none"`
-	Hooks  []Hook                    `yaml:"hooks" json:"hooks,omitempty" doc:"which hooks are attached: file, process, network, ptrace, mount and capability if absent"`
-	Action factor.Levels[bpf.Action] `yaml:"action" json:"action" doc:"what a rule does to what it is for: deny, audit (which allows and counts it) or allow"`
-	Match  factor.Levels[Match]      `yaml:"match" json:"match" doc:"whether rules on paths are their beginning or their end: prefix or suffix"`
-	Like   string                    `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it in the last byte alone, so that each is read to its end; if absent, in one of the first"`
+	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached, and have none"`
+	Hooks  []Hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"which hooks are attached: file, process, network, ptrace, mount and capability if absent"`
+	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"what a rule does to what it is for: deny, audit (which allows and counts it) or allow"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"whether rules on paths are their beginning or their end: prefix or suffix"`
+	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it in the last byte alone, so that each is read to its end; if absent, in one of the first"`
 	// Around is left out of plans where it is the default.
 	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
 }
@@ -80,11 +68,9 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "hooks of a Linux security module by BPF programs, with so many rules of each kind",
 	New: func() layer.Layer {
-		return &Config{Rules: factor.Of(8), Action: factor.Of(bpf.Deny), Match: factor.Of(Prefix)}
+		return &Config{Rules: factor.Of(8), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}
 	},
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{bpf.Works(ctx, name, &Config{Rules: factor.Of(bpf.Most), Action: factor.Of(bpf.Deny), Match: factor.Of(Prefix)})}
-	},
+	Probe: bpf.Works(name, &Config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
 }
 
 // active gives an error where the kernel was started without bpf among its security modules: then it
@@ -100,9 +86,7 @@ func active() error {
 
 // Declare says that it is of this machine, and shows itself beside another of an arm.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, Elsewhere: bpf.Elsewhere, ProvesBeside: true}
-	d.Needs.Only, d.Needs.Network = experiment.TestbedLocal, c.Around == layer.Server
-	return d
+	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
 }
 
 func (c *Config) validate() []experiment.FieldError {
@@ -149,7 +133,7 @@ func (c *Config) proofs(at control) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
 		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, Hook(h.name)) {
-			list = append(list, bpf.Hook{Name: h.name, Index: h.index, Try: h.try(at, n), Match: n > 0, Deny: n > 0 && c.Action.One() == bpf.Deny})
+			list = append(list, bpf.Hook{Name: h.name, Index: h.index, Try: h.try(at, n), Match: n > 0, Deny: n > 0 && c.Action.One() == layer.Deny})
 		}
 	}
 	return list
@@ -158,7 +142,7 @@ func (c *Config) proofs(at control) (list []bpf.Hook) {
 // policy are the rules.
 func (c *Config) policy(at control) bpf.Policy {
 	n := c.Rules.One()
-	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == Suffix, Capabilities: rare}
+	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
 	for _, h := range c.proofs(at) {
 		p.Hooks = append(p.Hooks, h.Index)
 	}
@@ -181,7 +165,7 @@ func (c *Config) unused(i int) string {
 		text := []byte(c.cut(c.Like))
 		text[len(text)-1] ^= 1 // another letter
 		return string(text)
-	case c.Match.One() == Suffix:
+	case c.Match.One() == layer.Suffix:
 		return fmt.Sprintf("~tare-%02d", i)
 	}
 	return fmt.Sprintf("/~tare-%02d/", i)
@@ -190,7 +174,7 @@ func (c *Config) unused(i int) string {
 // cut gives as much of a text as a rule can have.
 func (c *Config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
-	if c.Match.One() == Suffix {
+	if c.Match.One() == layer.Suffix {
 		return text[over:]
 	}
 	return text[:len(text)-over]
@@ -210,7 +194,7 @@ func (c *Config) controls(s *layer.Session) (at control, err error) {
 		return at, err
 	}
 	at = control{filepath.Join(dir, "bpflsm-read"), filepath.Join(dir, "bpflsm-run")}
-	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == Prefix {
+	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
 		return at, fmt.Errorf("%s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
 	}
 	for _, file := range []string{at.read, at.run} { // to execute it, where that is allowed, fails: it is no program
@@ -237,23 +221,17 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 		return nil, err
 	}
 	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: c.proofs(at), Places: c.Around.Places(s)}
-	g.Keep(s, c)
-	return &layer.Active{
-		Settle: func(ctx context.Context) ([]layer.Check, error) {
-			if err := loaded.On(); err != nil {
-				return nil, err
-			}
-			failed, err := bpf.Failed(g.Before(ctx, s.Site))
-			return failed, errors.Join(err, loaded.Off())
-		},
-		Switch: &layer.Switch{
-			On:  func(context.Context) error { return loaded.On() },
-			Off: func(context.Context) error { return loaded.Off() },
-		},
-		Before: g.Before,
-		After:  g.After,
-		Down:   func(context.Context) error { return loaded.Close() },
-	}, nil
+	up := g.Up(s, c)
+	settle := up.Settle
+	up.Settle = func(ctx context.Context) ([]layer.Check, error) {
+		failed, err := settle(ctx)
+		return failed, errors.Join(err, loaded.Off())
+	}
+	up.Switch = &layer.Switch{
+		On:  func(context.Context) error { return loaded.On() },
+		Off: func(context.Context) error { return loaded.Off() },
+	}
+	return up, nil
 }
 
 // ProveOff shows that what the last rules deny is not denied, and not seen.

@@ -26,18 +26,18 @@ func possible(t *testing.T) {
 	}
 }
 
-func config(rules int, action bpf.Action, match Match, like string, hooks ...Hook) *Config {
+func config(rules int, action layer.Action, match layer.Match, like string, hooks ...Hook) *Config {
 	return &Config{Rules: factor.Of(rules), Action: factor.Of(action), Match: factor.Of(match), Like: like, Hooks: hooks}
 }
 
 func TestProofs(t *testing.T) {
 	possible(t)
 	for _, c := range []*Config{
-		config(64, bpf.Deny, Prefix, ""),
-		config(0, bpf.Deny, Prefix, ""),
-		config(2, bpf.Deny, Suffix, "/etc/passwd"),
-		config(8, bpf.Audit, Prefix, "/etc/passwd", "file", "network"),
-		config(1, bpf.Allow, Suffix, "", "process"),
+		config(64, layer.Deny, layer.Prefix, ""),
+		config(0, layer.Deny, layer.Prefix, ""),
+		config(2, layer.Deny, layer.Suffix, "/etc/passwd"),
+		config(8, layer.Audit, layer.Prefix, "/etc/passwd", "file", "network"),
+		config(1, layer.Allow, layer.Suffix, "", "process"),
 	} {
 		t.Run(fmt.Sprintf("%d %s %s %s %v", c.Rules.One(), c.Action.One(), c.Match.One(), c.Like, c.Hooks), func(t *testing.T) { prove(t, c) })
 	}
@@ -91,28 +91,28 @@ func prove(t *testing.T, c *Config) {
 // Rules have the length that the program takes, and the last of each kind is the control's.
 func TestPolicy(t *testing.T) {
 	long := control{"/tmp/" + strings.Repeat("x", 80) + "/bpflsm-read", "/tmp/bpflsm-run"}
-	p := config(3, bpf.Deny, Suffix, "/usr/bin/make").policy(long)
+	p := config(3, layer.Deny, layer.Suffix, "/usr/bin/make").policy(long)
 	want := []string{"/usr/bin/makd", "/usr/bin/makd", strings.Repeat("x", 51) + "/bpflsm-read"}
 	want[2] = long.read[len(long.read)-bpf.TextMost:]
 	if diff := cmp.Diff(want, p.Files); diff != "" {
 		t.Error(diff)
 	}
-	p = config(2, bpf.Deny, Prefix, "").policy(long)
+	p = config(2, layer.Deny, layer.Prefix, "").policy(long)
 	if diff := cmp.Diff([]string{"/~tare-00/", "/tmp/bpflsm-run"}, p.Programs); diff != "" {
 		t.Error(diff)
 	}
-	if p := config(0, bpf.Deny, Prefix, "").policy(long); p.Files != nil || p.Four != nil || len(p.Hooks) != len(hooks) {
+	if p := config(0, layer.Deny, layer.Prefix, "").policy(long); p.Files != nil || p.Four != nil || len(p.Hooks) != len(hooks) {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestValidate(t *testing.T) {
-	c := config(1, bpf.Deny, Prefix, "etc/", "file", "mount", "file")
+	c := config(1, layer.Deny, layer.Prefix, "etc/", "file", "mount", "file")
 	want := []experiment.FieldError{{Field: "like", Message: `"etc/" is not the absolute path of a file`}, {Field: "hooks[2]", Message: "file is there twice"}}
 	if diff := cmp.Diff(want, c.validate()); diff != "" {
 		t.Error(diff)
 	}
-	if errs := config(1, bpf.Deny, Prefix, "/etc/passwd", "file").validate(); errs != nil {
+	if errs := config(1, layer.Deny, layer.Prefix, "/etc/passwd", "file").validate(); errs != nil {
 		t.Error(errs)
 	}
 }

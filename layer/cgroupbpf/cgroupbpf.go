@@ -27,7 +27,6 @@ import (
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/layer/bpf"
-	"tare/testbed"
 )
 
 const name = "cgroup-bpf"
@@ -45,16 +44,12 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "a BPF program that looks at each connection, with so many rules",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Mismatch: factor.Of(bpf.Early)} },
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{bpf.Works(ctx, name, &Config{Rules: factor.Of(bpf.Most)})}
-	},
+	Probe:   bpf.Works(name, &Config{Rules: factor.Of(bpf.Most)}),
 }
 
 // Declare says that it is of this machine, and shows itself beside another of an arm.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Elsewhere: bpf.Elsewhere, ProvesBeside: true}
-	d.Needs.Only, d.Needs.Network = experiment.TestbedLocal, c.Around == layer.Server
-	return d
+	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
 }
 
 // rules are those of both families, and the hook that they make.
@@ -78,13 +73,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 		return nil, errors.Join(err, loaded.Close())
 	}
 	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: hooks, Places: c.Around.Places(s)}
-	g.Keep(s, c)
-	return &layer.Active{
-		Settle: func(ctx context.Context) ([]layer.Check, error) { return bpf.Failed(g.Before(ctx, s.Site)) },
-		Before: g.Before,
-		After:  g.After,
-		Down:   func(context.Context) error { return loaded.Close() },
-	}, nil
+	return g.Up(s, c), nil
 }
 
 // ProveOff shows that the last rule's connection is not denied, and not seen.

@@ -62,7 +62,7 @@ var Kind = layer.Kind{
 
 // Declare says whose queries the layer is about, and that it is told from another one of its kind.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Workload: workload, ProvesBeside: true}
+	return experiment.Declaration{Workload: workload, OwnProves: true}
 }
 
 // Up shows the transport to the workload.
@@ -76,12 +76,9 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff has nothing to show before a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that queries went in another way. What an arm's own layer of this kind sets, its own
-// proof shows.
-func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
+// ProveOffAfter shows that queries went in another way. An arm's own layer of this kind shows by its own
+// proof which one.
+func (c *Config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return c.look(did, false), nil
 }
 

@@ -17,7 +17,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 
@@ -84,13 +83,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 // ProveOff shows that a command under test does not have the values. The variables that a layer of this kind of
 // the arm's own sets are for its proof to show.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if own, ok := s.Own.(*Config); ok {
-		rest := &Config{Set: maps.Clone(c.Set)}
-		maps.DeleteFunc(rest.Set, func(n, _ string) bool { _, sets := own.Set[n]; return sets })
-		if len(rest.Set) == 0 {
-			return nil, nil
-		}
-		c = rest
+	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
+		return nil, nil
 	}
 	values, err := c.Set.Resolve(ctx)
 	if err != nil {
@@ -177,9 +171,6 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 			expected = "the value of " + c.Set[n]
 		}
 	}
-	if !on {
-		expected = "not " + expected
-	}
 	same := seen.Set && seen.Value == want
 	switch {
 	case !seen.Set:
@@ -187,5 +178,5 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	case !same: // it comes from elsewhere and is nobody's business
 		observed = "another value"
 	}
-	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed, OK: same == on}
+	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.When(on, same)
 }

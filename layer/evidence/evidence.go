@@ -6,6 +6,8 @@ package evidence
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -149,6 +151,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	*t = append(*t, p...)
 	*t = append((*t)[:0], (*t)[max(len(*t)-stderrTail, 0):]...)
 	return len(p), nil
+}
+
+// Marker is a text that nobody has sent before, of 64 bytes.
+func Marker() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:])
+	return hex.EncodeToString(random[:])
 }
 
 // Quote shows the beginning of a text, in quotes and without anything that would

@@ -1,6 +1,6 @@
 // Package front is what layers share that put something in front of programs under test: a
 // sandbox, a filter, fewer rights. What stands there is a program that is found on PATH, or Tare's
-// launcher, which restricts itself and becomes the program (Restricting).
+// launcher, which restricts itself and becomes the program (Launched).
 //
 // # Proofs
 //

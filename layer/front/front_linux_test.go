@@ -24,7 +24,7 @@ var nnp = []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}
 
 // own is a launcher that sets no_new_privs, or fails to.
 func own(set bool) front.Front {
-	return front.Front{Layer: "test", Evidence: nnp, Args: front.Restricting(launcher.Settings{NoNewPrivs: set})}
+	return front.Launched("test", "", launcher.Settings{NoNewPrivs: set}, nnp...)
 }
 
 // up puts a front up at a site and makes its checks.

@@ -56,6 +56,11 @@ func try(ctx context.Context, front []string) error {
 	return err
 }
 
+// Launchable is the probe of a layer that is settings of the launcher.
+func Launchable(name string, s launcher.Settings) func(context.Context) []testbed.Finding {
+	return func(ctx context.Context) []testbed.Finding { return []testbed.Finding{Launches(ctx, name, s)} }
+}
+
 // Launches tries whether the launcher starts a program on this machine with settings.
 func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "by Tare's launcher; here it starts a program"}

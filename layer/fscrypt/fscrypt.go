@@ -63,16 +63,14 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "files of the volume encrypted by its file system (ext4, fscrypt)",
 	New:     newLayer,
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return volumes.Probe(ctx, name, "", "", newLayer())
-	},
+	Probe:   volumes.Probe(name, "", "", newLayer()),
 }
 
 func newLayer() layer.Layer { return &Config{Contents: factor.Of(AES256)} }
 
 // Declare says that the layer is for volumes of this machine.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Needs: volumes.Needs, Elsewhere: volumes.Elsewhere, ProvesBeside: true}
+	return experiment.Declaration{Needs: volumes.Needs, Elsewhere: volumes.Elsewhere, OwnProves: true}
 }
 
 // Up asks for the part of the volume.
@@ -124,9 +122,6 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 // ProveOff shows that the volume has no policy, and that where nothing encrypts, the marker is on
 // the device. An arm with another mode shows by its own proof which one that is.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err

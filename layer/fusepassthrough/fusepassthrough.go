@@ -15,8 +15,6 @@ package fusepassthrough
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"tare/experiment"
 	"tare/layer"
@@ -37,9 +35,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "the volume through a file system outside of the kernel that does not encrypt: the baseline of gocryptfs (bindfs)",
 	New:     func() layer.Layer { return &Config{} },
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return volumes.Probe(ctx, program, program, "apt-get install bindfs", &Config{})
-	},
+	Probe:   volumes.Probe(program, program, "apt-get install bindfs", &Config{}),
 }
 
 // Declare says that the layer is for volumes of this machine, and takes bindfs.
@@ -53,49 +49,25 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Up asks for the part of the volume.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
-	stack, err := volumes.Stack(s.Site)
+	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command}
+	up, err := daemon.Up(s)
 	if err != nil {
 		return nil, err
 	}
-	daemon := volumes.Daemon{Kind: name, Site: s.Site, Stack: stack}
-	from := ""
-	err = stack.AddVolumePart(testbed.VolumePart{
-		Name: name,
-		Directory: func(ctx context.Context, dir string) (string, error) {
-			from = filepath.Join(dir, "files")
-			through := filepath.Join(dir, "through")
-			err := stack.InVolume(func() error {
-				if err := os.Mkdir(from, 0o777); err != nil {
-					return err
-				}
-				return os.Mkdir(through, 0o777)
-			})
-			if err != nil {
-				return "", err
-			}
-			// Its manual warns that requests of several users at a time may be served with the rights of
-			// another. Here there is one user, and gocryptfs has threads, too.
-			return through, daemon.Mount(ctx, testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, from, through}}, through)
-		},
-		Backing: func() []string { return []string{from} },
-	})
-	if err != nil {
-		return nil, err
+	up.Settle = func(context.Context) ([]layer.Check, error) {
+		checks := volumes.Clear(name, daemon.Stack)
+		for i := range checks {
+			checks[i].Caveat = "the pass-through is bindfs, in C on libfuse: between it and gocryptfs, in Go on go-fuse, there is more than the cipher"
+		}
+		return checks, nil
 	}
-	return &layer.Active{
-		Settle: func(context.Context) ([]layer.Check, error) {
-			checks := volumes.Clear(name, stack)
-			for i := range checks {
-				checks[i].Caveat = "the pass-through is bindfs, in C on libfuse: between it and gocryptfs, in Go on go-fuse, there is more than the cipher"
-			}
-			return checks, nil
-		},
-		Before: func(context.Context, testbed.Site) ([]layer.Check, error) {
-			check, err := daemon.Check()
-			return []layer.Check{check}, err
-		},
-		Costs: daemon.Costs, Down: daemon.Down,
-	}, nil
+	return up, nil
+}
+
+// command starts bindfs. Its manual warns that requests of several users at a time may be served with the rights of
+// another. Here there is one user, and gocryptfs has threads, too.
+func command(_ context.Context, files, through string) (testbed.Command, error) {
+	return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 }
 
 // ProveOff shows that the volume is no mount of bindfs.
@@ -104,6 +76,5 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 	if err != nil {
 		return nil, err
 	}
-	check, err := volumes.Absent(name, program, stack)
-	return []layer.Check{check}, err
+	return volumes.Absent(name, program, stack)
 }

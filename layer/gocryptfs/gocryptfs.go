@@ -18,7 +18,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"tare/experiment"
@@ -54,9 +53,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "files of the volume encrypted by gocryptfs, outside of the kernel (FUSE)",
 	New:     newLayer,
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return volumes.Probe(ctx, name, name, "apt-get install gocryptfs", newLayer())
-	},
+	Probe:   volumes.Probe(name, name, "apt-get install gocryptfs", newLayer()),
 }
 
 func newLayer() layer.Layer { return &Config{Cipher: factor.Of(AESGCM)} }
@@ -65,92 +62,63 @@ func newLayer() layer.Layer { return &Config{Cipher: factor.Of(AESGCM)} }
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
-		Programs:     []experiment.Program{{Name: name, Where: experiment.OnMachine}},
-		Tools:        []experiment.Tool{{Name: name, Version: []string{"-version"}}},
-		ProvesBeside: true,
+		Programs:  []experiment.Program{{Name: name, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: name, Version: []string{"-version"}}},
+		OwnProves: true,
 	}
 }
 
 // Up asks for the part of the volume.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
-	stack, err := volumes.Stack(s.Site)
+	a := &active{config: c, site: s.Site}
+	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command}
+	up, err := daemon.Up(s)
 	if err != nil {
 		return nil, err
 	}
-	a := &active{config: c, daemon: volumes.Daemon{Kind: name, Site: s.Site, Stack: stack}}
-	err = stack.AddVolumePart(testbed.VolumePart{Name: name, Encrypts: true, Directory: a.put, Backing: a.backing})
-	if err != nil {
-		return nil, err
+	up.Settle = func(context.Context) ([]layer.Check, error) {
+		return []layer.Check{volumes.Hidden(name, daemon.Stack), a.implementation()}, nil
 	}
-	return &layer.Active{
-		Settle: func(context.Context) ([]layer.Check, error) {
-			return []layer.Check{volumes.Hidden(name, stack), a.implementation()}, nil
-		},
-		Before: func(context.Context, testbed.Site) ([]layer.Check, error) {
-			check, err := a.daemon.Check()
-			return []layer.Check{check}, err
-		},
-		Costs: a.daemon.Costs, Down: a.daemon.Down,
-	}, nil
+	return up, nil
 }
 
 // ProveOff shows that the volume is no such mount, and that where nothing encrypts, the marker is on
 // the device. An arm with another cipher shows by its own proof which one that is.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	check, err := volumes.Absent(name, name, stack)
-	return append(volumes.Clear(name, stack), check), err
+	checks, err := volumes.Absent(name, name, stack)
+	return append(volumes.Clear(name, stack), checks...), err
 }
 
 // active is the layer at one site.
 type active struct {
 	config *Config
-	daemon volumes.Daemon
-	cipher string // directory of the encrypted files
-	info   string // what gocryptfs says of it
+	site   testbed.Site
+	info   string // what gocryptfs says of the directory of the encrypted files
 }
-
-func (a *active) backing() []string { return []string{a.cipher} }
 
 // options are those with which a directory for a cipher is made.
 var options = map[Cipher][]string{AESGCM: nil, AESSIV: {"-aessiv"}, XChaCha: {"-xchacha"}}
 
-// put makes an encrypted directory below the given one, and mounts it.
-func (a *active) put(ctx context.Context, dir string) (string, error) {
-	cipher, plain := filepath.Join(dir, "cipher"), filepath.Join(dir, "plain")
-	err := a.daemon.Stack.InVolume(func() error {
-		if err := os.Mkdir(cipher, 0o700); err != nil {
-			return err
-		}
-		return os.Mkdir(plain, 0o777)
-	})
-	if err != nil {
-		return "", err
-	}
+// command makes a directory an encrypted one, and starts what mounts it.
+func (a *active) command(ctx context.Context, cipher, plain string) (mount testbed.Command, err error) {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
 	password := hex.EncodeToString(drawn[:]) + "\n" // goes through standard input, and is kept nowhere
 	run := func(args ...string) (string, error) {
 		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
-		return evidence.Output(ctx, a.daemon.Site, testbed.ClientPod, cmd, evidence.Limit)
+		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
 	}
 	// The password is not guessed here: one round of scrypt is as good as many, and faster.
 	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
 	if _, err := run(append(args, cipher)...); err != nil {
-		return "", err
+		return mount, err
 	}
-	if a.info, err = run("-info", cipher); err != nil {
-		return "", err
-	}
-	a.cipher = cipher
-	mount := testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}
-	return plain, a.daemon.Mount(ctx, mount, plain)
+	a.info, err = run("-info", cipher)
+	return testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}, err
 }
 
 // flags are what gocryptfs says of a directory with a cipher.

@@ -136,10 +136,8 @@ func find() string {
 
 // Declare names runsc on this machine, and the rights for the RuntimeClass.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Rights: c.pod().Declare().Rights, Shapes: true, ProvesBeside: true, Launched: true}
-	d.Needs.Network = c.Around == layer.Server
-	d.Programs = []experiment.Program{{Name: find(), Where: experiment.AtSite}}
-	return d
+	return experiment.Declaration{Needs: c.Around.Needs(""), Programs: []experiment.Program{{Name: find(), Where: experiment.AtSite}},
+		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
 }
 
 // pod is the layer on a cluster.
@@ -154,11 +152,10 @@ func (c *Config) platform() Platform {
 
 // front is what stands in front of programs, with bundles in a directory.
 func (c *Config) front(dir string) front.Front {
-	return front.Front{
-		Layer: name, Around: c.Around, Starts: program, Args: front.Restricting(settings(c.platform(), find(), dir)),
-		Evidence: []front.Evidence{{Name: "kernel", Ask: []string{"release"}, Expected: "gVisor's",
-			On: func(inside, _ string) bool { return strings.Contains(inside, name) }}},
-	}
+	f := front.Launched(name, c.Around, settings(c.platform(), find(), dir), front.Evidence{Name: "kernel", Ask: []string{"release"},
+		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
+	f.Starts = program
+	return f
 }
 
 // here puts gVisor around programs on this machine.
@@ -221,9 +218,6 @@ func own(checks []layer.Check, err error) ([]layer.Check, error) {
 
 // ProveOff shows that programs see another kernel than gVisor's.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil { // whose proof says which it is
-		return nil, nil
-	}
 	if !onCluster(s.Site) {
 		return c.front("").Off(ctx, s)
 	}

@@ -29,7 +29,6 @@ import (
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/layer/front"
-	"tare/testbed"
 	"tare/testbed/launcher"
 )
 
@@ -48,16 +47,12 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "Landlock with so many path rules: files are made and removed only where allowed",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8)} },
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{front.Launches(ctx, name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}})}
-	},
+	Probe:   front.Launchable(name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}}),
 }
 
 // Declare says how the values are checked.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Launched: true}
-	d.Needs.Network = c.Around == layer.Server
-	return d
+	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
 
 func (c *Config) validate() []experiment.FieldError {
@@ -75,25 +70,15 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// places are where the prober tries to make a file, the most harmless first.
-var places = []string{"/tmp", "/var/tmp", "/dev/shm", "/run", "/"}
-
 func (c *Config) front() front.Front {
-	f := front.Front{Layer: name, Around: c.Around}
 	if c.Rules.One() == 0 {
-		f.Args = front.Restricting(launcher.Settings{})
-		f.Unshown = "rules: 0 makes no ruleset: there is nothing to show but that the launcher starts programs"
-		return f
+		return front.Idle(name, c.Around, "makes no ruleset")
 	}
-	f.Args = front.Restricting(launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}})
-	var asks []string
-	for _, dir := range places {
-		if !slices.ContainsFunc(c.Writable, func(w string) bool { return within(dir, w) }) {
-			asks = append(asks, "write:"+dir)
-		}
-	}
-	f.Evidence = []front.Evidence{front.Denied("file made where no rule allows it", []string{"EACCES"}, asks...)}
-	return f
+	asks := slices.DeleteFunc(slices.Clone(front.Makeable), func(ask string) bool {
+		return slices.ContainsFunc(c.Writable, func(w string) bool { return within(strings.TrimPrefix(ask, "write:"), w) })
+	})
+	return front.Launched(name, c.Around, launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}},
+		front.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
 }
 
 // within says whether a directory is another or below it.
@@ -110,8 +95,5 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // ProveOff shows that a file can be made where the ruleset does not allow it. Another ruleset of
 // the arm's own is shown by its own proof.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front().Off(ctx, s)
 }

@@ -111,29 +111,7 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 	if err != nil {
 		return nil, err
 	}
-	look := *c
-	if own, ok := s.Own.(*Config); ok {
-		look = c.without(own)
-	}
-	return check(on, &look, on.Unshaped())
-}
-
-// without is the layer without what another one sets.
-func (c *Config) without(own *Config) Config {
-	left := *c
-	if len(own.Rate) > 0 {
-		left.Rate = nil
-	}
-	if len(own.MTU) > 0 {
-		left.MTU = nil
-	}
-	if len(own.Delay) > 0 {
-		left.Delay = nil
-	}
-	if len(own.Loss) > 0 {
-		left.Loss = nil
-	}
-	return left
+	return check(on, layer.Without(c, s.Own), on.Unshaped())
 }
 
 func shaper(site testbed.Site) (testbed.Shaper, error) {

@@ -82,7 +82,7 @@ func probe(ctx context.Context) []testbed.Finding {
 			return []testbed.Finding{{Name: "dm-crypt", Status: testbed.Refused, Detail: err.Error(), Hint: "modprobe dm-crypt, on a kernel that has it (CONFIG_DM_CRYPT)"}}
 		}
 	}
-	return volumes.Probe(ctx, "dm-crypt", program, "apt-get install cryptsetup-bin", newLayer())
+	return volumes.Probe("dm-crypt", program, "apt-get install cryptsetup-bin", newLayer())(ctx)
 }
 
 // mapper says why this kernel has no device mapper; nil: it has one.
@@ -99,9 +99,9 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
 		Needs:    volumes.Needs, Elsewhere: volumes.Elsewhere,
-		Programs:     []experiment.Program{{Name: program, Where: experiment.OnMachine}, {Name: remover, Where: experiment.OnMachine}},
-		Tools:        []experiment.Tool{{Name: program, Version: []string{"--version"}}},
-		ProvesBeside: true,
+		Programs:  []experiment.Program{{Name: program, Where: experiment.OnMachine}, {Name: remover, Where: experiment.OnMachine}},
+		Tools:     []experiment.Tool{{Name: program, Version: []string{"--version"}}},
+		OwnProves: true,
 	}
 }
 
@@ -138,7 +138,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // on is the testbed's loop device, by the way it is made.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
-	if err != nil || s.Own != nil {
+	if err != nil {
 		return nil, err
 	}
 	return volumes.Clear(name, stack), nil

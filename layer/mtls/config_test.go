@@ -50,11 +50,11 @@ func TestGolden(t *testing.T) {
 func configured(t *testing.T, name string, p plan) {
 	t.Helper()
 	i := p.Program.implementation()
-	got, err := i.configure(p)
-	if err != nil {
+	var got bytes.Buffer
+	if err := i.configure.Execute(&got, p); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, filepath.Join("testdata", name+filepath.Ext(i.file)), got)
+	golden.Check(t, filepath.Join("testdata", name+filepath.Ext(i.file)), got.Bytes())
 }
 
 func TestValidate(t *testing.T) {

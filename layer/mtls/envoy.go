@@ -1,7 +1,6 @@
 package mtls
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"net/url"
@@ -12,62 +11,49 @@ import (
 // envoy runs upstream Envoy with a static configuration. It is not Istio's build of it, whose
 // filters for metrics and metadata come on top.
 var envoy = implementation{
-	program: string(Envoy),
-	version: []string{"--version"},
-	hint:    "make envoy; or put envoy on PATH",
-	file:    "envoy.yaml",
-	configure: func(p plan) ([]byte, error) {
-		var b bytes.Buffer
-		err := envoyTemplate.Execute(&b, p)
-		return b.Bytes(), err
-	},
+	program:   string(Envoy),
+	version:   []string{"--version"},
+	hint:      "make envoy; or put envoy on PATH",
+	file:      "envoy.yaml",
+	configure: template.Must(template.New("envoy").Parse(envoyText)),
 	args: func(p plan) []string {
 		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers),
 			"--disable-hot-restart", "--log-level", "error", "--file-flush-interval-msec", "250"}
 	},
 	admin:    func(name string) string { return "@" + name },
-	ready:    func(ctx context.Context, a admin) error { _, err := a.get(ctx, "/ready"); return err },
-	describe: describeEnvoy,
+	method:   "GET",
+	ready:    "/ready",
+	about:    "/server_info",
+	describe: parseServerInfo,
+	stats: func(s side) string {
+		return "/stats?usedonly&filter=" + url.QueryEscape(`^(listener|cluster|http)\.(`+s.String()+`)\.`)
+	},
 	identify: func(id string) string { return id },
 	// For the rules and the mark of sockets, and to watch.
 	capabilities: []string{"NET_ADMIN", "NET_RAW"},
 	count:        countEnvoy,
 	tell: func(ctx context.Context, a admin, on bool) error {
-		return a.post(ctx, "/runtime_modify?"+tellKey+"="+map[bool]string{true: "100", false: "0"}[on])
+		a.method = "POST"
+		_, err := a.ask(ctx, "/runtime_modify?"+tellKey+"="+map[bool]string{true: "100", false: "0"}[on])
+		return err
 	},
 }
 
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-var envoyTemplate = template.Must(template.New("envoy").Parse(envoyText))
-
 // tellKey switches on that connections are told of on standard output (see told).
 const tellKey = "tare.tell"
 
-// describeEnvoy says which Envoy it is and with how many workers it runs.
-func describeEnvoy(ctx context.Context, a admin) (what string, workers int, err error) {
-	text, err := a.get(ctx, "/server_info")
-	if err != nil {
-		return "", 0, err
-	}
-	return parseServerInfo(text)
-}
-
 // countEnvoy reads the counters of the proxy.
-func countEnvoy(ctx context.Context, a admin) (counters, error) {
-	filter := url.QueryEscape(`^(listener|cluster|http)\.(` + a.side.String() + `)\.`)
-	text, err := a.get(ctx, "/stats?usedonly&filter="+filter)
-	if err != nil {
-		return counters{}, err
-	}
+func countEnvoy(text string, s side) (counters, error) {
 	stats, err := parseStats(text)
 	if err != nil {
 		return counters{}, err
 	}
-	listener, cluster := "listener."+a.side.String()+".", "cluster."+a.side.String()+"."
+	listener, cluster := "listener."+s.String()+".", "cluster."+s.String()+"."
 	tls := listener // that faces the other proxy
-	if a.side == clientSide {
+	if s == clientSide {
 		tls = cluster
 	}
 	c := counters{
@@ -75,7 +61,7 @@ func countEnvoy(ctx context.Context, a admin) (counters, error) {
 		Bytes:       stats[cluster+"upstream_cx_rx_bytes_total"] + stats[cluster+"upstream_cx_tx_bytes_total"],
 		Upstream:    stats[cluster+"upstream_cx_total"],
 		Open:        stats[cluster+"upstream_cx_active"],
-		Requests:    stats["http."+a.side.String()+".downstream_rq_total"],
+		Requests:    stats["http."+s.String()+".downstream_rq_total"],
 		Handshakes:  stats[tls+"ssl.handshake"],
 		Resumed:     stats[tls+"ssl.session_reused"],
 		Versions:    below(stats, tls+"ssl.versions."),

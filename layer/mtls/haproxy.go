@@ -1,7 +1,6 @@
 package mtls
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/csv"
@@ -17,22 +16,20 @@ import (
 // rest. It counts handshakes, and does not say of which version: the configuration allows
 // one alone, and the probes show that it is that one.
 var haproxy = implementation{
-	program: string(HAProxy),
-	version: []string{"-v"},
-	hint:    "apt-get install haproxy",
-	file:    "haproxy.cfg",
-	configure: func(p plan) ([]byte, error) {
-		var b bytes.Buffer
-		err := haproxyTemplate.Execute(&b, p)
-		return b.Bytes(), err
-	},
-	args:     func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
-	admin:    func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // it fills the address up
-	ready:    func(ctx context.Context, a admin) error { _, err := a.say(ctx, "show info"); return err },
-	describe: describeHAProxy,
-	count:    countHAProxy,
+	program:   string(HAProxy),
+	version:   []string{"-v"},
+	hint:      "apt-get install haproxy",
+	file:      "haproxy.cfg",
+	configure: template.Must(template.New("haproxy").Parse(haproxyText)),
+	args:      func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
+	admin:     func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // it fills the address up
+	ready:     "show info",
+	about:     "show info",
+	describe:  parseInfo,
+	stats:     func(side) string { return "show stat" },
+	count:     countHAProxy,
 	tell: func(ctx context.Context, a admin, on bool) error {
-		answer, err := a.say(ctx, "experimental-mode on; set var proc.tell "+map[bool]string{true: "bool(1)", false: "bool(0)"}[on])
+		answer, err := a.ask(ctx, "experimental-mode on; set var proc.tell "+map[bool]string{true: "bool(1)", false: "bool(0)"}[on])
 		if err == nil && strings.TrimSpace(answer) != "" {
 			err = fmt.Errorf("%s: %s", a.side.part(), strings.TrimSpace(answer))
 		}
@@ -47,8 +44,6 @@ var haproxy = implementation{
 //go:embed haproxy.cfg.tmpl
 var haproxyText string
 
-var haproxyTemplate = template.Must(template.New("haproxy").Parse(haproxyText))
-
 // User is the id of the user that the proxy becomes; 0: it stays who it is.
 func (p plan) User() uint32 {
 	if p.IsClient() && p.Placement == Sidecar {
@@ -59,15 +54,6 @@ func (p plan) User() uint32 {
 
 // Account is the last part of the identity that the other proxy must have.
 func (p plan) Account() string { return account(p.Peer()) }
-
-// describeHAProxy says which HAProxy it is and with how many threads it runs.
-func describeHAProxy(ctx context.Context, a admin) (what string, workers int, err error) {
-	text, err := a.say(ctx, "show info")
-	if err != nil {
-		return "", 0, err
-	}
-	return parseInfo(text)
-}
 
 // parseInfo reads the answer to "show info", "Name: value" a line.
 func parseInfo(text string) (what string, workers int, err error) {
@@ -84,18 +70,14 @@ func parseInfo(text string) (what string, workers int, err error) {
 }
 
 // countHAProxy reads the counters of the proxy.
-func countHAProxy(ctx context.Context, a admin) (counters, error) {
-	text, err := a.say(ctx, "show stat")
-	if err != nil {
-		return counters{}, err
-	}
+func countHAProxy(text string, s side) (counters, error) {
 	rows, err := parseTable(text)
 	if err != nil {
 		return counters{}, err
 	}
-	front, server := rows[a.side.String()+"/FRONTEND"], rows[a.side.String()+"/original"]
+	front, server := rows[s.String()+"/FRONTEND"], rows[s.String()+"/original"]
 	tls := front // that faces the other proxy
-	if a.side == clientSide {
+	if s == clientSide {
 		tls = server
 	}
 	return counters{

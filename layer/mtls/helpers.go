@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/orders"
 )
@@ -37,10 +38,12 @@ func (h helpers) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// rules says how many of the layer's rules are in force at a place.
-func (h helpers) rules(ctx context.Context, where testbed.Place) (n int, err error) {
-	if err = h[where].Ask(ctx, order{Rules: &struct{}{}}, &n); err != nil {
-		err = fmt.Errorf("%s: %w", where, err)
+// checkRules says that so many of the layer's rules should be in force at a place.
+func (h helpers) checkRules(ctx context.Context, where testbed.Place, want int) (layer.Check, error) {
+	n := 0
+	if err := h[where].Ask(ctx, order{Rules: &struct{}{}}, &n); err != nil {
+		return layer.Check{}, fmt.Errorf("%s: %w", where, err)
 	}
-	return n, err
+	return layer.Check{Layer: kind, Name: "redirection in the " + string(where),
+		Expected: fmt.Sprintf("%d rules", want), Observed: fmt.Sprintf("%d rules", n), OK: n == want}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"text/template"
 
 	"tare/testbed"
 	"tare/testbed/orders"
@@ -44,20 +45,24 @@ const mark = 1337
 // implementation is a program that serves as proxy.
 type implementation struct {
 	program   string
-	version   []string // arguments with which it prints its version
-	hint      string   // the command that installs it
-	file      string   // of its configuration
-	configure func(plan) ([]byte, error)
+	version   []string           // arguments with which it prints its version
+	hint      string             // the command that installs it
+	file      string             // of its configuration
+	configure *template.Template // of a plan
 	args      func(plan) []string
 	// admin is the address at which it answers, an abstract one of its network namespace, by
 	// the name that its configuration has.
 	admin func(name string) string
-	// ready is nil once it takes connections.
-	ready func(context.Context, admin) error
-	// describe says which it is and how many workers it has.
-	describe func(context.Context, admin) (what string, workers int, err error)
-	// count reads its counters.
-	count func(context.Context, admin) (counters, error)
+	// method is that of requests to it; "": it takes lines.
+	method string
+	// ready is what it answers once it takes connections.
+	ready string
+	// about asks it who it is: describe reads from the answer which it is and how many workers it has.
+	about    string
+	describe func(answer string) (what string, workers int, err error)
+	// stats asks for the counters of a side, and count reads them.
+	stats func(side) string
+	count func(answer string, s side) (counters, error)
 	// tell has it tell of connections on its standard output, or not; nil: it cannot.
 	tell func(ctx context.Context, a admin, on bool) error
 	// identify is what tell can tell of an identity.
@@ -114,29 +119,17 @@ func (c counters) since(earlier counters) counters {
 type admin struct {
 	helper  *orders.Helper
 	address string
+	method  string
 	side    side
 }
 
-func (a admin) get(ctx context.Context, path string) (string, error) {
-	return a.ask(ctx, adminOrder{Method: "GET", Text: path})
-}
-
-func (a admin) post(ctx context.Context, path string) error {
-	_, err := a.ask(ctx, adminOrder{Method: "POST", Text: path})
-	return err
-}
-
-// say sends a line and gives what comes back.
-func (a admin) say(ctx context.Context, line string) (string, error) {
-	return a.ask(ctx, adminOrder{Text: line})
-}
-
-func (a admin) ask(ctx context.Context, o adminOrder) (text string, err error) {
-	o.Address = a.address
-	if err := a.helper.Ask(ctx, order{Admin: &o}, &text); err != nil {
-		return "", fmt.Errorf("%s: ask it for %s: %w", a.side.part(), o.Text, err)
+// ask sends a request or a line and gives what comes back.
+func (a admin) ask(ctx context.Context, text string) (answer string, err error) {
+	o := adminOrder{Address: a.address, Method: a.method, Text: text}
+	if err := a.helper.Ask(ctx, order{Admin: &o}, &answer); err != nil {
+		return "", fmt.Errorf("%s: ask it for %s: %w", a.side.part(), text, err)
 	}
-	return text, nil
+	return answer, nil
 }
 
 // account is the last part of an identity.

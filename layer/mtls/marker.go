@@ -2,13 +2,12 @@ package mtls
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	"tare/layer"
+	"tare/layer/evidence"
 	"tare/testbed"
 )
 
@@ -27,14 +26,11 @@ type sighting struct {
 // the wire. Where it should be seen and is not, a datagram shows whether it is something
 // else that hides it, such as a tunnel between the nodes.
 func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendOrder, seen bool) (m sighting, err error) {
-	marker, err := newMarker()
-	if err != nil {
-		return m, err
-	}
-	o.Marker, m.size = marker, len(marker)
+	o.Marker = evidence.Marker()
+	m.size = len(o.Marker)
 	stop := func() (int, error) { return 0, nil }
 	if site.Wire != nil {
-		if stop, err = site.Watch(ctx, []byte(marker)); err != nil {
+		if stop, err = site.Watch(ctx, []byte(o.Marker)); err != nil {
 			return m, err
 		}
 	}
@@ -50,26 +46,14 @@ func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendOrder,
 	return m, err
 }
 
-// newMarker makes a text that nobody has sent before.
-func newMarker() (string, error) {
-	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
-		return "", fmt.Errorf("make a marker: %w", err)
-	}
-	return hex.EncodeToString(random), nil
-}
-
 // dark says that a datagram arrives and is not seen in clear on the wire.
 func dark(ctx context.Context, site surroundings) (bool, error) {
-	marker, err := newMarker()
+	marker := []byte(evidence.Marker())
+	stop, err := site.Watch(ctx, marker)
 	if err != nil {
 		return false, err
 	}
-	stop, err := site.Watch(ctx, []byte(marker))
-	if err != nil {
-		return false, err
-	}
-	arrived, err := site.Deliver(ctx, []byte(marker), arrivalLimit)
+	arrived, err := site.Deliver(ctx, marker, arrivalLimit)
 	frames, watched := stop()
 	return arrived && frames == 0, errors.Join(err, watched)
 }

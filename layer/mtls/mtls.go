@@ -170,11 +170,11 @@ func New() layer.Layer {
 // their connections.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
-		Validate:     c.validate,
-		Needs:        c.needs(),
-		Elsewhere:    "the placement sidecar does this",
-		Tools:        c.tools(),
-		ProvesBeside: true,
+		Validate:  c.validate,
+		Needs:     c.needs(),
+		Elsewhere: "the placement sidecar does this",
+		Tools:     c.tools(),
+		OwnProves: true,
 	}
 }
 

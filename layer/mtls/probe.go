@@ -2,7 +2,6 @@ package mtls
 
 import (
 	"context"
-	"errors"
 
 	"tare/experiment"
 	"tare/experiment/factor"
@@ -23,26 +22,17 @@ func find(ctx context.Context, p Program) testbed.Finding {
 		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), p.implementation().hint
 		return f
 	}
-	var err error
-	if f.Detail, err = try(ctx, p); err != nil {
+	err := local.Try(ctx, experiment.Needs{Network: true}, func(site testbed.Site) error {
+		c := New().(*Config)
+		c.Proxy = factor.Of(p)
+		checks, err := layer.Try(ctx, site, c.Up)
+		if len(checks) > 0 {
+			f.Detail = checks[serverSide].Observed
+		}
+		return err
+	})
+	if err != nil {
 		f.Status, f.Detail = testbed.Refused, err.Error()
 	}
 	return f
-}
-
-// try puts the layer up and takes it down again, and says which proxy it was.
-func try(ctx context.Context, p Program) (description string, err error) {
-	err = local.Try(ctx, experiment.Needs{Network: true}, func(site testbed.Site) (err error) {
-		c := New().(*Config)
-		c.Proxy = factor.Of(p)
-		up, err := c.up(ctx, site)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, up.down(ctx)) }()
-		checks, err := up.prove(ctx, site)
-		description = up.proofs[serverSide].Observed
-		return errors.Join(err, layer.Failed(append(up.proofs, checks...)))
-	})
-	return description, err
 }

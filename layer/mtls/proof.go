@@ -21,7 +21,11 @@ const tellLimit = 5 * time.Second
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
-		what, workers, err := a.Program.implementation().describe(ctx, p.admin)
+		answer, err := p.admin.ask(ctx, a.Program.implementation().about)
+		if err != nil {
+			return nil, err
+		}
+		what, workers, err := a.Program.implementation().describe(answer)
 		if err != nil {
 			return nil, err
 		}
@@ -71,13 +75,11 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 		if err := a.proxies[s].failed(); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.part(), err)
 		}
-		n, err := a.helpers.rules(ctx, where)
+		check, err := a.helpers.checkRules(ctx, where, a.redirect(s).rules())
 		if err != nil {
 			return nil, err
 		}
-		want := a.redirect(s).rules()
-		checks = append(checks, layer.Check{Layer: kind, Name: "redirection in the " + string(where),
-			Expected: fmt.Sprintf("%d rules", want), Observed: fmt.Sprintf("%d rules", n), OK: n == want})
+		checks = append(checks, check)
 	}
 	return checks, nil
 }
@@ -148,33 +150,30 @@ func (a *active) checkTold(t told) layer.Check {
 // proveStrangers shows whom the server's proxy lets in, by connections that pass by the
 // client's.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
-	from := a.helpers[a.at[clientSide]]
-	try := func(name string, with *tlsOrder, in bool) (sent, layer.Check, error) {
-		var s sent
-		o := sendOrder{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: with}
-		err := from.Ask(ctx, order{Send: &o}, &s)
-		return s, s.check(name, in), err
-	}
-	_, plain, err := try("client without TLS", nil, !a.encrypts())
-	if err != nil || !a.encrypts() {
-		return []layer.Check{plain}, err
-	}
-	_, bare, err := try("client without a certificate", &tlsOrder{Authority: a.ids.authority}, false)
-	if err != nil {
-		return nil, err
-	}
-	_, stranger, err := try("client with a stranger's certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.stranger}, false)
-	if err != nil {
-		return nil, err
-	}
-	s, own, err := try("client with its certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.client}, true)
-	if err != nil {
-		return nil, err
+	var checks []layer.Check
+	var s sent
+	for _, client := range []struct {
+		name string
+		with *tlsOrder
+		in   bool
+	}{
+		{"client without TLS", nil, !a.encrypts()},
+		{"client without a certificate", &tlsOrder{Authority: a.ids.authority}, false},
+		{"client with a stranger's certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
+		{"client with its certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.client}, true},
+	} {
+		s = sent{}
+		o := sendOrder{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
+		if err := a.helpers[a.at[clientSide]].Ask(ctx, order{Send: &o}, &s); err != nil {
+			return nil, err
+		}
+		if checks = append(checks, s.check(client.name, client.in)); !a.encrypts() {
+			return checks, nil
+		}
 	}
 	want := fmt.Sprintf("%s %s %s", serverIdentity, a.Version, a.Key)
 	seen := fmt.Sprintf("%s %s %s", s.Identity, s.Version, s.Key)
-	return []layer.Check{plain, bare, stranger, own,
-		{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}}, nil
+	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
 }
 
 // check says that a probe should be let in, or refused.
@@ -191,9 +190,6 @@ func (s sent) check(name string, in bool) layer.Check {
 // marker arrives by the connection that it was sent on: no proxy is on its way, in the pods
 // or on the nodes. An arm with proxies of its own shows by its own proofs what they do.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	site, err := surround(s.Site)
 	if err != nil {
 		return nil, err
@@ -208,11 +204,11 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 		if sidecars {
 			continue // no program of these pods may list rules
 		}
-		n, err := h.rules(ctx, where)
+		check, err := h.checkRules(ctx, where, 0)
 		if err != nil {
 			return nil, err
 		}
-		checks = append(checks, layer.Check{Layer: kind, Name: "redirection in the " + string(where), Expected: "0 rules", Observed: fmt.Sprintf("%d rules", n), OK: n == 0})
+		checks = append(checks, check)
 	}
 	var port uint16
 	if err := h[testbed.ServerPod].Ask(ctx, order{Listen: &listenOrder{Ports: site.Ports()}}, &port); err != nil {

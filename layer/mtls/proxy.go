@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"tare/layer"
@@ -46,7 +47,8 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	defer func() { // also where it has not become the proxy
 		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), order{Forget: &become.dirOrder}, nil))
 	}()
-	up := &proxy{ear: newEar(), ended: make(chan struct{}), admin: admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), side: s}}
+	up := &proxy{ear: newEar(), ended: make(chan struct{})}
+	up.admin = admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), method: program.method, side: s}
 	if !a.remote {
 		cmd.Stdout = up.ear
 	} else {
@@ -75,11 +77,11 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 
 // files are those of a proxy, by their names.
 func (a *active) files(p plan) (map[string]string, error) {
-	config, err := p.Program.implementation().configure(p)
-	if err != nil {
+	program, config := p.Program.implementation(), &strings.Builder{}
+	if err := program.configure.Execute(config, p); err != nil {
 		return nil, err
 	}
-	files := map[string]string{p.Program.implementation().file: string(config)}
+	files := map[string]string{program.file: config.String()}
 	if a.encrypts() {
 		own := a.ids.client
 		if p.Side == serverSide {
@@ -97,7 +99,7 @@ func (p *proxy) await(ctx context.Context, program *implementation) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		err := program.ready(ctx, p.admin)
+		_, err := p.admin.ask(ctx, program.ready)
 		if err == nil {
 			return nil
 		}

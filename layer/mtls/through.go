@@ -36,7 +36,11 @@ func (a *active) count(ctx context.Context) (both [2]counters, err error) {
 		if err := p.failed(); err != nil {
 			return both, fmt.Errorf("%s: %w", side(s).part(), err)
 		}
-		if both[s], err = a.Program.implementation().count(ctx, p.admin); err != nil {
+		answer, err := p.admin.ask(ctx, a.Program.implementation().stats(side(s)))
+		if err != nil {
+			return both, err
+		}
+		if both[s], err = a.Program.implementation().count(answer, side(s)); err != nil {
 			return both, err
 		}
 	}

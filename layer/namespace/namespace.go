@@ -13,13 +13,9 @@ package namespace
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"tare/experiment"
 	"tare/layer"
@@ -62,35 +58,20 @@ func (c *Config) validate() []experiment.FieldError {
 	if len(c.Labels)+len(c.Annotations) == 0 {
 		errs.Add("", "no label and no annotation is given: the layer would do nothing")
 	}
-	for _, m := range []struct {
-		field string
-		pairs map[string]string
-	}{{"labels", c.Labels}, {"annotations", c.Annotations}} {
-		for _, key := range slices.Sorted(maps.Keys(m.pairs)) {
-			at := m.field + "." + key
-			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-				errs.Add(at, "%q is no key: %s", key, wrong[0])
-			}
-			if wrong := validation.IsValidLabelValue(m.pairs[key]); m.field == "labels" && len(wrong) > 0 {
-				errs.Add(at, "%q is no value: %s", m.pairs[key], wrong[0])
-			}
-			if owner, taken := taken(key); taken {
-				errs.Add(at, "%s knows namespaces by %s", owner, key)
-			}
-		}
-	}
+	pairs.Validate(&errs, "labels", c.Labels, true, taken)
+	pairs.Validate(&errs, "annotations", c.Annotations, false, taken)
 	return errs
 }
 
-// taken says whose label a label is that the layer must leave alone.
-func taken(key string) (owner string, taken bool) {
+// taken says who needs a label that the layer must leave alone.
+func taken(key string) string {
 	switch {
-	case strings.HasPrefix(key, "tare/"), key == "app.kubernetes.io/managed-by":
-		return "Tare", true
+	case pairs.Reserved(key):
+		return "Tare knows namespaces by " + key
 	case key == "kubernetes.io/metadata.name":
-		return "Kubernetes", true
+		return "Kubernetes knows namespaces by " + key
 	}
-	return "", false
+	return ""
 }
 
 // Up has the namespace made with the labels and annotations.
@@ -155,10 +136,7 @@ func read(ctx context.Context, s *kube.Site) (*corev1.Namespace, error) {
 // ProveOff shows that the namespace has none of them, but for those that the arm's own
 // layer gives it.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if own, _ := s.Own.(*Config); own != nil {
-		c = c.beside(own)
-	}
-	if len(c.Labels)+len(c.Annotations) == 0 {
+	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil
 	}
 	site, err := kube.Of(s.Site)
@@ -170,11 +148,6 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 		return nil, err
 	}
 	return c.checks(ns, false), nil
-}
-
-// beside is what the layer gives a namespace and another one does not.
-func (c *Config) beside(own *Config) *Config {
-	return &Config{Labels: pairs.Without(c.Labels, own.Labels), Annotations: pairs.Without(c.Annotations, own.Annotations)}
 }
 
 // active is the layer at one site.

@@ -99,7 +99,7 @@ func TestElsewhere(t *testing.T) {
 // that the arm's own layer gives.
 func TestBesideOwn(t *testing.T) {
 	other := &Config{Labels: map[string]string{"a": "1", "b": "2"}, Annotations: map[string]string{"c": "3"}}
-	rest := other.beside(&Config{Labels: map[string]string{"a": "9"}})
+	rest := layer.Without(other, &Config{Labels: map[string]string{"a": "9"}})
 	want := &Config{Labels: map[string]string{"b": "2"}, Annotations: map[string]string{"c": "3"}}
 	if diff := cmp.Diff(want, rest); diff != "" {
 		t.Error(diff)

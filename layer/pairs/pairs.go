@@ -7,6 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"tare/experiment"
 )
 
 // Among counts the pairs of want that has holds.
@@ -37,11 +41,26 @@ func Written(want, has map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// Without are the pairs of want whose keys the other map has not.
-func Without(want, other map[string]string) map[string]string {
-	left := maps.Clone(want)
-	maps.DeleteFunc(left, func(k, _ string) bool { _, has := other[k]; return has })
-	return left
+// Reserved says whether a key is one by which Tare knows its own things again.
+func Reserved(key string) bool {
+	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
+}
+
+// Validate reports every problem of the pairs of a field. Labels have values of a certain form; taken says of a key who
+// needs it, so that it is not to be given, or "".
+func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		at := field + "." + key
+		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+			errs.Add(at, "%q is no key: %s", key, wrong[0])
+		}
+		if wrong := validation.IsValidLabelValue(given[key]); labels && len(wrong) > 0 {
+			errs.Add(at, "%q is no value: %s", given[key], wrong[0])
+		}
+		if why := taken(key); why != "" {
+			errs.Add(at, "%s", why)
+		}
+	}
 }
 
 // With are the pairs of a map, which may be nil, and others; it is nil if there are none.

@@ -14,7 +14,6 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
-	"tare/layer/pairs"
 	"tare/testbed"
 	"tare/testbed/kube"
 )
@@ -195,21 +194,15 @@ func uids(sights []sight) []types.UID {
 // its own. It is what off lists, but for the fields that the arm's own layer sets: their
 // values are shown by the proof of that one.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
-	rest := *c
-	rest.Labels, rest.Annotations = pairs.Without(c.Labels, own.Labels), pairs.Without(c.Annotations, own.Annotations)
-	if len(pairs.Without(c.NodeSelector, own.NodeSelector)) == 0 { // else only a node with all of them would be the layer's
-		rest.NodeSelector = nil
+	rest := *layer.Without(c, own)
+	if len(rest.NodeSelector) > 0 { // only a node with all of them is one that the layer chooses
+		rest.NodeSelector = c.NodeSelector
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
-	drop(len(own.RuntimeClass) > 0, &rest.RuntimeClass)
-	drop(own.Confidential != "", &rest.Confidential)
-	drop(own.ServiceAccount != "", &rest.ServiceAccount)
-	drop(own.RunAsUser != nil, &rest.RunAsUser)
-	drop(own.HostUsers != nil, &rest.HostUsers)
-	drop(len(own.AppArmor) > 0 || own.Privileged, &rest.AppArmor)
-	drop(len(own.Seccomp) > 0 || own.Privileged, &rest.Seccomp)
-	drop(own.Capabilities != nil || own.Privileged, &rest.Capabilities)
-	drop(own.Privileged, &rest.Privileged)
+	rest.Patch = c.Patch
+	if own.Privileged {
+		rest.AppArmor, rest.Seccomp, rest.Capabilities = nil, nil, nil
+	}
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
@@ -217,13 +210,6 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	// may take the filter away or add capabilities, so that neither is evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
-}
-
-func drop[T any](given bool, field *T) {
-	if given {
-		var none T
-		*field = none
-	}
 }
 
 // unprivileged shows that Tare's container is no privileged one.

@@ -6,17 +6,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// capabilities by number, of linux/capability.h.
-var capabilities = []string{
-	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
-	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
-	"SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
-	"SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
-	"MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF",
-	"CHECKPOINT_RESTORE",
-}
+	"tare/testbed/launcher"
+)
 
 // capSet is a set of capabilities, by number.
 type capSet uint64
@@ -34,7 +26,7 @@ func parseCaps(hex string) (capSet, error) {
 func capsOf(names []corev1.Capability) capSet {
 	var set capSet
 	for _, n := range names {
-		for bit, known := range capabilities {
+		for bit, known := range launcher.Capabilities {
 			if n == all || string(n) == known {
 				set |= 1 << bit
 			}
@@ -49,8 +41,8 @@ func (s capSet) String() string {
 		if s&(1<<bit) == 0 {
 			continue
 		}
-		if bit < len(capabilities) {
-			names = append(names, capabilities[bit])
+		if bit < len(launcher.Capabilities) {
+			names = append(names, launcher.Capabilities[bit])
 		} else {
 			names = append(names, fmt.Sprintf("number %d", bit))
 		}

@@ -2,7 +2,6 @@ package pod
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"tare/experiment"
+	"tare/layer/pairs"
+	"tare/testbed/launcher"
 )
 
 // Words of the lists of capabilities.
@@ -46,30 +47,16 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// reserved are the labels by which Tare knows its own things again.
-func reserved(key string) bool {
-	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
-}
-
 func (c *Config) validatePairs(errs *experiment.FieldErrors) {
-	for _, m := range []struct {
-		field  string
-		pairs  map[string]string
-		values bool // have the form of labels' values
-	}{{"labels", c.Labels, true}, {"annotations", c.Annotations, false}, {"nodeSelector", c.NodeSelector, true}} {
-		for _, key := range slices.Sorted(maps.Keys(m.pairs)) {
-			at := m.field + "." + key
-			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-				errs.Add(at, "%q is no key: %s", key, wrong[0])
-			}
-			if wrong := validation.IsValidLabelValue(m.pairs[key]); m.values && len(wrong) > 0 {
-				errs.Add(at, "%q is no value: %s", m.pairs[key], wrong[0])
-			}
-			if m.field != "nodeSelector" && reserved(key) {
-				errs.Add(at, "Tare knows its own pods by %s", key)
-			}
+	own := func(key string) string {
+		if pairs.Reserved(key) {
+			return "Tare knows its own pods by " + key
 		}
+		return ""
 	}
+	pairs.Validate(errs, "labels", c.Labels, true, own)
+	pairs.Validate(errs, "annotations", c.Annotations, false, own)
+	pairs.Validate(errs, "nodeSelector", c.NodeSelector, true, func(string) string { return "" })
 }
 
 func (c *Config) validateCapabilities(errs *experiment.FieldErrors) {
@@ -82,7 +69,7 @@ func (c *Config) validateCapabilities(errs *experiment.FieldErrors) {
 	}{{"add", c.Capabilities.Add}, {"drop", c.Capabilities.Drop}} {
 		for i, w := range list.words {
 			at := fmt.Sprintf("capabilities.%s[%d]", list.field, i)
-			switch known := w == all || slices.Contains(capabilities, strings.TrimPrefix(w, "CAP_")); {
+			switch known := w == all || slices.Contains(launcher.Capabilities, strings.TrimPrefix(w, "CAP_")); {
 			case w == none && list.field == "drop" && len(list.words) == 1:
 			case !known:
 				errs.Add(at, "%q is no capability; one looks like NET_ADMIN", w)
@@ -107,7 +94,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 		return
 	}
 	for key := range pod.Labels {
-		if reserved(key) {
+		if pairs.Reserved(key) {
 			errs.Add("patch", "Tare knows its own pods by the label %s", key)
 		}
 	}

@@ -22,19 +22,11 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/layer/front"
-	"tare/testbed"
 	"tare/testbed/launcher"
 )
 
 // All stands for every capability.
 const All = "ALL"
-
-// names are the capabilities, by their number.
-var names = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
-	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE",
-	"SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME",
-	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
-	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
 // actions need a capability.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
@@ -63,34 +55,21 @@ var Kinds = []layer.Kind{
 		Name:    ofCapabilities,
 		Summary: "programs without some of the capabilities that they have, or without any",
 		New:     func() layer.Layer { return &Capabilities{Drop: []string{All}} },
-		Probe:   works(ofCapabilities, launcher.Settings{}),
+		Probe:   front.Launchable(ofCapabilities, launcher.Settings{}),
 	},
 	{
 		Name:    ofNoNewPrivs,
 		Summary: "programs that cannot get new privileges, as by set-user-ID",
 		New:     func() layer.Layer { return &NoNewPrivs{} },
-		Probe:   works(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
+		Probe:   front.Launchable(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
 	},
-}
-
-func works(kind string, s launcher.Settings) func(context.Context) []testbed.Finding {
-	return func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{front.Launches(ctx, kind, s)}
-	}
 }
 
 const elsewhere = "pods have neither capabilities nor the means to get some: give the baseline's pods more by the layer pod (capabilities, privileged)"
 
 // Declare says how the values are checked.
 func (c *Capabilities) Declare() experiment.Declaration {
-	return declaration(c.Around, c.validate)
-}
-
-func declaration(around layer.Around, validate func() []experiment.FieldError) experiment.Declaration {
-	d := experiment.Declaration{Validate: validate, Elsewhere: elsewhere, Launched: true}
-	d.Needs.Only = experiment.TestbedLocal
-	d.Needs.Network = around == layer.Server
-	return d
+	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
 
 func (c *Capabilities) validate() []experiment.FieldError {
@@ -99,7 +78,7 @@ func (c *Capabilities) validate() []experiment.FieldError {
 		errs.Add("drop", "no capability is given: the layer would do nothing")
 	}
 	for i, one := range c.Drop {
-		if one != All && !slices.Contains(names, bare(one)) {
+		if one != All && !slices.Contains(launcher.Capabilities, bare(one)) {
 			errs.Add(fmt.Sprintf("drop[%d]", i), "%q is no capability; one looks like NET_RAW", one)
 		}
 	}
@@ -110,7 +89,7 @@ func bare(name string) string { return strings.TrimPrefix(name, "CAP_") }
 
 // set is those that are dropped, by their names and as bits.
 func (c *Capabilities) set() (list []string, bits uint64) {
-	for i, one := range names {
+	for i, one := range launcher.Capabilities {
 		if slices.ContainsFunc(c.Drop, func(d string) bool { return d == All || bare(d) == one }) {
 			list, bits = append(list, one), bits|1<<i
 		}
@@ -120,8 +99,7 @@ func (c *Capabilities) set() (list []string, bits uint64) {
 
 func (c *Capabilities) front() front.Front {
 	list, bits := c.set()
-	f := front.Front{Layer: ofCapabilities, Around: c.Around, Args: front.Restricting(launcher.Settings{Drop: bits}),
-		Evidence: []front.Evidence{front.Without("capabilities", "status:CapEff", bits)}}
+	f := front.Launched(ofCapabilities, c.Around, launcher.Settings{Drop: bits}, front.Without("capabilities", "status:CapEff", bits))
 	var asks []string
 	for _, one := range list {
 		if action, ok := actions[one]; ok {
@@ -145,11 +123,12 @@ func (c *Capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.
 }
 
 // Declare says that there is nothing to check.
-func (c *NoNewPrivs) Declare() experiment.Declaration { return declaration(c.Around, nil) }
+func (c *NoNewPrivs) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
+}
 
 func (c *NoNewPrivs) front() front.Front {
-	return front.Front{Layer: ofNoNewPrivs, Around: c.Around, Args: front.Restricting(launcher.Settings{NoNewPrivs: true}),
-		Evidence: []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}}
+	return front.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, front.Is("no_new_privs", "status:NoNewPrivs", "1"))
 }
 
 // Up sets the flag.

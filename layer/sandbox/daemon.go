@@ -3,8 +3,6 @@ package sandbox
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -105,10 +103,8 @@ const containersElsewhere = "pods are containers already: what they are is the l
 
 // Declare says that it is for this machine.
 func (c *Systemd) Declare() experiment.Declaration {
-	d := experiment.Declaration{Elsewhere: "there is no systemd in pods: their security context is the layer pod's", ProvesBeside: true}
-	d.Needs.Only = experiment.TestbedLocal
-	d.Programs = inFront(c.args(""))
-	return d
+	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
+		Elsewhere: "there is no systemd in pods: their security context is the layer pod's"}
 }
 
 // args are what stands before a command, in a unit of that name.
@@ -138,22 +134,17 @@ func (c *Systemd) front(label string) front.Front {
 
 // Up has the programs started as units.
 func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
-	return systemd.up(s, func(label string) front.Front { return c.front(label) })
+	return systemd.up(s, c.front)
 }
 
 // ProveOff shows that programs are in none.
 func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front("").Off(ctx, s)
 }
 
 // Declare says that it is for this machine.
 func (c *Container) Declare() experiment.Declaration {
-	d := experiment.Declaration{Elsewhere: containersElsewhere, ProvesBeside: true}
-	d.Needs.Only = experiment.TestbedLocal
-	d.Needs.Network = c.Around == layer.Server
+	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: containersElsewhere, OwnProves: true}
 	if c.runner != nil && c.Image != "" {
 		d.Programs = inFront(c.args(""))
 	}
@@ -190,9 +181,6 @@ func (c *Container) Up(_ context.Context, s *layer.Session) (*layer.Active, erro
 
 // ProveOff shows that programs are in none.
 func (c *Container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front("").Off(ctx, s)
 }
 
@@ -213,12 +201,8 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 		return nil, fmt.Errorf("%s has programs started by another process, which knows nothing of the network that Tare makes: it can be around programs of workloads without one (in: host)", r.program)
 	}
 	label := "tare-" + strings.ToLower(rand.Text()[:12])
-	how, err := json.Marshal(label)
+	paid, err := s.Owe(r.name, label, "nothing left", r.list(label), append(slices.Clone(r.remove), "…"))
 	if err != nil {
-		return nil, err
-	}
-	undo := layer.Undo{Layer: r.name, Key: r.name + " " + label, To: "nothing left", Commands: [][]string{r.list(label), append(slices.Clone(r.remove), "…")}, How: how}
-	if err := s.Ledger().Owe(undo); err != nil {
 		return nil, err
 	}
 	f := of(label)
@@ -229,7 +213,7 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 		if err := down(ctx); err != nil {
 			return err
 		}
-		return s.Ledger().Paid(undo.Key)
+		return paid()
 	}
 	return a, nil
 }
@@ -259,10 +243,9 @@ func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 
 // undo takes away what a run that was killed has left.
 func (r *runner) undo(ctx context.Context, _ testbed.Site, u layer.Undo) error {
-	var label string
-	if err := json.Unmarshal(u.How, &label); err != nil || !strings.HasPrefix(label, "tare-") {
-		return errors.Join(fmt.Errorf("the record of %s is not its own", r.name), err)
+	label, err := u.Name("tare-")
+	if err == nil {
+		_, err = r.left(ctx, label)
 	}
-	_, err := r.left(ctx, label)
 	return err
 }

@@ -101,13 +101,10 @@ func Kinds() []layer.Kind {
 
 // Declare names the program in front.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{}
-	if c.launched() {
-		d.Launched = true
-	} else if c.preset != nil { // as it is but in tests
+	d := experiment.Declaration{Needs: c.Around.Needs(""), Launched: c.launched()}
+	if !d.Launched && c.preset != nil { // as it is but in tests
 		d.Programs = inFront(c.preset.front(c.Options))
 	}
-	d.Needs.Network = c.Around == layer.Server
 	return d
 }
 
@@ -121,11 +118,10 @@ func (c *Config) launched() bool {
 }
 
 func (c *Config) front() front.Front {
-	f := front.Front{Layer: c.preset.name, Around: c.Around, Args: front.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
 	if c.launched() {
-		f.Args = front.Restricting(*c.preset.launcher)
+		return front.Launched(c.preset.name, c.Around, *c.preset.launcher, c.preset.evidence...)
 	}
-	return f
+	return front.Front{Layer: c.preset.name, Around: c.Around, Args: front.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
 }
 
 // Up puts the sandbox around the programs.

@@ -29,7 +29,6 @@ import (
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/layer/front"
-	"tare/testbed"
 	"tare/testbed/launcher"
 )
 
@@ -48,23 +47,16 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "a filter of system calls with so many rules",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Arguments: factor.Of(false)} },
-	Probe: func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{front.Launches(ctx, name, settings(len(rare), false))}
-	},
+	Probe:   front.Launchable(name, settings(len(rare), false)),
 }
 
 // Declare says that an arm's own filter shows itself.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ProvesBeside: true, Launched: true}
-	d.Needs.Network = c.Around == layer.Server
-	return d
+	return experiment.Declaration{Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
 
 // settings are those of the launcher.
 func settings(rules int, arguments bool) launcher.Settings {
-	if rules == 0 {
-		return launcher.Settings{}
-	}
 	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
 	if arguments {
 		first := uint64(front.Magic)
@@ -76,16 +68,12 @@ func settings(rules int, arguments bool) launcher.Settings {
 // front is what is put in front of programs.
 func (c *Config) front() front.Front {
 	rules, arguments := c.Rules.One(), c.Arguments.OrZero()
-	f := front.Front{Layer: name, Around: c.Around, Args: front.Restricting(settings(rules, arguments))}
 	if rules == 0 {
-		f.Unshown = "rules: 0 installs no filter: there is nothing to show but that the launcher starts programs"
-		return f
+		return front.Idle(name, c.Around, "installs no filter")
 	}
-	f.Evidence = []front.Evidence{
+	return front.Launched(name, c.Around, settings(rules, arguments),
 		front.Denied("denied call", []string{"EPERM"}, "call:"+calls(arguments)[0]),
-		front.More("filters", "status:Seccomp_filters", 1),
-	}
-	return f
+		front.More("filters", "status:Seccomp_filters", 1))
 }
 
 // Up puts the filter around the programs.
@@ -96,9 +84,6 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 // ProveOff shows that what the filter denies is allowed. Of another filter of the arm's own it
 // is shown by its own proof how many there are.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	return c.front().Off(ctx, s)
 }
 

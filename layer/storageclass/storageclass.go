@@ -65,8 +65,8 @@ func (c *Config) Declare() experiment.Declaration {
 				{Resource: "persistentvolumes", Verbs: []string{"get"}, Why: "the proof looks at the volume that the claim was bound to"},
 			}
 		},
-		Shapes:       true,
-		ProvesBeside: true,
+		Shapes:    true,
+		OwnProves: true,
 	}
 }
 
@@ -110,11 +110,7 @@ func (c *Config) checks(
 ) []layer.Check {
 	var out []layer.Check
 	add := func(what, want, observed string) {
-		k := layer.Check{Layer: name, Name: what, Expected: want, Observed: observed, OK: (want == observed) == on}
-		if !on {
-			k.Expected = "not " + want
-		}
-		out = append(out, k)
+		out = append(out, layer.Check{Layer: name, Name: what, Expected: want, Observed: observed}.When(on, want == observed))
 	}
 	add("storage class of the claim", c.Name.OrZero(), classOf(claim))
 	add("storage class of the volume", c.Name.OrZero(), cmp.Or(volume.Spec.StorageClassName, none))
@@ -191,9 +187,6 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 // ProveOff shows that the site's volume is of another class. Where the arm has a class
 // of its own there is nothing to add: its proof shows the class, and a claim has one.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err

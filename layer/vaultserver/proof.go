@@ -30,33 +30,28 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// proofs keep the servers that were looked at before a trial.
-type proofs struct{ servers []Servers }
+// proofs are those of settings. They keep the servers that were looked at before a trial.
+type proofs struct {
+	want    Settings
+	servers []Servers
+}
 
 // before shows that the servers are set so.
-func (p *proofs) before(ctx context.Context, site testbed.Site, want Settings) ([]layer.Check, error) {
+func (p *proofs) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	p.servers = testbed.Held[Servers](site)
-	return each(ctx, site, func(s *State) []layer.Check { return s.checks(want, true) })
+	return each(ctx, site, func(s *State) []layer.Check { return s.checks(p.want, true) })
 }
 
 // after shows that the load of the trial was audited.
-func (p *proofs) after(want Settings) []layer.Check {
-	if want.Audit != FileAudit {
-		return nil
+func (p *proofs) after(context.Context, layer.Did) ([]layer.Check, error) {
+	if p.want.Audit != FileAudit {
+		return nil, nil
 	}
 	written := int64(0)
 	for _, s := range p.servers {
 		written += s.Audited()
 	}
-	return []layer.Check{{Layer: name, Name: "the audit file over the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}
-}
-
-// off shows that servers are not set so.
-func off(ctx context.Context, site testbed.Site, not Settings) ([]layer.Check, error) {
-	if not == (Settings{}) {
-		return nil, nil
-	}
-	return each(ctx, site, func(s *State) []layer.Check { return s.checks(not, false) })
+	return []layer.Check{{Layer: name, Name: "the audit file over the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
 }
 
 // checks compare the state with settings, which are there or are not.
@@ -76,11 +71,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 			}
 		}
 		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
-		k.OK = (voters == want.Members) == on
-		if !on {
-			k.Expected = "not " + k.Expected
-		}
-		checks = append(checks, k)
+		checks = append(checks, k.When(on, voters == want.Members))
 	}
 	return checks
 }
@@ -109,9 +100,5 @@ func (s *State) audits(want Audit, on bool) layer.Check {
 	if len(s.Audit) > 0 {
 		have = Audit(strings.Join(s.Audit, ", "))
 	}
-	k := layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have), OK: (have == want) == on}
-	if !on {
-		k.Expected = "not " + k.Expected
-	}
-	return k
+	return layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have)}.When(on, have == want)
 }

@@ -152,32 +152,16 @@ func (c *Config) settings() Settings {
 
 // Up shows the settings to the workload.
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
-	s := c.settings()
-	on := &proofs{}
-	return &layer.Active{
-		Holds: s,
-		Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-			return on.before(ctx, site, s)
-		},
-		After: func(context.Context, layer.Did) ([]layer.Check, error) { return on.after(s), nil },
-	}, nil
+	p := &proofs{want: c.settings()}
+	return &layer.Active{Holds: p.want, Before: p.before, After: p.after}, nil
 }
 
 // ProveOff shows that the servers are not set so, as far as the arm's own layer does not
 // set the same.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	want := c.settings()
-	if own, _ := s.Own.(*Config); own != nil {
-		set := own.settings()
-		if set.TLS != nil {
-			want.TLS = nil
-		}
-		if set.Audit != "" {
-			want.Audit = ""
-		}
-		if set.Members > 0 {
-			want.Members = 0
-		}
+	not := layer.Without(c, s.Own).settings()
+	if not == (Settings{}) {
+		return nil, nil
 	}
-	return off(ctx, s.Site, want)
+	return each(ctx, s.Site, func(s *State) []layer.Check { return s.checks(not, false) })
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -17,10 +19,17 @@ import (
 // Daemon is the process of a file system outside of the kernel (FUSE), in the client's pod. Its
 // mount is seen there alone, and ends with it.
 type Daemon struct {
-	Kind  string // of the layer
-	Site  testbed.Site
-	Stack testbed.VolumeStack
+	Kind     string // of the layer
+	Encrypts bool
+	// Files and Through are the names of the directory of the files, with its mode, and of that by which programs see them.
+	Files, Through string
+	Mode           os.FileMode
+	// Command starts the daemon in the foreground.
+	Command func(ctx context.Context, files, through string) (testbed.Command, error)
+	Site    testbed.Site
+	Stack   testbed.VolumeStack
 
+	files   string // the directory
 	at      string // mount point
 	process testbed.Process
 	ended   chan struct{}
@@ -31,8 +40,41 @@ type Daemon struct {
 // mountLimit is how long it may take until the file system is there.
 const mountLimit = 20 * time.Second
 
-// Mount starts the daemon in the foreground and waits until its file system is mounted.
-func (d *Daemon) Mount(ctx context.Context, cmd testbed.Command, at string) error {
+// Up asks for the part of the volume of a session's site, and gives the layer that shows it, but for its Settle.
+func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
+	d.Site = s.Site
+	if d.Stack, err = Stack(s.Site); err != nil {
+		return nil, err
+	}
+	part := testbed.VolumePart{Name: d.Kind, Encrypts: d.Encrypts, Directory: d.put, Backing: func() []string { return []string{d.files} }}
+	if err := d.Stack.AddVolumePart(part); err != nil {
+		return nil, err
+	}
+	return &layer.Active{Before: d.before, Costs: d.costs, Down: d.down}, nil
+}
+
+// put makes the directories below the given one, and mounts the file system.
+func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
+	files, through := filepath.Join(dir, d.Files), filepath.Join(dir, d.Through)
+	err := d.Stack.InVolume(func() error {
+		if err := os.Mkdir(files, d.Mode); err != nil {
+			return err
+		}
+		return os.Mkdir(through, 0o777)
+	})
+	if err != nil {
+		return "", err
+	}
+	cmd, err := d.Command(ctx, files, through)
+	if err != nil {
+		return "", err
+	}
+	d.files = files
+	return through, d.mount(ctx, cmd, through)
+}
+
+// mount starts the daemon in the foreground and waits until its file system is mounted.
+func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) error {
 	d.at, d.ended = at, make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &d.said, &d.said
 	process, err := d.Site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd)
@@ -55,14 +97,14 @@ func (d *Daemon) Mount(ctx context.Context, cmd testbed.Command, at string) erro
 		case <-d.ended:
 			return fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.said.String())
 		case <-limited.Done():
-			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.said.String()), d.Down(context.WithoutCancel(ctx)))
+			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.said.String()), d.down(context.WithoutCancel(ctx)))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// Check shows that the volume goes through the file system of the daemon.
-func (d *Daemon) Check() (layer.Check, error) {
+// before shows that the volume goes through the file system of the daemon.
+func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "one of FUSE, and its process runs"}
 	kind, where, err := Mounted(d.Stack, d.at)
 	c.Observed = kind + " and it runs"
@@ -75,11 +117,11 @@ func (d *Daemon) Check() (layer.Check, error) {
 	if where != d.at {
 		c.Observed = "nothing of it is mounted"
 	}
-	return c, err
+	return []layer.Check{c}, err
 }
 
-// Costs are what the daemon has used.
-func (d *Daemon) Costs() ([]layer.Cost, error) {
+// costs are what the daemon has used.
+func (d *Daemon) costs() ([]layer.Cost, error) {
 	cpu, err := d.process.CPU()
 	if err != nil {
 		return nil, err
@@ -88,8 +130,8 @@ func (d *Daemon) Costs() ([]layer.Cost, error) {
 	return []layer.Cost{{Part: "daemon", CPU: cpu, Memory: memory}}, err
 }
 
-// Down ends the daemon, and its mount with that. To do so again does nothing.
-func (d *Daemon) Down(context.Context) error {
+// down ends the daemon, and its mount with that. To do so again does nothing.
+func (d *Daemon) down(context.Context) error {
 	if d.process == nil {
 		return nil
 	}
@@ -103,10 +145,10 @@ func (d *Daemon) Down(context.Context) error {
 }
 
 // Absent is the check that no such file system is part of the volume.
-func Absent(kind, program string, stack testbed.VolumeStack) (layer.Check, error) {
+func Absent(kind, program string, stack testbed.VolumeStack) ([]layer.Check, error) {
 	is, _, err := Mounted(stack, stack.Volume())
 	c := layer.Check{Layer: kind, Name: "file system of the volume", Expected: "not of " + program, Observed: is, OK: is != "" && !strings.HasSuffix(is, program)}
-	return c, err
+	return []layer.Check{c}, err
 }
 
 // lines are the last that a daemon has said.

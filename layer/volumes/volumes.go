@@ -143,43 +143,22 @@ func mountOf(mountinfo, dir string) (kind, at string) {
 const probeSize = 64 << 20
 
 // Probe tries a layer on a small volume. A program that it takes is looked for first.
-func Probe(ctx context.Context, name, program, hint string, l layer.Layer) []testbed.Finding {
-	f := testbed.Finding{Name: name, Status: testbed.Works}
-	if program != "" {
-		if _, err := exec.LookPath(program); err != nil {
-			return []testbed.Finding{{Name: name, Status: testbed.Missing, Detail: program + " is not in the PATH", Hint: hint}}
+func Probe(name, program, hint string, l layer.Layer) func(context.Context) []testbed.Finding {
+	return func(ctx context.Context) []testbed.Finding {
+		f := testbed.Finding{Name: name, Status: testbed.Works}
+		if _, err := exec.LookPath(program); program != "" && err != nil {
+			f.Status, f.Detail, f.Hint = testbed.Missing, program+" is not in the PATH", hint
+		} else if err := try(ctx, l); err != nil {
+			f.Status, f.Detail = testbed.Refused, err.Error()
 		}
+		return []testbed.Finding{f}
 	}
-	if err := try(ctx, l); err != nil {
-		f.Status, f.Detail = testbed.Refused, err.Error()
-	}
-	return []testbed.Finding{f}
 }
 
 func try(ctx context.Context, l layer.Layer) error {
 	needs := experiment.Needs{Volume: &experiment.Volume{Size: probeSize}}
-	return local.Try(ctx, needs, func(site testbed.Site) (err error) {
-		active, err := l.Up(ctx, new(layer.Run).At(site))
-		if err != nil {
-			return err
-		}
-		if active.Down != nil {
-			defer func() { err = errors.Join(err, active.Down(context.WithoutCancel(ctx))) }()
-		}
-		staged, ok := testbed.As[testbed.Staged](site)
-		if !ok {
-			return errors.New("the site cannot be made ready")
-		}
-		if err := staged.Ready(ctx); err != nil {
-			return err
-		}
-		var checks []layer.Check
-		if active.Settle != nil {
-			if checks, err = active.Settle(ctx); err != nil {
-				return err
-			}
-		}
-		before, err := active.Before(ctx, site)
-		return errors.Join(err, layer.Failed(append(checks, before...)))
+	return local.Try(ctx, needs, func(site testbed.Site) error {
+		_, err := layer.Try(ctx, site, l.Up)
+		return err
 	})
 }

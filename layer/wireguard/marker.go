@@ -2,8 +2,6 @@ package wireguard
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"tare/layer"
+	"tare/layer/evidence"
 	"tare/testbed"
 )
 
@@ -46,11 +45,7 @@ type sighting struct {
 
 // sendMarker sends a random marker from pod to pod and looks for it on the wire.
 func sendMarker(ctx context.Context, s surroundings, w way, limit time.Duration) (sighting, error) {
-	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
-		return sighting{}, fmt.Errorf("make a marker: %w", err)
-	}
-	marker := []byte(hex.EncodeToString(random))
+	marker := []byte(evidence.Marker())
 	m, err := s.send(ctx, w, marker, limit)
 	if err != nil {
 		return sighting{}, err

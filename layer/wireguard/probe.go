@@ -2,7 +2,6 @@ package wireguard
 
 import (
 	"context"
-	"errors"
 
 	"tare/experiment"
 	"tare/layer"
@@ -17,28 +16,18 @@ func probe(ctx context.Context) []testbed.Finding {
 }
 
 func find(ctx context.Context, which Implementation) testbed.Finding {
-	detail, err := try(ctx, which)
-	if err != nil {
-		return testbed.Finding{Name: string(which), Status: testbed.Refused, Detail: err.Error(), Hint: hint(err)}
-	}
-	return testbed.Finding{Name: string(which), Status: testbed.Works, Detail: detail}
-}
-
-// try puts the tunnel up and takes it down again, and says what it was.
-func try(ctx context.Context, which Implementation) (description string, err error) {
-	err = local.Try(ctx, experiment.Needs{Network: true}, func(site testbed.Site) (err error) {
-		up, err := (&Config{Implementation: which}).up(ctx, site)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, up.down(ctx)) }()
-		checks, err := up.prove(ctx, site)
-		for _, c := range up.proofs {
+	f := testbed.Finding{Name: string(which), Status: testbed.Works}
+	err := local.Try(ctx, experiment.Needs{Network: true}, func(site testbed.Site) error {
+		checks, err := layer.Try(ctx, site, (&Config{Implementation: which}).onNodes)
+		for _, c := range checks {
 			if c.Name == implementationCheck {
-				description = c.Observed
+				f.Detail = c.Observed
 			}
 		}
-		return errors.Join(err, layer.Failed(append(up.proofs, checks...)))
+		return err
 	})
-	return description, err
+	if err != nil {
+		f.Status, f.Detail, f.Hint = testbed.Refused, err.Error(), hint(err)
+	}
+	return f
 }

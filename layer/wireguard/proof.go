@@ -37,9 +37,6 @@ func proveClear(ctx context.Context, s surroundings, prefix string) ([]layer.Che
 // the arm has a tunnel of its own there is nothing to add: its proof shows the one in
 // force, and a site has one.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return newInPods(s.Site, sidecars, false).proveOff(ctx)
 	}

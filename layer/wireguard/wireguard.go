@@ -73,7 +73,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
 			{Level: "privileged", Why: "capability NET_ADMIN, to make a tunnel in the pods (layer " + kind + ")"}}},
-		ProvesBeside: true,
+		OwnProves: true,
 	}
 }
 
@@ -145,9 +145,18 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return c.upBeside(s.Site, sidecars)
 	}
-	a, err := c.up(ctx, s.Site)
+	up, err := c.onNodes(ctx, s)
 	if err != nil {
 		return nil, withHint(err, hint(err))
+	}
+	return up, nil
+}
+
+// onNodes puts them between the nodes of this machine.
+func (c *Config) onNodes(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	a, err := c.up(ctx, s.Site)
+	if err != nil {
+		return nil, err
 	}
 	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
 }

@@ -60,8 +60,7 @@ var Kind = layer.Kind{
 
 // Declare names the program in front.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate}
-	d.Needs.Network = c.Around == layer.Server
+	d := experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs("")}
 	if len(c.Run) > 0 {
 		p := experiment.Program{Name: c.Run[0], Where: experiment.InFront}
 		if len(c.Run.References()) == 0 { // else what it would be called with is not known yet

@@ -102,16 +102,7 @@ func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error
 // ProveOffAfter shows that sidecars connected in another way. What an arm's own layer of this kind sets, its own
 // proof shows.
 func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
-	rest := *c
-	if own, ok := s.Own.(*Config); ok {
-		if len(own.Protocol) > 0 {
-			rest.Protocol = nil
-		}
-		if len(own.Security) > 0 {
-			rest.Security = nil
-		}
-	}
-	return rest.look(did, false), nil
+	return layer.Without(c, s.Own).look(did, false), nil
 }
 
 // parts are the protocol of a connection, as Connection.String gives it, and how it is encrypted.
