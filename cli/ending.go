@@ -37,24 +37,26 @@ func firstLine(err error) string {
 
 // whatNext adds to the error that ended a run how to go on.
 func whatNext(ctx context.Context, j *journal.Journal, err error) error {
-	done := len(j.Trials())
 	var hopeless *runner.HopelessError
 	var dropped *runner.DroppedError
+	hint := ""
 	switch {
 	case errors.As(err, &dropped):
-		return &codedError{err: err, code: ExitInvalid, hint: "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"}
+		hint = "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"
 	case errors.As(err, &hopeless) && hopeless.Environment():
-		return &codedError{err: err, code: ExitInvalid, hint: whenBusy(hopeless, j.Dir())}
-	case errors.As(err, &hopeless) && hopeless.Failed && !hopeless.CPULimit():
-		return &codedError{err: err, code: ExitInvalid, hint: "what the program printed is in " + j.Dir() + "/raw; when it works without the layers, begin a new run, or go on by tare resume " + j.Dir()}
+		hint = whenBusy(hopeless, j.Dir())
 	case errors.As(err, &hopeless) && hopeless.CPULimit():
-		return &codedError{err: err, code: ExitInvalid, hint: "a CPU limit held programs up: give the pods more (testbed.kubernetes.resources.cpu), or a container that the cluster puts beside the programs, and begin a new run; the trials and their raw output are in " + j.Dir()}
+		hint = "a CPU limit held programs up: give the pods more (testbed.kubernetes.resources.cpu), or a container that the cluster puts beside the programs, and begin a new run; the trials and their raw output are in " + j.Dir()
+	case errors.As(err, &hopeless) && hopeless.Failed:
+		hint = "what the program printed is in " + j.Dir() + "/raw; when it works without the layers, begin a new run, or go on by tare resume " + j.Dir()
 	case errors.As(err, &hopeless):
-		return &codedError{err: err, code: ExitInvalid, hint: "tare doctor says what works here; the trials and their raw output are in " + j.Dir()}
+		hint = "tare doctor says what works here; the trials and their raw output are in " + j.Dir()
 	case ctx.Err() != nil:
-		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(done, "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
+		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(len(j.Trials()), "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
+	default:
+		return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(len(j.Trials()), "trial"), j.Dir())
 	}
-	return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(done, "trial"), j.Dir())
+	return &codedError{err: err, code: ExitInvalid, hint: hint}
 }
 
 // whenBusy says what to do where the machine was too busy to measure on.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"tare/experiment"
 	"tare/machine"
@@ -29,32 +28,10 @@ func lookFirst(ctx context.Context, s State, x *experiment.Experiment, planned *
 		if planned, err = experiment.Expand(x, version.String()); err != nil {
 			return nil, err
 		}
-		text = fmt.Sprintf("this machine is busy (%s). Tare measures on all the same: it lifts its own limits on that, %s. Intervals will be as wide as the load makes them", busy, strings.Join(onBusy(&planned.Plan), ", "))
+		text = fmt.Sprintf("this machine is busy (%s). Tare measures on all the same: it lifts its own limits on that, has the arms take turns in slices where the workload can be cut, and judges CPU time as well where there is one. Intervals will be as wide as the load makes them", busy)
 	}
 	if !quiet {
 		fmt.Fprintf(s.Stderr, "%s\n", text)
 	}
 	return planned, nil
-}
-
-// onBusy says what is done on a busy machine.
-func onBusy(p *experiment.Plan) []string {
-	cut, whole := 0, 0
-	for _, c := range p.Cells {
-		if c.Slices > 0 {
-			cut++
-		} else {
-			whole++
-		}
-	}
-	var list []string
-	switch {
-	case whole == 0:
-		list = append(list, "has the arms take turns in slices")
-	case cut == 0:
-		list = append(list, "runs whole trials, which cannot be cut here")
-	default:
-		list = append(list, fmt.Sprintf("has the arms take turns in slices in %d of %d cells, which can be cut", cut, cut+whole))
-	}
-	return append(list, "and judges CPU time as well where there is one")
 }
