@@ -3,8 +3,8 @@ package front
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -118,7 +118,7 @@ func status(field string) string {
 }
 
 func write(dir string) string {
-	name := filepath.Join(dir, fmt.Sprintf("%s%d", ProbeFile, os.Getpid()))
+	name := filepath.Join(dir, ProbeFile+rand.Text())
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		_ = unix.Close(fd)

@@ -1,13 +1,12 @@
 package launcher
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 )
 
 // The parts of the runtime specification of the Open Container Initiative that a bundle needs. The network
@@ -35,9 +34,6 @@ type root struct {
 	Path string `json:"path"`
 }
 
-// containers counts those of this process, for names that no two have.
-var containers atomic.Int64
-
 // contain has the command run in a container as it would without: with the same variables, as the same user, and with all
 // capabilities where that is root.
 func (p *Prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
@@ -62,7 +58,7 @@ func (p *Prepared) contain(b *Bundle, args, environment []string, directory stri
 	if err != nil {
 		return err
 	}
-	id := fmt.Sprintf("tare-%d-%d", os.Getpid(), containers.Add(1))
+	id := "tare-" + rand.Text()
 	p.Args = slices.Concat(p.Args, []string{"-m", b.Directory, "-f", config, "--"}, b.Runtime, []string{id})
 	return nil
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testName begins the names of this process's programs: a machine may run the tests twice at a time.
-var testName = fmt.Sprintf("tare-test-%d-", os.Getpid())
+// testName begins the names of the cgroups of this process: a machine may run the tests twice at a time, each in a
+// PID namespace of its own.
+var testName = "tare-test-" + rand.Text() + "-"
 
 // started starts a shell script. It is marked by the test's name.
 func started(t *testing.T, k *Keeper, script string, stdout io.Writer) *Program {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,7 +39,7 @@ func OpenScopes() (*Scopes, error) {
 		return nil, fmt.Errorf("mount cgroups of version 2: %w", err)
 	}
 	s := &Scopes{mount: mount, own: path.Join("/", proc.Groups(proc.Below("/"))[""])}
-	tried, err := s.open(nil, fmt.Sprintf("tare-try-%d", os.Getpid()))
+	tried, err := s.open(nil, "tare-try-"+rand.Text())
 	if err == nil {
 		err = tried.kill()
 		err = errors.Join(err, tried.remove())
