@@ -3,7 +3,6 @@ package kube
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,37 +105,36 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
+// nodesOf is on how many nodes so many pods are.
+func (s *Site) nodesOf(pods int, place func(number int) testbed.Place) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nodes := map[string]bool{}
+	for i := range pods {
+		if p := s.pods[place(i+1)]; p != nil {
+			nodes[p.Node()] = true
+		}
+	}
+	return len(nodes)
+}
+
 // clientNote says that clients share nodes; "" if they do not. Together they make no more load
 // than their nodes do.
 func (s *Site) clientNote() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var nodes []string
-	for i := range s.clients() {
-		if p := s.pods[testbed.Client(i+1)]; p != nil && !slices.Contains(nodes, p.Node()) {
-			nodes = append(nodes, p.Node())
-		}
-	}
-	if len(nodes) == s.clients() {
+	nodes := s.nodesOf(s.clients(), testbed.Client)
+	if nodes == s.clients() {
 		return ""
 	}
-	return fmt.Sprintf("arm %s: the %d client pods share %d of the nodes on which there is no server", short(s.arm), s.clients(), len(nodes))
+	return fmt.Sprintf("arm %s: the %d client pods share %d of the nodes on which there is no server", short(s.arm), s.clients(), nodes)
 }
 
 // memberNote says that members share nodes because there are no more; "" if they do not, or
 // as the experiment has it.
 func (s *Site) memberNote() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var nodes []string
-	for i := range s.members() {
-		if p := s.pods[testbed.Member(i+1)]; p != nil && !slices.Contains(nodes, p.Node()) {
-			nodes = append(nodes, p.Node())
-		}
-	}
-	if len(nodes) == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {
+	nodes := s.nodesOf(s.members(), testbed.Member)
+	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {
 		return ""
 	}
 	return fmt.Sprintf("arm %s: the %d members of the service share %d of the nodes beside the client's, for want of more: what members on one node send each other is on no wire",
-		short(s.arm), s.members(), len(nodes))
+		short(s.arm), s.members(), nodes)
 }
