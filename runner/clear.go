@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tare/experiment/quantity"
+	"tare/testbed"
 )
 
 // Clearing up that fails is tried again, after a pause that doubles each time: a
@@ -31,7 +32,7 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 		if err == nil || ctx.Err() != nil {
 			return nil // the next trial says that the run was interrupted
 		}
-		if tries < clearTries && rest(limited, pause) == nil {
+		if tries < clearTries && testbed.Pause(limited, pause) == nil {
 			pause *= 2
 			continue
 		}

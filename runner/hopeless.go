@@ -8,6 +8,7 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
+	"tare/testbed"
 	"tare/workload"
 )
 
@@ -148,7 +149,7 @@ func (r *run) early(round int, why error) error {
 func (r *run) quiet(ctx context.Context, p *place, why journal.Violation) (quiet, waited bool, err error) {
 	for ; r.Patience > 0; waited = true {
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
-		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return rest(ctx, r.Pause) })
+		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return testbed.Pause(ctx, r.Pause) })
 		if err != nil {
 			return false, waited, ctx.Err() // a place that cannot be looked at is not quiet
 		}

@@ -27,7 +27,7 @@ func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer exper
 		if err := s.Start(ctx, site); err != nil {
 			return "", "", err
 		}
-		if err := rest(ctx, d); err != nil {
+		if err := testbed.Pause(ctx, d); err != nil {
 			return "", "", err
 		}
 		look, err := s.Stop(ctx, 0)

@@ -257,7 +257,7 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	}
 	why, _ := r.spoiler(spoilt)
 	r.Events(Resting{Pause: pause, Why: why})
-	err := rest(ctx, pause)
+	err := testbed.Pause(ctx, pause)
 	r.skip() // not the harness's time
 	return err
 }

@@ -118,7 +118,7 @@ func (s *sites) enter(ctx context.Context, p *place) (switched bool, err error) 
 		}
 		switched, settling = true, max(settling, u.Switch.Settling)
 	}
-	return switched, rest(ctx, settling)
+	return switched, testbed.Pause(ctx, settling)
 }
 
 // leave switches the layers off that are on.
@@ -133,16 +133,4 @@ func (s *sites) leave(ctx context.Context) error {
 	}
 	s.on = nil
 	return errors.Join(errs...)
-}
-
-func rest(ctx context.Context, pause time.Duration) error {
-	if pause <= 0 {
-		return nil
-	}
-	select {
-	case <-time.After(pause):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tare/safetext"
-	"tare/workload"
+	"tare/testbed"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -166,7 +166,7 @@ func (a *api) do(ctx context.Context, r request) error {
 func again(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
-		if wait, busy := tooMany(err); !busy || workload.Pause(ctx, wait) != nil {
+		if wait, busy := tooMany(err); !busy || testbed.Pause(ctx, wait) != nil {
 			return err
 		}
 	}

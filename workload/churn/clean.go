@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"tare/workload"
+	"tare/testbed"
 )
 
 func deleteLimit(n int) time.Duration {
@@ -71,7 +71,7 @@ func (p *place) cleanOne(ctx context.Context, r resource) (left string, err erro
 		if len(names) > 0 {
 			wait = 20 * time.Millisecond
 		}
-		if workload.Pause(ctx, wait) != nil {
+		if testbed.Pause(ctx, wait) != nil {
 			return left, ctx.Err()
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"tare/workload"
+	"tare/testbed"
 )
 
 type generator struct {
@@ -81,7 +81,7 @@ func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 		o.done = time.Since(start)
 		if wait, busy := tooMany(err); busy {
 			o.throttled++
-			if workload.Pause(limited, wait) == nil {
+			if testbed.Pause(limited, wait) == nil {
 				continue
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment/quantity"
+	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
@@ -193,7 +194,7 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*sess
 	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
 		return nil, broken(ctx, workload.RuleTimeout, "what an earlier trial made: %v", err)
 	}
-	if workload.Pause(ctx, c.Settle.Std()) != nil { // what the deletion before this trial set off is not its load
+	if testbed.Pause(ctx, c.Settle.Std()) != nil { // what the deletion before this trial set off is not its load
 		return nil, ctx.Err()
 	}
 	s := &session{place: p, config: c, orders: orders}
@@ -254,7 +255,7 @@ func (s *session) makeBase(ctx context.Context) error {
 	if err := s.tracker.tellsUpdates(s.sources); err != nil {
 		return err
 	}
-	if workload.Pause(ctx, s.config.Settle.Std()) != nil {
+	if testbed.Pause(ctx, s.config.Settle.Std()) != nil {
 		return ctx.Err()
 	}
 	return nil
@@ -288,7 +289,7 @@ func (s *session) measure(ctx context.Context, t *workload.Trial) (workload.Resu
 	if _, err := s.tracker.wait(ctx, c.Ready.Std()); err != nil {
 		return workload.Result{}, err
 	}
-	if workload.Pause(ctx, c.Settle.Std()) != nil {
+	if testbed.Pause(ctx, c.Settle.Std()) != nil {
 		return workload.Result{}, ctx.Err()
 	}
 	s.end() // before the outcome is read

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/safetext"
-	"tare/workload"
+	"tare/testbed"
 )
 
 // tracker sees objects become ready, by one watch for each resource.
@@ -225,7 +225,7 @@ func (w *watch) follow(ctx context.Context) {
 		}
 		if err == nil { // the server ended it in good order
 			if time.Since(begun) < reopening {
-				_ = workload.Pause(ctx, reopening)
+				_ = testbed.Pause(ctx, reopening)
 			}
 			continue
 		}
@@ -237,7 +237,7 @@ func (w *watch) follow(ctx context.Context) {
 			err = w.list(ctx)
 		}
 		if err != nil {
-			_ = workload.Pause(ctx, reopening)
+			_ = testbed.Pause(ctx, reopening)
 		}
 	}
 }

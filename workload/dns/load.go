@@ -180,7 +180,7 @@ func (l *loaded) run(ctx context.Context, duration time.Duration, stretch int) (
 	if err := l.client.Ask(ctx, clientOrder{Begin: &span}, nil); err != nil {
 		return nil, l.why(ctx, err)
 	}
-	if err := workload.Pause(ctx, duration); err != nil {
+	if err := testbed.Pause(ctx, duration); err != nil {
 		return nil, err
 	}
 	result := new(load.Result)

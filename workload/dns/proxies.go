@@ -93,7 +93,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	if err := p.await(ctx); err != nil {
 		return nil, err
 	}
-	if err := workload.Pause(ctx, c.half()); err != nil {
+	if err := testbed.Pause(ctx, c.half()); err != nil {
 		return nil, err
 	}
 	return p.measure, nil
@@ -151,7 +151,7 @@ func (p *proxied) await(ctx context.Context) error {
 			if p.failed(ctx) != nil {
 				return p.why(ctx, err)
 			}
-			if workload.Pause(limited, 10*time.Millisecond) != nil {
+			if testbed.Pause(limited, 10*time.Millisecond) != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -279,7 +279,7 @@ func (p *proxied) count(ctx context.Context, c *counted) (err error) {
 	if c.Before, err = p.up.count(ctx, p.label); err != nil {
 		return err
 	}
-	if err := workload.Pause(ctx, p.Duration.Std()); err != nil {
+	if err := testbed.Pause(ctx, p.Duration.Std()); err != nil {
 		return err
 	}
 	if c.After, err = p.up.count(ctx, p.label); err != nil {

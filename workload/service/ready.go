@@ -108,10 +108,8 @@ func reach(ctx context.Context, q question) error {
 			fmt.Println(now)
 			last = now
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := testbed.Pause(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

@@ -198,7 +198,7 @@ func (s *session) density(ctx context.Context, n int) (workload.Result, error) {
 	if err := s.by.stay(ctx, n); err != nil {
 		return workload.Result{}, err
 	}
-	if err := workload.Pause(ctx, s.config.Settle.Std()); err != nil {
+	if err := testbed.Pause(ctx, s.config.Settle.Std()); err != nil {
 		return workload.Result{}, err
 	}
 	first, err := s.by.uses(ctx)
@@ -206,7 +206,7 @@ func (s *session) density(ctx context.Context, n int) (workload.Result, error) {
 		return workload.Result{}, err
 	}
 	from := time.Now()
-	if err := workload.Pause(ctx, s.config.Duration.Std()); err != nil {
+	if err := testbed.Pause(ctx, s.config.Duration.Std()); err != nil {
 		return workload.Result{}, err
 	}
 	last, err := s.by.uses(ctx)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tare/safetext"
+	"tare/testbed"
 )
 
 // api is the HTTP API of one server. https://openbao.org/api-docs/ has it; Vault's is the same.
@@ -103,13 +104,8 @@ func (a *api) call(ctx context.Context, method, path string, body, out any) erro
 func patiently(ctx context.Context, what func(context.Context) error) error {
 	for {
 		err := what(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
+		if err == nil || testbed.Pause(ctx, 50*time.Millisecond) != nil {
 			return err
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

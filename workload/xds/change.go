@@ -23,7 +23,7 @@ func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*sta
 		due := time.Now()
 		for i := range r.config.times() {
 			var s *stage
-			err := workload.Pause(ctx, time.Until(due))
+			err := testbed.Pause(ctx, time.Until(due))
 			if err == nil {
 				due = time.Now().Add(r.config.Change.every())
 				s, err = r.change(ctx, i, limit)
@@ -77,7 +77,7 @@ func (r *trial) configure(ctx context.Context, n int) error {
 	if err := r.command(ctx, "the configuration", r.config.Configure, fmt.Sprintf("TARE_SIDECARS=%d", n)); err != nil {
 		return err
 	}
-	return workload.Pause(ctx, r.config.Settle.Std())
+	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
 // command runs what changes the configuration, beside the server if there is one.

@@ -192,5 +192,5 @@ func (r *trial) clear(ctx context.Context) error {
 	if err := r.end(ctx); err != nil {
 		return fmt.Errorf("the clients: %w", err)
 	}
-	return workload.Pause(ctx, r.config.Settle.Std())
+	return testbed.Pause(ctx, r.config.Settle.Std())
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tare/layer/dnstransport"
+	"tare/testbed"
 	"tare/workload/http/load"
 	"tare/workload/http/pause"
 )
@@ -278,10 +279,7 @@ func (k *socket) live() {
 			k.mu.Unlock()
 			k.drop(s.now()+time.Hour, load.Closed, err.Error())
 		}
-		select {
-		case <-s.ctx.Done():
-		case <-time.After(10 * time.Millisecond):
-		}
+		_ = testbed.Pause(s.ctx, 10*time.Millisecond)
 	}
 }
 

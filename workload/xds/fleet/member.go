@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"tare/testbed"
 	"tare/workload/xds/sidecar"
 )
 
@@ -73,11 +74,7 @@ func (m *member) live(ctx context.Context) {
 		if f.failed(m, err) {
 			bound = least
 		}
-		timer := time.NewTimer(rand.N(bound))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if testbed.Pause(ctx, rand.N(bound)) != nil {
 			return
 		}
 		bound = min(2*bound, mostWait)

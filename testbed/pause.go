@@ -1,4 +1,4 @@
-package workload
+package testbed
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 
 // Pause waits. It is the context's error where that is done before.
 func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
