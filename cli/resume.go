@@ -131,7 +131,7 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 		return nil, nil, err
 	}
 	if parts := otherParts(&expansion.Plan, run.Plan); len(parts) > 0 {
-		return nil, nil, &otherPlanError{dir, parts}
+		return nil, nil, &otherPlanError{dir, strings.Join(parts, ", ")}
 	}
 	expansion.Plan = *run.Plan
 	return x, expansion, nil
@@ -140,15 +140,12 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 // otherPlanError is a plan.json that is not what experiment.yaml gives.
 type otherPlanError struct {
 	dir   string
-	parts []string // of the plan
+	parts string // of the plan
 }
 
 func (e *otherPlanError) Error() string {
-	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.what())
+	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.parts)
 }
-
-// what names the parts.
-func (e *otherPlanError) what() string { return strings.Join(e.parts, ", ") }
 
 // otherParts names in what two plans do not compare the same by the same rules: arms with
 // the same layers, and cells with the same workloads and metrics, all by their parameters

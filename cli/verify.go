@@ -108,7 +108,7 @@ func verify(dir string) (verified, error) {
 	var other *otherPlanError
 	switch {
 	case errors.As(err, &other) && run.Plan.Version == version.String(): // no other Tare expanded it
-		v.Whole, v.Damage = false, journal.PlanFile+": experiment.yaml gives other "+other.what()
+		v.Whole, v.Damage = false, journal.PlanFile+": experiment.yaml gives other "+other.parts
 	case err != nil:
 		remark("the plan could not be made again of the experiment: " + err.Error())
 	}

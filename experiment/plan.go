@@ -123,10 +123,8 @@ func (p *Plan) Paired() bool { return p.Import == nil || p.Import.PairBy != "" }
 
 // ArmWith is the name of the arm with a role; "" if there is none.
 func (p *Plan) ArmWith(r Role) string {
-	for _, a := range p.Arms {
-		if a.Role == r {
-			return a.Name
-		}
+	if a := first(p.Arms, func(a *PlannedArm) bool { return a.Role == r }); a != nil {
+		return a.Name
 	}
 	return ""
 }

@@ -47,9 +47,7 @@ func (e *HopelessError) Environment() bool { return workload.OfMachine(e.Last.Ru
 
 // CPULimit says whether programs were throttled by a limit on their CPU time, such as
 // that of a pod. Waiting does not help.
-func (e *HopelessError) CPULimit() bool {
-	return e.Last.Rule == workload.RuleThrottled && e.CPULimited
-}
+func (e *HopelessError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.
 func (e *HopelessError) Error() string {

@@ -81,8 +81,7 @@ func (s Settings) Argument() string {
 }
 
 // Count is how many launchers stand in a command.
-func Count(args []string) int {
-	n := 0
+func Count(args []string) (n int) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, prefix) {
 			n++

@@ -2,12 +2,12 @@ package vault
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"tare/layer/vaultserver"
@@ -43,8 +43,6 @@ func (c *Config) Shared() string {
 	return name + " " + string(text)
 }
 
-var mounts atomic.Int64
-
 // SetUp starts the members and makes what the load needs of them.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
 	up, err := c.setUp(ctx, s)
@@ -64,7 +62,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error)
 	settings = settings.Over(others...)
 	up := &standing{site: s.Site, tls: *settings.TLS, authority: c.trusted}
 	p := &preparation{
-		Limit: c.Within.Std(), Mount: fmt.Sprintf("tare-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), mounts.Add(1)),
+		Limit: c.Within.Std(), Mount: "tare-" + strings.ToLower(rand.Text()),
 		Encryption: c.Encryption.One(), Signing: c.Signing.One(), Payload: int(c.Payload.One()), Secrets: c.Secrets,
 	}
 	token := ""
