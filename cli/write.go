@@ -55,8 +55,8 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes a file whole or not at all, or without a name stdout, where what is no text is written
-// past its guard.
+// deliver writes to a file, whole or not at all; without a name of a file, to stdout. There binary content
+// goes past the filter that makes text safe for a terminal.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
 		return writeWhole(to, write)

@@ -8,7 +8,7 @@ import (
 )
 
 // Try puts a layer up at a site, makes the site ready, gathers the proofs that the layer is on, and takes it down. The
-// error says which do not hold, those of the set-up first.
+// error names the proofs of the set-up that fail. Where all of these hold, it names those before a trial that fail.
 func Try(ctx context.Context, site testbed.Site, up func(context.Context, *Session) (*Active, error)) (checks []Check, err error) {
 	a, err := up(ctx, new(Run).At(site))
 	if err != nil {

@@ -113,7 +113,7 @@ func placed[T comparable](list *[]T, v T) int {
 	return i
 }
 
-// parted are the elements of a list of which something holds, and the others.
+// parted splits a list: the elements for which a condition holds, and the others.
 func parted[T any](list []T, holds func(T) bool) (those, others []T) {
 	for _, v := range list {
 		if holds(v) {

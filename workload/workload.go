@@ -123,7 +123,7 @@ type Result struct {
 	Behaviour Behaviour
 }
 
-// ReadFile reads the text file that a field names, if it names one, such as that of the certificates to trust.
+// ReadFile reads the text file at a path, such as the certificates to trust; nothing where the path is "".
 func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
 	if path == "" {
 		return nil

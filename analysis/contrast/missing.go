@@ -152,8 +152,8 @@ func (r Rules) Survives(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within is the view that withstands the least and the most that missing pairs may have been: its interval holds those
-// of all three, its p is no smaller than that of the one against its claim, and it is never equivalent.
+// within is the view that withstands the least and the most that missing pairs may have been. Its interval covers the
+// intervals of all three views. Its p is at least the p of the view that speaks against its claim. It is never equivalent.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {

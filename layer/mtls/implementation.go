@@ -53,7 +53,7 @@ type implementation struct {
 	// admin is the address at which it answers, an abstract one of its network namespace, by
 	// the name that its configuration has.
 	admin func(name string) string
-	// method is that of requests to it; "": it takes lines.
+	// method is the HTTP method of requests to admin; "" where admin takes lines of text.
 	method string
 	// ready is what it answers once it takes connections.
 	ready string

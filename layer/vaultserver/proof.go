@@ -30,10 +30,10 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// proofs are those of settings. They keep the servers that were looked at before a trial.
+// proofs show that servers have the settings that are wanted.
 type proofs struct {
 	want    Settings
-	servers []Servers
+	servers []Servers // that were asked before the trial
 }
 
 // before shows that the servers are set so.

@@ -7,8 +7,8 @@
 // opened there, before the program's time begins, and are handed in as descriptors. So a launcher works behind any
 // other program in front that passes descriptors on.
 //
-// In a run in which one arm's programs are started by a launcher, those of all arms are (layer.DressAlike): with Settings
-// that set nothing where there is nothing to set.
+// Where a launcher starts the programs of one arm, launchers start the programs of all arms of the run
+// (layer.DressAlike). A launcher with nothing to set has empty Settings.
 package launcher
 
 import (
