@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -20,7 +21,6 @@ type PlaceEffects struct {
 
 const (
 	placesLevel  = 0.01 // p under which an effect is taken away
-	placesUneven = 2    // largest difference in how often an arm has had two places
 	placesFewest = 6    // rounds
 	placesSweeps = 50   // of fitting; far more than trials without gaps take
 )
@@ -78,7 +78,7 @@ func (t *table) fitPlaces(c int, m experiment.Metric) *PlaceEffects {
 			values, at = append(values, row), append(at, places)
 		}
 	}
-	if len(values) < placesFewest || uneven(had) {
+	if len(values) < placesFewest || uneven(had, len(values)) {
 		return nil
 	}
 	without, _ := fitRows(values, at, false)
@@ -99,14 +99,12 @@ func (t *table) fitPlaces(c int, m experiment.Metric) *PlaceEffects {
 	return e
 }
 
-// uneven says whether some arm has had one place much more often than another.
-func uneven(had [][]int) bool {
+// uneven says whether some arm has never had a place, or has had one more often than another by what is usual for a place:
+// effects of arms and places could then hardly be told from each other.
+func uneven(had [][]int, rounds int) bool {
 	for _, places := range had {
-		least, most := places[0], places[0]
-		for _, n := range places {
-			least, most = min(least, n), max(most, n)
-		}
-		if most-least > placesUneven || least == 0 {
+		least, most := slices.Min(places), slices.Max(places)
+		if usual := rounds / len(places); least == 0 || most-least > max(usual, 2) {
 			return true
 		}
 	}

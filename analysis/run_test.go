@@ -216,7 +216,7 @@ func TestWarnings(t *testing.T) {
 				s.trials[i].Values["time"] *= 1 + 0.01*float64(s.trials[i].Position)
 			}
 		}, value: noisy(3, 0.001, nil),
-			want: `layer: places-removed {"p":1.1102230246251565e-16,"effects":[-0.009455217397779339,3.399030069611359e-7,0.009545128762426452]}`},
+			want: `layer: places-removed {"p":1.1102230246251565e-16,"effects":[-0.00944395285019211,0.000011711979882166854,0.009522167912273935]}`},
 		{name: "estimators disagree", rounds: 12, value: scripted(map[string][]float64{
 			"layer": {0.04, 0.05, 0.045, 0.052, 0.043, 0.055, 0.048, 0.041, 0.051, 0.047, 0.046, -1.5}, "control": around(0, 1, 5)}),
 			want: `layer: disagreement {"estimator":"paired t","verdict":"not resolved"}`},

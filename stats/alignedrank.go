@@ -3,6 +3,9 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // alignedPrecision is that of bounds and point, relative to the width of an interval.
@@ -23,10 +26,11 @@ type AlignedRounds struct {
 // Lehmann (1962, "Rank methods for combination of independent experiments in analysis of
 // variance", Annals of Mathematical Statistics 33). The values of a round are taken as
 // distances from their mean, all rounds are ranked together, and the ranks of the arm are
-// summed. If the arm does not differ, each value of a round could as well have been the
-// arm's: the null distribution is that of the sum when the arm's place in each round is
-// drawn by chance. It needs no normality and no symmetry, only that arms are alike but for
-// the shift, and trials of a round in random order.
+// summed and divided by the root of the sum of their squares. If the arm does not differ, each value of
+// a round could as well have been the arm's: the null distribution is that of the studentised sum when
+// the arm's place in each round is dealt by chance. It needs no normality and no symmetry, and trials of
+// a round in random order. Arms that are alike but for the shift make it exact; an arm that spreads
+// more than the others leaves it nearly right from ten rounds on (see Noisier).
 //
 // The interval holds all shifts that the test does not reject, and the point is the shift
 // at which the sum is what chance expects (Hodges and Lehmann 1963, section 4). P is
@@ -47,20 +51,12 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	}
 	lower, upper := a.tails(0)
 	e := Estimate{P: twoSided(lower, upper), N: len(r.Contrasts)}
-	a.width = a.typical()
-	width := a.width
-	if width == 0 {
+	if a.width = a.typical(); a.width == 0 {
 		return e, nil // all values are the same
 	}
-	rises := func(shift float64) bool { return a.excess(shift) <= 0 }
-	falls := func(shift float64) bool { return a.excess(-shift) >= 0 }
-	// Over a range of shifts the sum may be just what is expected: the point is its middle.
-	e.Point = a.turn(Median(r.Contrasts), width, rises)
-	if next := e.Point + 2*width*alignedPrecision; a.excess(next) >= 0 {
-		e.Point = e.Point/2 - a.turn(-next, width, falls)/2
-	}
-	e.Lo = a.bound(e.Point-2*width, width, level, func(shift float64, tails func(float64) (float64, float64)) float64 { _, p := tails(shift); return p })
-	e.Hi = -a.bound(-e.Point-2*width, width, level, func(shift float64, tails func(float64) (float64, float64)) float64 { p, _ := tails(-shift); return p })
+	e.Point = a.middle()
+	e.Lo = a.bound(e.Point-2*a.width, level, func(shift float64) float64 { _, p := a.tails(shift); return p })
+	e.Hi = -a.bound(-e.Point-2*a.width, level, func(shift float64) float64 { p, _ := a.tails(-shift); return p })
 	e.Lo, e.Hi = min(e.Lo, e.Point)+0, max(e.Hi, e.Point)+0
 	return e, nil
 }
@@ -84,6 +80,19 @@ func EquivalenceAlignedRank(r AlignedRounds, margin float64) (p float64, err err
 	return max(above, below), nil
 }
 
+// Noisier is the p of an arm that spreads no more than the others, by the F test on normal values; 1
+// where the others ran together in fewer than two rounds.
+func (r AlignedRounds) Noisier() float64 {
+	both := slices.DeleteFunc(slices.Clone(r.Apart), math.IsNaN)
+	if len(r.Contrasts) < 2 || len(both) < 2 {
+		return 1
+	}
+	_, arm := meanSD(r.Contrasts)
+	_, others := meanSD(both)
+	f := distuv.F{D1: float64(len(r.Contrasts) - 1), D2: float64(len(both) - 1)}
+	return f.Survival(arm * arm / (3 * others * others)) // alike, contrasts have three times the variance of half a difference
+}
+
 // AlignedRankLeast is the smallest two-sided p that rounds can give of which pairs have one
 // other arm and triples two.
 func AlignedRankLeast(pairs, triples int) float64 {
@@ -103,14 +112,19 @@ func (a *alignedRounds) typical() float64 {
 	return max(math.Sqrt(sum)/n, a.near)
 }
 
-// bound returns where a tail reaches the level. The approximation, which is quick, says
-// where to look.
-func (a *alignedRounds) bound(guess, step, level float64, tail func(shift float64, tails func(float64) (float64, float64)) float64) float64 {
-	guess = a.turn(guess, step, func(shift float64) bool { return tail(shift, a.edgeworthAt) > level })
-	if len(a.contrasts) > maxExactAligned {
-		return guess
+// middle is the shift at which the sum is what chance expects. Over a range of shifts it may be: the
+// middle of the range.
+func (a *alignedRounds) middle() float64 {
+	from := a.turn(Median(a.contrasts), a.width, func(shift float64) bool { return a.excess(shift) <= 0 })
+	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {
+		return from/2 - a.turn(-next, a.width, func(shift float64) bool { return a.excess(-shift) >= 0 })/2
 	}
-	return a.turn(guess, step/64, func(shift float64) bool { return tail(shift, a.tails) > level })
+	return from
+}
+
+// bound returns where a tail reaches the level.
+func (a *alignedRounds) bound(guess, level float64, tail func(shift float64) float64) float64 {
+	return a.turn(guess, a.width, func(shift float64) bool { return tail(shift) > level })
 }
 
 // turn returns the place at which holds becomes true, a little before it. It searches from

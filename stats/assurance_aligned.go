@@ -63,7 +63,7 @@ func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 		if err != nil {
 			return false
 		}
-		tails := rounds.edgeworthAt
+		tails := rounds.tails
 		if n <= mostExactDrawn {
 			tails = rounds.tails
 		}

@@ -35,6 +35,9 @@ const (
 	// the paired t interval, and the larger p of both. Skewed noise leaves a slope skewed although it is the same in all arms;
 	// the ranks then claim what is not there, in every seventh of 40 rounds of exponential noise. The t interval is about the mean, where it cancels.
 	MethodUneven = "signed-rank+t"
+	// MethodNoisier is that of fewer than ten rounds in which the arm seems to spread more than the
+	// others: the hull of the interval by aligned ranks, which is then too narrow, and the paired t interval.
+	MethodNoisier = "aligned-rank+t"
 	// MethodTwoSample, unpaired: two-sample Hodges–Lehmann with the hull of Mann and
 	// Whitney's interval and Welch's, and the larger p of both. The ranks take noise
 	// of any shape but suppose the same in both samples: with sizes of 100 and 10 and
@@ -52,8 +55,15 @@ const (
 
 // Ranks says whether a method claims nothing that a test by ranks or by permutation does not.
 func Ranks(method string) bool {
-	return slices.Contains([]string{MethodSignedRank, MethodAligned, MethodMeans, MethodBoth, MethodAlignedBoth, MethodUneven, MethodRankSum, MethodTwoSample}, method)
+	return slices.Contains([]string{MethodSignedRank, MethodAligned, MethodMeans, MethodBoth, MethodAlignedBoth, MethodUneven, MethodNoisier, MethodRankSum, MethodTwoSample}, method)
 }
+
+// From manyRounds on aligned ranks are right for an arm that spreads more than the others. With fewer, one that
+// seems to at a p of seemsNoisier is judged by t as well.
+const (
+	manyRounds   = 10
+	seemsNoisier = 0.2
+)
 
 // View is what one estimator says of the contrasts.
 type View struct {
@@ -125,9 +135,16 @@ func (r Rules) pairs(d *Data) Estimate {
 	}
 	method, both := MethodSignedRank, MethodBoth
 	var rank View
+	uneven := ""
+	if d.Uneven {
+		uneven = MethodUneven
+	}
 	if rounds, ok := d.aligned(contrasts, apart); ok {
 		method, both = MethodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
+		if len(contrasts) < manyRounds && rounds.Noisier() < seemsNoisier {
+			uneven = MethodNoisier
+		}
 	} else {
 		rank = r.signedRank(contrasts)
 	}
@@ -139,8 +156,8 @@ func (r Rules) pairs(d *Data) Estimate {
 		e.Method, e.Main, e.T = MethodStein, stein, stein
 	case rank.OK:
 		e.Method, e.Main, e.T = method, rank, r.pairedT(contrasts)
-		if d.Uneven && e.T.OK {
-			e.Method, e.Main = MethodUneven, hull(rank, e.T)
+		if uneven != "" && e.T.OK {
+			e.Method, e.Main = uneven, hull(rank, e.T)
 		}
 	default:
 		e.Method, e.T = MethodT, r.pairedT(contrasts)

@@ -29,7 +29,7 @@ func (m *Missing) Add(baseline, treated bool) {
 
 // farther is by how much a failure that counts as worst lies beyond the largest contrast
 // seen, and beyond the margin of equivalence.
-const farther = 2
+const farther = 1.5
 
 // Imputed gives the data with a value in the place of every missing one, as it speaks most
 // for a large contrast (a sign of +1) or for a small one (-1). A failure on the side that
