@@ -41,8 +41,7 @@ func (p *Plan) Order(round int) []Step {
 // arms gives the order of the arms in a cell of a round.
 func (p *Plan) arms(cell, round int) []int {
 	k := len(p.Arms)
-	square := williamsRows(k)
-	rows := (leastRows + square - 1) / square * square
+	square, rows := williamsRows(k), balancedRows(k)
 	block, at := (round-1)/rows, (round-1)%rows
 	rng := rand.New(rand.NewPCG(p.Seed, streamArms|uint64(cell)<<32|uint64(block)))
 	row := rng.Perm(rows)[at]
@@ -61,6 +60,12 @@ func (p *Plan) arms(cell, round int) []int {
 // from 1).
 func (p *Plan) SetUpOrder(setUp, things int) []int {
 	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(things)
+}
+
+// balancedRows is the number of rows that are in one random order: those of whole squares.
+func balancedRows(k int) int {
+	square := williamsRows(k)
+	return (leastRows + square - 1) / square * square
 }
 
 // williamsRows is how many rows it takes until everything is balanced.

@@ -30,13 +30,9 @@ func (t *triples) equal(n int, alpha float64) float64 {
 
 // AlignedDF is about the degrees of freedom that the error of a shift is known with from n
 // rounds with two others: each value beyond the mean of its round tells something of it.
-func AlignedDF(n int) float64 { return float64(2 * (n - 1)) }
+func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
-
-// mostExactDrawn is the largest number of rounds that are judged by exact tails when they
-// are drawn anew. Edgeworth's are within a tenth of a level of 5 % from there on.
-const mostExactDrawn = 8
 
 // trials draw rounds, and turn the arm's distance from the others round, and the others
 // with each other, by chance: noise is taken for symmetric, and the arm's keeps the
@@ -63,18 +59,14 @@ func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 		if err != nil {
 			return false
 		}
-		tails := rounds.tails
-		if n <= mostExactDrawn {
-			tails = rounds.tails
-		}
-		if lower, upper := tails(0); twoSided(lower, upper) <= a.Alpha {
+		if lower, upper := rounds.normalTails(0); twoSided(lower, upper) <= a.Alpha {
 			return true
 		}
 		inside := func(half, level float64) bool {
-			if _, above := tails(-half); above > level {
+			if _, above := rounds.normalTails(-half); above > level {
 				return false
 			}
-			below, _ := tails(half)
+			below, _ := rounds.normalTails(half)
 			return below <= level
 		}
 		if mean, sd := meanSD(r.Contrasts); a.Margin <= 0 || math.Abs(mean)+factor*sd >= a.Margin {

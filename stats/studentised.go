@@ -25,27 +25,41 @@ type dealt struct{ sum, squares float64 }
 // the two-sample problem under random censorship, Annals of Statistics 21; Janssen 1997, Studentized permutation
 // tests for non-i.i.d. hypotheses, Statistics & Probability Letters 36).
 func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
-	a.rank(shift)
-	var observed dealt
-	deals := 1.
-	for i := range a.ranks {
-		own := a.centred(i)
-		observed.sum += own[0]
-		observed.squares += own[0] * own[0]
-		deals *= float64(len(own))
-	}
-	if observed.squares == 0 {
+	t, unit := a.statistic(shift)
+	least := a.least()
+	switch {
+	case unit == 0:
 		return 1, 1
-	}
-	t := observed.sum * a.share / math.Sqrt(observed.squares)
-	if deals <= mostDeals {
+	case 1/least <= mostDeals:
 		return a.counted(t)
 	}
-	tail := max(a.saddlepoint(math.Copysign(max(0, math.Abs(t)-0.5/math.Sqrt(observed.squares)), t)), 1/deals)
+	tail := max(a.saddlepoint(math.Copysign(max(0, math.Abs(t)-unit/2), t)), least)
 	if t < 0 {
 		return tail, 1 - tail
 	}
 	return 1 - tail, tail
+}
+
+// normalTails are tails as if T were normal, which is quick, and near enough where values are drawn.
+func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
+	t, _ := a.statistic(shift)
+	least := a.least()
+	return max(least, distuv.UnitNormal.CDF(t)), max(least, distuv.UnitNormal.Survival(t))
+}
+
+// statistic is T, and by how much it grows with the sum's rank; 0: all ranks are the same.
+func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
+	a.rank(shift)
+	var sum, squares float64
+	for i := range a.ranks {
+		own := a.centred(i)
+		sum += own[0]
+		squares += own[0] * own[0]
+	}
+	if squares == 0 {
+		return 0, 0
+	}
+	return sum * a.share / math.Sqrt(squares), 1 / math.Sqrt(squares)
 }
 
 // centred are the ranks of a round as distances from their mean, the arm's first.

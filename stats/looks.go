@@ -1,0 +1,136 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Looks are planned looks at data that come in, at the last of which the question is: whether a test claims
+// something is asked at each of them, and together they claim falsely no more often than one test would. Of a level
+// alpha the share t^1.5 is spent by the time that t of all data are there (Kim and DeMets 1987, Design and analysis
+// of group sequential tests based on the type I error spending rate function, Biometrika 74). What is left for each
+// look follows from the joint distribution of all looks (Armitage, McPherson and Rowe 1969, Repeated significance tests
+// on accumulating data, Journal of the Royal Statistical Society A 132), of sums of independent increments.
+//
+// An interval at the level of the last look holds the truth at all looks together with the confidence asked for, whatever
+// made the data stop there (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval approach,
+// Journal of the Royal Statistical Society B 51).
+type Looks struct {
+	at    []float64 // shares of all data, ascending
+	table func() [lookLevels]float64
+}
+
+const (
+	spending = 1.5
+	// A table has the level of the last look for levels of all looks from 50 % to about 1 in 10^8, by quantiles.
+	lookLevels, lookStep = 24, 0.25
+	// lookGrid is the number of points between which densities are summed, from so many deviations below.
+	lookGrid, lookFloor = 100, 6.5
+)
+
+// NewLooks makes looks at so many values each, ascending, of at most most.
+func NewLooks(at []int, most int) (*Looks, error) {
+	l := &Looks{}
+	for i, n := range at {
+		if n < 1 || n > most || i > 0 && n <= at[i-1] {
+			return nil, fmt.Errorf("looks at %v of %d values: %w", at, most, ErrArgument)
+		}
+		l.at = append(l.at, float64(n)/float64(most))
+	}
+	if len(l.at) == 0 {
+		return nil, fmt.Errorf("no looks: %w", ErrArgument)
+	}
+	l.table = sync.OnceValue(func() (t [lookLevels]float64) {
+		for i := range t {
+			t[i] = l.last(distuv.UnitNormal.Survival(float64(i) * lookStep))
+		}
+		return t
+	})
+	return l, nil
+}
+
+// Level is the one-sided level at which the last look tests, so that all looks together test at alpha, one-sided.
+func (l *Looks) Level(alpha float64) float64 {
+	if len(l.at) == 1 && l.at[0] == 1 {
+		return alpha
+	}
+	table := l.table()
+	x := -distuv.UnitNormal.Quantile(alpha) / lookStep
+	i := min(max(int(x), 0), lookLevels-2)
+	z := table[i] + (x-float64(i))*(table[i+1]-table[i])
+	return distuv.UnitNormal.Survival(z)
+}
+
+// P is the smallest one-sided level at which the last look claims something, from the one-sided p there.
+func (l *Looks) P(p float64) float64 {
+	low, high := 0., lookLevels*lookStep
+	if p >= l.Level(0.5) {
+		return p + (1-p)*(0.5-l.Level(0.5)) // no claim; it only is to stay a probability
+	}
+	for range 60 {
+		mid := (low + high) / 2
+		if l.Level(distuv.UnitNormal.Survival(mid)) > p {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return distuv.UnitNormal.Survival(low)
+}
+
+// last is the bound in deviations at the last look, where all together spend alpha.
+func (l *Looks) last(alpha float64) float64 {
+	var points, density []float64 // of the sum of increments, below the bounds so far
+	var width, before, bound float64
+	for k, t := range l.at {
+		spent := alpha * math.Pow(t, spending)
+		var crossed func(z float64) float64 // the chance to lie above z at this look, and below all bounds before
+		if k == 0 {
+			crossed = distuv.UnitNormal.Survival
+		} else {
+			deviation := math.Sqrt(t - l.at[k-1])
+			crossed = func(z float64) (p float64) {
+				for i, x := range points {
+					p += density[i] * distuv.UnitNormal.Survival((z*math.Sqrt(t)-x)/deviation)
+				}
+				return p * width
+			}
+		}
+		low, high := 0., 9.
+		if crossed(0) < spent-before {
+			low = -9
+		}
+		for range 50 {
+			if mid := (low + high) / 2; crossed(mid) > spent-before {
+				low = mid
+			} else {
+				high = mid
+			}
+		}
+		bound, before = high, spent
+		if k == len(l.at)-1 {
+			break
+		}
+		from, to := -lookFloor*math.Sqrt(t), bound*math.Sqrt(t)
+		next, values := make([]float64, lookGrid), make([]float64, lookGrid)
+		step := (to - from) / lookGrid
+		for i := range next {
+			x := from + (float64(i)+0.5)*step
+			next[i] = x
+			if k == 0 {
+				values[i] = distuv.UnitNormal.Prob(x/math.Sqrt(t)) / math.Sqrt(t)
+				continue
+			}
+			deviation := math.Sqrt(t - l.at[k-1])
+			for j, y := range points {
+				values[i] += density[j] * distuv.UnitNormal.Prob((x-y)/deviation) / deviation
+			}
+			values[i] *= width
+		}
+		points, density, width = next, values, step
+	}
+	return bound
+}
