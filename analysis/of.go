@@ -49,10 +49,11 @@ func endingOf(run *journal.Run) *Ending {
 
 // thatCount are the trials of the rounds that count.
 func thatCount(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
-	if plan.Ended == 0 {
+	last := cmp.Or(plan.Decided, plan.Ended)
+	if last == 0 {
 		return trials
 	}
-	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > plan.Ended })
+	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
 // Of analyses a run directory as read: its trials, with what its notes tell its readers.
@@ -77,7 +78,7 @@ func Of(run *journal.Run) *Run {
 // it should be.
 func told(n journal.Note) bool {
 	switch n.Kind {
-	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended:
+	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended, journal.NoteDecided:
 		return true
 	case journal.NoteSetUps:
 		return n.Rounds != 1

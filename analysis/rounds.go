@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -125,8 +126,8 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if t.plan.Import != nil {
 		return len(t.rounds), false
 	}
-	if t.plan.Ended > 0 {
-		return t.plan.Ended, false
+	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
+		return n, false
 	}
 	fixed := t.plan.Fixed // by the rule of the Tare that ran it, where the journal tells
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {

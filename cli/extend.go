@@ -29,6 +29,8 @@ func extendable(run *journal.Run, rounds int) error {
 		return hintedUsage(err, "import more files with the tool that made these")
 	case run.Plan.Precision > 0:
 		return hintedUsage(err, "begin a new run with a finer design.precision, or with design.rounds")
+	case len(run.Plan.DecideAt) > 0:
+		return hintedUsage(err, "begin a new run with more rounds at most: rounds: {atMost: %d}", rounds)
 	case !run.Finished:
 		return hintedUsage(err, "tare resume %s finishes it first", run.Dir)
 	}

@@ -111,6 +111,8 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	say := func(format string, args ...any) { l.text("  ", fmt.Sprintf(format, args...)) }
 	if p.Precision > 0 {
 		say("a pilot of %d rounds, then as many as ±%v needs (at most %d)", p.Rounds, p.Precision, p.MaxRounds)
+	} else if len(p.DecideAt) > 0 {
+		say("at most %d rounds; looks after %s end the run if every headline comparison is decided", p.Rounds, p.LookRounds())
 	} else {
 		say("%d rounds", p.Rounds)
 	}

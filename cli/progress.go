@@ -51,6 +51,8 @@ func (p *progress) begin(plan *experiment.Plan) {
 	rounds := fmt.Sprintf("%d rounds", plan.Total())
 	if plan.Precision > 0 {
 		rounds = fmt.Sprintf("a pilot of %d rounds for ±%v", plan.Rounds, plan.Precision)
+	} else if len(plan.DecideAt) > 0 {
+		rounds = "at most " + rounds
 	}
 	fmt.Fprintf(p.w, "%s: %s × %s, %s, seed %d, about %s\n", plan.Name, counted(len(plan.Arms), "arm"), counted(len(plan.Cells), "cell"), rounds, plan.Seed, span(plan.Duration(plan.Rounds)))
 	fmt.Fprintf(p.w, "run directory: %s\n", p.dir)
@@ -90,6 +92,8 @@ func (p *progress) event(e runner.Event) {
 		p.line(fmt.Sprintf("%s is left out from here on: %s", e.Arm, safetext.Line(e.Why.Error())))
 	case runner.EndedEarly:
 		p.line(fmt.Sprintf("the machine stays too busy to measure on: the run is done with %d of %d rounds", e.Rounds, e.Of))
+	case runner.Decided:
+		p.line(fmt.Sprintf("everything is decided after %d of at most %d rounds", e.Rounds, e.Of))
 	case runner.RoundsFixed:
 		p.line(fmt.Sprintf("the pilot fixes the number of rounds at %d", e.Rounds))
 	}

@@ -177,6 +177,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Sampler:   bed.sampler,
 		Ready:     func(ctx context.Context) error { return bed.record(ctx, j, env) },
 		Rounds:    analysis.NeededRounds,
+		Decided:   analysis.Decided,
 		Fewest:    analysis.FewestRounds(&expansion.Plan),
 		Pause:     pause,
 		Patience:  patience,

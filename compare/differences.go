@@ -244,6 +244,9 @@ func designOf(plan *experiment.Plan) map[string]string {
 		m["attempts"] = fmt.Sprint(plan.Attempts)
 		m[designSlices] = factor.Text(plan.Slices)
 	}
+	if len(plan.DecideAt) > 0 {
+		m["looks"] = fmt.Sprint(plan.DecideAt)
+	}
 	if plan.Precision > 0 {
 		m["precision"] = factor.Text(plan.Precision)
 	}

@@ -29,6 +29,7 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	if root := l.file.Root; root != nil {
 		l.file.Custom = map[reflect.Type]func(*strictyaml.Node, string, reflect.Value){
 			reflect.TypeFor[Testbed]():      l.testbed,
+			reflect.TypeFor[Rounds]():       l.rounds,
 			reflect.TypeFor[LayerItem]():    l.layer,
 			reflect.TypeFor[WorkloadItem](): l.workload,
 			reflect.TypeFor[Factor]():       l.factor,
@@ -67,7 +68,7 @@ func defaults() Experiment {
 	return Experiment{
 		Testbed: Testbed{Local: defaultLocal()},
 		Design: Design{
-			Pilot: 8, MaxRounds: 60, Attempts: 3,
+			Stop: StopPlanned, Pilot: 8, MaxRounds: 60, Attempts: 3,
 			Confidence: 0.95, Equivalence: 0.02, Power: 0.80,
 		},
 		Limits: Limits{

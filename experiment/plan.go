@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -48,6 +49,10 @@ type Plan struct {
 	// Ended is the number of rounds that count where the machine's condition has ended the run after
 	// enough of them; 0: it has not. The notes tell it.
 	Ended int `json:"endedRounds,omitempty"`
+	// DecideAt are the numbers of rounds after which the run ends if every headline comparison is decided, the last
+	// being Rounds; none: it ends with its rounds. Decided is where it has ended so; 0: it has not. The notes tell it.
+	DecideAt []int `json:"decideAt,omitempty"`
+	Decided  int   `json:"decidedRounds,omitempty"`
 	// Looks are the numbers of rounds after which the finished run was looked at and then
 	// extended. The notes tell them as well.
 	Looks  []int  `json:"looks,omitempty"`
@@ -102,10 +107,7 @@ func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 // Total is the number of rounds that the run is to have: those planned, unless the machine's
 // condition has ended it before.
 func (p *Plan) Total() int {
-	if p.Ended > 0 {
-		return p.Ended
-	}
-	return p.Planned()
+	return cmp.Or(p.Decided, p.Ended, p.Planned())
 }
 
 // Judged is the confidence of intervals and verdicts. Each look at a finished run that

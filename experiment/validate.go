@@ -34,6 +34,7 @@ func (l *loader) design(d *Design) {
 			l.file.ReportKey(at, field+" has no effect without precision", "")
 		}
 	}
+	l.stops(d)
 	if d.MaxRounds < d.Pilot {
 		at := "design.maxRounds"
 		if !l.file.Has(at) {

@@ -152,6 +152,9 @@ func factsOf(j *journal.Run) facts {
 		if j.Plan.Slices != experiment.SlicesNone {
 			f.design["slices"] = j.Plan.Slices.String()
 		}
+		if len(j.Plan.DecideAt) > 0 {
+			f.design["looks"] = fmt.Sprint(j.Plan.DecideAt)
+		}
 		if j.Plan.Precision > 0 {
 			f.design["precision"] = j.Plan.Precision.String()
 		}

@@ -221,6 +221,8 @@ func (r *Run) Extendable(n int) error {
 		return errors.New("it was imported, and Tare cannot run its trials")
 	case r.Plan.Precision > 0:
 		return fmt.Errorf("its pilot has set the number of rounds for a precision of ±%v, and the interval allows for that alone", r.Plan.Precision)
+	case len(r.Plan.DecideAt) > 0:
+		return errors.New("its looks were planned, and its intervals allow for those alone")
 	case !r.Finished:
 		return errors.New("it is not finished")
 	case n <= most:
@@ -236,6 +238,18 @@ func (j *Journal) End(rounds int, why string) error {
 		return nil
 	}
 	return j.note(Note{Kind: NoteEnded, Rounds: rounds, Text: why})
+}
+
+// Decide records that every headline comparison is decided after so many rounds, which ends the run.
+func (j *Journal) Decide(rounds int, why string) error {
+	return j.note(Note{Kind: NoteDecided, Rounds: rounds, Text: why})
+}
+
+// Decided is what Decide recorded, in this session or an earlier one; 0: nothing.
+func (j *Journal) Decided() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.Plan.Decided
 }
 
 // Finish marks the run complete. Doing so again does nothing.

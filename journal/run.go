@@ -57,6 +57,7 @@ const (
 	NoteMadeUp   NoteKind = "made-up"  // rounds are added for those that the machine's condition has cost
 	NoteLeftOut  NoteKind = "left-out" // the session goes on without an arm
 	NoteEnded    NoteKind = "ended"    // the session ends before the plan is carried out
+	NoteDecided  NoteKind = "decided"  // every headline comparison is decided at a planned look
 	NoteFinished NoteKind = "finished" // the run is complete
 	NoteExtended NoteKind = "extended" // a complete run was looked at, and goes on
 	NoteFiles    NoteKind = "files"    // files were written
@@ -69,7 +70,7 @@ type Note struct {
 	Time    time.Time `json:"time"`
 	// Rounds are those of the run, with NoteRounds and NoteExtended; those that share a set-up,
 	// with NoteSetUps (0: all); those that are added, with NoteMadeUp; those with which the run is
-	// done all the same, with NoteEnded (0: it is not).
+	// done all the same, with NoteEnded (0: it is not) and NoteDecided.
 	Rounds int    `json:"rounds,omitempty"`
 	Arm    string `json:"arm,omitempty"`    // with NoteLeftOut
 	Trials int    `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
@@ -168,6 +169,8 @@ func (r *Run) addNote(n Note) {
 		r.Finished = false
 	case NoteEnded:
 		r.Ended, r.Plan.Ended = n.Text, n.Rounds
+	case NoteDecided:
+		r.Plan.Decided = n.Rounds
 	case NoteFinished:
 		r.Finished = true
 	}

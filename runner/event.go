@@ -74,6 +74,12 @@ type Waiting struct {
 // SetUpAnew says that an arm is taken down and set up again, because something broke.
 type SetUpAnew struct{ Arm, Why string }
 
+// Decided says that every headline comparison is decided, which ends the run.
+type Decided struct {
+	Rounds int // that it has
+	Of     int // at most
+}
+
 // EndedEarly says that the run is done with fewer rounds than were planned.
 type EndedEarly struct {
 	Rounds, Of int
@@ -88,6 +94,7 @@ type ArmDropped struct {
 
 func (SetUpAnew) event()    {}
 func (ArmDropped) event()   {}
+func (Decided) event()      {}
 func (EndedEarly) event()   {}
 func (SiteReady) event()    {}
 func (TrialStarted) event() {}

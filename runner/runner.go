@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tare/experiment"
@@ -34,6 +35,8 @@ type Journal interface {
 	SetUps() (every int, fixed bool) // as fixed by FixSetUps, in this session or an earlier one
 	MakeUp(rounds int, why string) error
 	MadeUp() int // as recorded by MakeUp, in this session or an earlier one
+	Decide(rounds int, why string) error
+	Decided() int // as recorded by Decide, in this session or an earlier one; 0: not
 	Finish() error
 	layer.Ledger // of what layers change for everyone
 }
@@ -71,6 +74,8 @@ type Options struct {
 	// Rounds gives the total number of rounds from the pilot's trials, for a
 	// plan with a precision goal (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
+	// Decided says whether so many rounds decide what is asked, for a plan that looks then (analysis.Decided).
+	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
 	// Fewest is how many set-ups a claim needs, as it needs rounds (analysis.FewestRounds).
 	Fewest int
 	// Pause is how long to wait before a trial that the machine's condition has
@@ -146,6 +151,9 @@ func (r *run) rounds(ctx context.Context) error {
 		planned = n
 	}
 	for round := r.behind(); ; round++ {
+		if stop, err := r.decided(round - 1); stop || err != nil {
+			return err
+		}
 		total, spoilt := r.total(planned)
 		if r.piloting() {
 			total -= spoilt // the pilot is what it is
@@ -186,6 +194,19 @@ func (r *run) rounds(ctx context.Context) error {
 			return r.early(round, err)
 		}
 	}
+}
+
+// decided looks at the results after a round, where the plan says so, and says whether they end the run.
+func (r *run) decided(round int) (bool, error) {
+	if r.Journal.Decided() > 0 {
+		return true, nil
+	}
+	if round == r.plan.Rounds || !slices.Contains(r.plan.DecideAt, round) || !r.Options.Decided(r.plan, r.Journal.Trials(), round) {
+		return false, nil
+	}
+	r.Events(Decided{Rounds: round, Of: r.plan.Rounds})
+	r.plan.Decided = round
+	return true, r.Journal.Decide(round, fmt.Sprintf("every headline comparison was decided after %d of at most %d rounds; looks were planned after %s rounds, and the intervals allow for them", round, r.plan.Rounds, r.plan.LookRounds()))
 }
 
 // round runs the blocks of one round: cell by cell, every arm once, then again

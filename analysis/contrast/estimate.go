@@ -1,8 +1,10 @@
 package contrast
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"tare/experiment"
 	"tare/stats"
@@ -90,6 +92,8 @@ type Rules struct {
 	Alpha      float64
 	Margin     float64 // of equivalence, on the log scale; 0: none
 	Pilot      bool    // a pilot sets the number of rounds
+
+	looks *stats.Looks // at the last of which the data are judged; nil: only once
 }
 
 // RulesOf gives the rules of a plan.
@@ -99,7 +103,48 @@ func RulesOf(plan *experiment.Plan) Rules {
 		Alpha:      1 - float64(plan.Judged()),
 		Margin:     math.Log1p(float64(plan.Equivalence)),
 		Pilot:      plan.Precision > 0,
+		looks:      looksOf(plan.LooksUpTo(plan.Total()), plan.Rounds),
 	}
+}
+
+// allLooks remembers looks, whose levels take long to work out.
+var allLooks sync.Map
+
+func looksOf(at []int, most int) *stats.Looks {
+	key := fmt.Sprint(at, most)
+	if known, ok := allLooks.Load(key); ok {
+		return known.(*stats.Looks)
+	}
+	looks, err := stats.NewLooks(at, most)
+	if err != nil {
+		looks = nil // the rounds are fixed
+	}
+	allLooks.Store(key, looks)
+	return looks
+}
+
+// level is the confidence of one interval, so that those of all looks together have that of the rules.
+func (r Rules) level() float64 {
+	if r.looks == nil {
+		return r.Confidence
+	}
+	return 1 - 2*r.looks.Level((1-r.Confidence)/2)
+}
+
+// twoSided is the p over all looks, from that of the last look.
+func (r Rules) twoSided(p float64) float64 {
+	if r.looks == nil {
+		return p
+	}
+	return min(1, 2*r.looks.P(p/2))
+}
+
+// oneSided is the same of a one-sided p.
+func (r Rules) oneSided(p float64) float64 {
+	if r.looks == nil {
+		return p
+	}
+	return r.looks.P(p)
 }
 
 // Inner gives the rules whose interval the two one-sided tests of equivalence rest
@@ -210,7 +255,7 @@ var none = View{P: 1, Equiv: 1}
 
 // signedRank is there as soon as the number of pairs allows its interval.
 func (r Rules) signedRank(contrasts []float64) View {
-	e, err := stats.SignedRank(contrasts, r.Confidence)
+	e, err := stats.SignedRank(contrasts, r.level())
 	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignedRank(contrasts, margin) })
 }
 
@@ -220,7 +265,7 @@ func (r Rules) aligned(rounds stats.AlignedRounds) View {
 	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
 		return none
 	}
-	e, err := stats.AlignedRank(rounds, r.Confidence)
+	e, err := stats.AlignedRank(rounds, r.level())
 	return r.seen(e, err, func(margin float64) (float64, error) {
 		return stats.EquivalenceAlignedRank(rounds, margin)
 	})
@@ -228,12 +273,12 @@ func (r Rules) aligned(rounds stats.AlignedRounds) View {
 
 // means compares means by flipping signs.
 func (r Rules) means(contrasts []float64) View {
-	e, err := stats.SignFlip(contrasts, r.Confidence)
+	e, err := stats.SignFlip(contrasts, r.level())
 	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignFlip(contrasts, margin) })
 }
 
 func (r Rules) pairedT(contrasts []float64) View {
-	e, err := stats.PairedT(contrasts, r.Confidence)
+	e, err := stats.PairedT(contrasts, r.level())
 	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceT(contrasts, margin) })
 }
 
@@ -264,10 +309,10 @@ func (r Rules) seen(e stats.Estimate, err error, equivalence func(margin float64
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return none
 	}
-	v := View{OK: true, At: e.Interval, P: e.P, Equiv: 1}
+	v := View{OK: true, At: e.Interval, P: r.twoSided(e.P), Equiv: 1}
 	if r.Margin > 0 {
 		if p, err := equivalence(r.Margin); err == nil && !math.IsNaN(p) {
-			v.Equiv = p
+			v.Equiv = r.oneSided(p)
 		}
 	}
 	return v

@@ -85,9 +85,9 @@ func (r Rules) LeastP(d *Data) float64 {
 		}
 	}
 	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
-		return least // the control cannot be shown to differ: it takes no part
+		return r.twoSided(least) // the control cannot be shown to differ: it takes no part
 	}
-	return stats.AlignedRankLeast(pairs, triples)
+	return r.twoSided(stats.AlignedRankLeast(pairs, triples))
 }
 
 // enough says whether a claim at a level is possible with that least p.

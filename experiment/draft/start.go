@@ -44,7 +44,7 @@ arms: # the first is the baseline; Tare adds its A/A control
 	workload.write(&b, "  ")
 	b.WriteString(`
 design:
-  rounds: 12 # each runs every arm once, in random order; 6 are the fewest for an exact interval
+  rounds: {atMost: 20} # each runs every arm once, in random order; 6 are the fewest for an exact interval
   equivalence: 2% # arms that differ by less count as equal
   # confidence: 95%
   # slices: auto # cut trials where they can be cut, so that arms alternate: for busy machines

@@ -1,0 +1,19 @@
+package analysis
+
+import (
+	"slices"
+
+	"tare/experiment"
+	"tare/journal"
+)
+
+// Decided says whether every headline comparison is decided after so many rounds of a plan that looks then: it has a
+// verdict of grade measured, or more rounds would give it none.
+func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
+	then := *plan
+	then.Decided = rounds
+	run := Judge(&then, thatCount(&then, trials))
+	return run.Valid && !slices.ContainsFunc(run.Comparisons, func(c Comparison) bool {
+		return c.Metric.Headline && (c.Verdict == NotResolved || c.Verdict == Interim || c.Grade == Normal)
+	})
+}

@@ -1,0 +1,123 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"tare/experiment/strictyaml"
+)
+
+// Rounds is a number of rounds: a number, or atMost with a number where the run may stop before.
+type Rounds int
+
+// mostRounds is the form of Rounds that is a map.
+type mostRounds struct {
+	AtMost int `yaml:"atMost" required:"true" min:"2" max:"100000" doc:"number of rounds that the run has where it is not decided before"`
+}
+
+// Stop is what ends a run.
+type Stop string
+
+// The ends.
+const (
+	StopPlanned Stop = "planned" // the rounds are there
+	StopDecided Stop = "decided" // every headline comparison is decided at one of the planned looks
+)
+
+// Describe says what Stop accepts.
+func (Stop) Describe() string { return "planned or decided" }
+
+// Pattern is the regular expression of Stop.
+func (Stop) Pattern() string { return `^(planned|decided)$` }
+
+// UnmarshalText parses it.
+func (s *Stop) UnmarshalText(text []byte) error {
+	if *s = Stop(text); *s != StopPlanned && *s != StopDecided {
+		return fmt.Errorf("%q is not %s", text, s.Describe())
+	}
+	return nil
+}
+
+// rounds decodes a number of rounds.
+func (l *loader) rounds(n *strictyaml.Node, path string, v reflect.Value) {
+	var most mostRounds
+	if n.Form == strictyaml.Map {
+		l.file.Decode(n, path, &most)
+	} else {
+		var plain struct {
+			Rounds int `yaml:"rounds" min:"2" max:"100000"`
+		}
+		parent, last := path[:max(strings.LastIndex(path, "."), 0)], path[strings.LastIndex(path, ".")+1:]
+		key := *n
+		key.Form, key.Value = strictyaml.Text, last
+		l.file.Decode(&strictyaml.Node{Form: strictyaml.Map, Line: n.Line, Column: n.Column, Entries: []strictyaml.Entry{{Key: &key, Value: n}}}, parent, &plain)
+		most.AtMost = plain.Rounds
+	}
+	v.SetInt(int64(most.AtMost))
+}
+
+const (
+	firstLook  = 6    // rounds: the fewest for an exact interval
+	lookGrowth = 1.46 // from one look to the next
+	lookApart  = 1.2  // of the last two, at least
+)
+
+// usualLooks are those of a run of at most so many rounds.
+func usualLooks(most int) (looks []int) {
+	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
+		looks = append(looks, n)
+	}
+	return append(looks, most)
+}
+
+// stops checks what ends the run.
+func (l *loader) stops(d *Design) {
+	decided := d.Stop == StopDecided
+	switch {
+	case decided && l.file.Has("design.precision"):
+		l.file.ReportKey("design.stop", "stop: decided and precision exclude each other", "precision sets the number of rounds by a pilot")
+	case decided && !l.file.Has("design.rounds.atMost"):
+		l.file.ReportKey("design.stop", "stop: decided needs the largest number of rounds", "rounds: {atMost: 40}")
+	case !decided && l.file.Has("design.rounds.atMost"):
+		l.file.ReportKey("design.rounds.atMost", "rounds that may be fewer need a reason to stop", "stop: decided ends the run when every headline comparison is decided")
+	case !decided && l.file.Has("design.looks"):
+		l.file.ReportKey("design.looks", "looks have no effect without stop: decided", "")
+	}
+	if !decided || l.file.Troubled("design") {
+		return
+	}
+	if !l.file.Has("design.looks") {
+		d.Looks = usualLooks(int(d.Rounds))
+		return
+	}
+	if !slices.IsSorted(d.Looks) || len(slices.Compact(slices.Clone(d.Looks))) < len(d.Looks) || len(d.Looks) == 0 || d.Looks[0] < 2 || d.Looks[len(d.Looks)-1] > int(d.Rounds) {
+		l.file.ReportAt("design.looks", fmt.Sprintf("looks are %v; expected ascending numbers of rounds from 2 to %d", d.Looks, d.Rounds), "[6, 9, 13, 19, 28, 40]")
+		return
+	}
+	if d.Looks[len(d.Looks)-1] < int(d.Rounds) {
+		d.Looks = append(d.Looks, int(d.Rounds))
+	}
+}
+
+// LookRounds writes the numbers of rounds after which the run may end: "6, 9, 13 and 20".
+func (p *Plan) LookRounds() string {
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.DecideAt), " ", ", "), "[]")
+	if i := strings.LastIndex(text, ","); i > 0 {
+		text = text[:i] + " and" + text[i+1:]
+	}
+	return text
+}
+
+// LooksUpTo are the planned looks up to a number of rounds, which is taken for one of them where the run ended there
+// for another reason; none: the run's rounds are fixed.
+func (p *Plan) LooksUpTo(rounds int) []int {
+	if len(p.DecideAt) == 0 {
+		return nil
+	}
+	looks := slices.Clone(p.DecideAt)
+	looks = slices.DeleteFunc(looks, func(n int) bool { return n >= rounds })
+	return append(looks, rounds)
+}
