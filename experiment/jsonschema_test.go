@@ -208,6 +208,9 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		}
 		return object{{"type", []string{"string", "number", "boolean"}}}
 	case t.Kind() == reflect.Struct:
+		if alone := strictyaml.Alone(t); alone != nil {
+			return object{{"anyOf", []object{s.value(*alone, alone.Type, reflect.Zero(alone.Type)), s.structure(standard)}}}
+		}
 		return s.structure(standard)
 	case t.Kind() == reflect.Slice:
 		return object{{"type", "array"}, {"items", s.value(f, t.Elem(), reflect.Zero(t.Elem()))}}

@@ -61,6 +61,18 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
+// Alone is the field of a struct that one value in place of the map sets, or nil.
+func Alone(t reflect.Type) *Field {
+	if one, ok := asked[interface{ Alone() string }](t); ok {
+		for _, f := range Fields(t) {
+			if f.Name == one.Alone() {
+				return &f
+			}
+		}
+	}
+	return nil
+}
+
 // Names lists the fields' names.
 func Names(fields []Field) []string {
 	names := make([]string, len(fields))
@@ -132,6 +144,9 @@ func Describe(t reflect.Type) string {
 	case reflect.Map:
 		return "a map of names to values"
 	case reflect.Struct:
+		if alone := Alone(t); alone != nil {
+			return Describe(alone.Type) + ", or a map of " + strings.Join(Names(Fields(t)), ", ")
+		}
 		return "a map of " + strings.Join(Names(Fields(t)), ", ")
 	}
 	return "text"

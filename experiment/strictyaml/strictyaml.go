@@ -36,6 +36,7 @@
 //
 //	func (Mode) Values() []string { return []string{"auto", "kernel"} }
 //
+// A struct may have Alone() string: the name of the field that one value in place of the map sets.
 // A type of lists may have Words(text string) []string: the items that a text means which stands
 // in place of the list, for the hint. A type with UnmarshalText may also have Pattern() string, a regular
 // expression of what it accepts, for the JSON Schema.

@@ -91,7 +91,7 @@ func (o *Objective) probe(rate float64) time.Duration {
 }
 
 // search is how a capacity is searched.
-var search = staircase.Search{Least: 1, Most: 10e6, Finest: 1.02, Turns: 8, Unit: "per second"}
+func (c *Config) search() staircase.Search { return staircase.Fine(c.rate(), 1, 10e6, "per second") }
 
 const (
 	overload = 1.25 // times its capacity, at which collapse is looked for
@@ -100,34 +100,34 @@ const (
 
 // capacity measures by a search what a server carries.
 func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error) {
-	stretch, tries := 0, []tried{}
+	stretch, tries := 0, searched{}
 	count, err := r.count()
 	if err != nil {
 		return workload.Result{}, r.broken(ctx, err)
 	}
 	var requests, bytes int64
 	try := func(rate float64) (*load.Result, error) {
-		stretch++
+		if stretch++; stretch == 1 {
+			tries.Began = rate
+		}
 		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
 		if err != nil {
 			return nil, r.broken(ctx, err)
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		tries = append(tries, tried{rate, c.Objective.met(result), result})
+		tries.Tries = append(tries.Tries, tried{rate, c.Objective.met(result), result})
 		return result, nil
 	}
-	search := search
-	search.First = c.rate()
-	found, err := search.Find(func(rate float64) (bool, error) {
+	found, err := c.search().Find(r.t.Seed, func(rate float64) (bool, error) {
 		result, err := try(rate)
 		return err == nil && c.Objective.met(result), err
 	})
+	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
+		err = r.broken(ctx, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err))
+	}
 	if err != nil {
-		if len(tries) == 0 || ctx.Err() != nil {
-			return workload.Result{}, err
-		}
-		return workload.Result{}, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
+		return workload.Result{}, errors.Join(err, r.write("search", tries))
 	}
 	beyond, err := try(overload * found)
 	if err != nil {
@@ -150,7 +150,13 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	}, nil
 }
 
-// tried is one try of a search, as it is kept with the trial.
+// searched is a search as it is kept with the trial. The last try is that beyond the capacity.
+type searched struct {
+	Began float64 `json:"began"` // rate of the first try
+	Tries []tried `json:"tries"`
+}
+
+// tried is one try of a search.
 type tried struct {
 	Rate    float64      `json:"rate"`
 	Carried bool         `json:"carried"`

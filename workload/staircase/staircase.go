@@ -4,17 +4,35 @@ package staircase
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 )
 
 // Search says what is searched, and how closely. Loads are above zero: requests per second, sidecars.
 type Search struct {
-	First       float64 // load of the first try
+	Near        float64 // about where it begins
 	Least, Most float64 // loads that are tried
-	Finest      float64 // factor between loads at the end, above 1
-	Turns       int     // reversals that are averaged
+	Halvings    int     // of a doubling, down to the finest step
+	Turns       int     // reversals that are averaged, an even number
 	Unit        string  // of the load, in errors: "per second"
 }
+
+// Fine is a search whose tries take a second or so: to 2.2 %.
+func Fine(near, least, most float64, unit string) Search {
+	return Search{Near: near, Least: least, Most: most, Halvings: 5, Turns: 8, Unit: unit}
+}
+
+// Coarse is a search whose tries take many seconds: to 9 %.
+func Coarse(near, least, most float64, unit string) Search {
+	return Search{Near: near, Least: least, Most: most, Halvings: 3, Turns: 4, Unit: unit}
+}
+
+// The tries that a search usually takes, where what is found is at most four times what it begins near, and at
+// least a quarter of that (TestTries).
+const (
+	UsualFine   = 23
+	UsualCoarse = 13
+)
 
 // NotFoundError is the error of a search that ends without a load, and says why.
 type NotFoundError string
@@ -25,27 +43,42 @@ func (e NotFoundError) Error() string { return string(e) }
 const MostTries = 40
 
 // AtMost writes a limit of an objective: "p99 ≤ 20 ms".
-func AtMost(of string, most fmt.Stringer) string {
-	text := most.String()
+func AtMost(of string, most fmt.Stringer) string { return of + " ≤ " + Spaced(most) }
+
+// Spaced writes a quantity with a space before its unit: "20 ms".
+func Spaced(quantity fmt.Stringer) string {
+	text := quantity.String()
 	unit := len(strings.TrimRight(text, "%abcdefghijklmnopqrstuvwxyzµ"))
-	return of + " ≤ " + text[:unit] + " " + text[unit:]
+	return text[:unit] + " " + text[unit:]
 }
 
-const firstFactor = 2 // between loads until one is not carried
+const (
+	doubling = math.Ln2 // the first step, as all here of logarithms
+	settling = 2        // turns by the finest steps that are not averaged: noise may have made a search turn too early
+)
+
+// first draws the first load: evenly over one doubling about Near. The loads of a search are a
+// grid that its first load fixes, and what is found lies on that grid. If all searches began at one place they would
+// err alike, and more of them would only make a wrong value look certain.
+func (s Search) first(draw *rand.Rand) float64 {
+	least, most := math.Log(s.Least), math.Log(s.Most)
+	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), least)
+	return from + draw.Float64()*min(doubling, most-from)
+}
 
 // Find gives the load that is carried in half of the tries: up-down steps (Levitt 1971,
 // Transformed up-down methods in psychoacoustics, Journal of the Acoustical Society of America
 // 49), which are halved at each turn down to the finest, and the geometric mean of the loads at
-// the last turns. Two searches of one server differ by what its noise moves them; the
-// interval over rounds has that. The error is a NotFoundError if the least load is not carried, or the most is.
-func (s Search) Find(try func(load float64) (carried bool, err error)) (float64, error) {
+// the last turns that the finest steps made. The seed draws where the search begins: each search needs its own.
+// The error is a NotFoundError if the least load is not carried, or the most is.
+func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
-	x, step := math.Log(s.First), math.Log(firstFactor)
+	x, halved := s.first(rand.New(rand.NewPCG(seed, 0))), 0
+	step := func() float64 { return math.Ldexp(doubling, -halved) }
 	was, begun := false, false
-	var at []float64 // logarithms of the loads at turns
-	for n := 0; len(at) < s.Turns+2 && n < MostTries; n++ {
-		load := math.Exp(x)
-		carried, err := try(load)
+	var at []float64 // the loads at turns
+	for n := 0; len(at) < settling+s.Turns && n < MostTries; n++ {
+		carried, err := try(math.Exp(x))
 		switch {
 		case err != nil:
 			return 0, err
@@ -55,20 +88,29 @@ func (s Search) Find(try func(load float64) (carried bool, err error)) (float64,
 			return 0, NotFoundError(fmt.Sprintf("none was carried, down to %.0f %s", s.Least, s.Unit))
 		}
 		if begun && carried != was {
-			at = append(at, x)
-			step = max(step/2, math.Log(s.Finest))
+			if halved == s.Halvings {
+				at = append(at, x)
+			}
+			halved = min(halved+1, s.Halvings)
 		}
 		begun, was = true, carried
+		room := x - least
 		if carried {
-			x = min(x+step, most)
+			room = most - x
+		}
+		for step() > room && halved < s.Halvings { // a step that ended at the bound would leave the grid
+			halved++
+		}
+		if carried {
+			x = min(x+step(), most)
 		} else {
-			x = max(x-step, least)
+			x = max(x-step(), least)
 		}
 	}
+	at = at[min(settling, len(at)) : len(at)&^1] // as many turns at the top as at the bottom
 	if len(at) < s.Turns/2 {
 		return 0, NotFoundError(fmt.Sprintf("it was not found in %d tries", MostTries))
 	}
-	at = at[max(0, len(at)-s.Turns):]
 	sum := 0.0
 	for _, v := range at {
 		sum += v
