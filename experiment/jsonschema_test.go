@@ -208,8 +208,9 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		}
 		return object{{"type", []string{"string", "number", "boolean"}}}
 	case t.Kind() == reflect.Struct:
-		if alone := strictyaml.Alone(t); alone != nil {
-			return object{{"anyOf", []object{s.value(*alone, alone.Type, reflect.Zero(alone.Type)), s.structure(standard)}}}
+		fields := strictyaml.Fields(t)
+		if i := strictyaml.Alone(fields); i >= 0 {
+			return object{{"anyOf", []object{s.value(fields[i], fields[i].Type, reflect.Zero(fields[i].Type)), s.structure(standard)}}}
 		}
 		return s.structure(standard)
 	case t.Kind() == reflect.Slice:

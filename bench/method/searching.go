@@ -75,9 +75,9 @@ func (l *laboratory) level() float64 {
 func (o options) searching() []*row {
 	var list []*row
 	add := func(kind string, sd float64, from starts, rounds ...int) {
-		s := &searching{Search: staircase.Fine(near, 1, 10e6, ""), kind: kind, sd: sd, starts: from}
+		s := &searching{Search: staircase.Search{Fineness: staircase.Fine, Near: near, Least: 1, Most: 10e6}, kind: kind, sd: sd, starts: from}
 		if kind == "coarse" {
-			s.Search = staircase.Coarse(near, 1, 10e6, "")
+			s.Fineness = staircase.Coarse
 		}
 		for _, n := range rounds {
 			d := design{noise: noise{name: fmt.Sprintf("%s search ±%s %%, start drawn %s", kind, share(sd), from)}, rounds: n, arms: 1, search: s}

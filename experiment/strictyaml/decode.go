@@ -77,8 +77,8 @@ func (f *File) pointer(n *Node, path string, v reflect.Value, field Field) {
 // structure decodes a map into a struct. An empty value keeps all defaults.
 func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	fields := Fields(v.Type())
-	if alone := Alone(v.Type()); alone != nil && n.Scalar() {
-		f.value(n, path, v.FieldByIndex(alone.Index), *alone)
+	if i := Alone(fields); i >= 0 && n.Scalar() {
+		f.value(n, path, v.FieldByIndex(fields[i].Index), fields[i])
 		return
 	}
 	if n.Form != Map && n.Form != Null {

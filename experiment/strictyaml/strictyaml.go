@@ -19,6 +19,7 @@
 //	pattern:"^…$"      regular expression that a text must match, described by
 //	form:"…"           ("lower-case letters, digits and dashes")
 //	enum:"a,b"         allowed values of a text
+//	alone:"true"       one value in place of the struct's map sets this field
 //	none:"true"        on a pointer: the word none sets it to nil
 //	factor:"protocol"  name of one level of a factor.Levels field, where the
 //	                   field's own name is a plural ("protocols")
@@ -36,7 +37,6 @@
 //
 //	func (Mode) Values() []string { return []string{"auto", "kernel"} }
 //
-// A struct may have Alone() string: the name of the field that one value in place of the map sets.
 // A type of lists may have Words(text string) []string: the items that a text means which stands
 // in place of the list, for the hint. A type with UnmarshalText may also have Pattern() string, a regular
 // expression of what it accepts, for the JSON Schema.

@@ -50,10 +50,8 @@ type everything struct {
 
 type limit struct {
 	Share  quantity.Percent  `yaml:"share" max:"100%"`
-	Within quantity.Duration `yaml:"within" required:"true" doc:"the time"`
+	Within quantity.Duration `yaml:"within" required:"true" alone:"true" doc:"the time"`
 }
-
-func (limit) Alone() string { return "within" }
 
 type commandLine []string
 
@@ -110,7 +108,7 @@ func TestDecode(t *testing.T) {
 		{"maybe: 5", with(func(v *everything) { v.Maybe = &five })},
 		{"maybe: none", base},
 		{"limit: 5s", with(func(v *everything) { v.Limit = &limit{0, quantity.Duration(5 * time.Second)} })},
-		{"limit: {share: 99.9%, within: 5s}", with(func(v *everything) { v.Limit = &limit{0.999, quantity.Duration(5 * time.Second)} })},
+		{"limit: {share: 25%, within: 5s}", with(func(v *everything) { v.Limit = &limit{0.25, quantity.Duration(5 * time.Second)} })},
 		{"part: {key: k}", with(func(v *everything) { v.Part = &part{Key: "k", Value: 7} })},
 		{"list: []", with(func(v *everything) { v.List = []string{} })},
 		{"list: [a, 1]", with(func(v *everything) { v.List = []string{"a", "1"} })},

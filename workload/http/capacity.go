@@ -90,9 +90,6 @@ func (o *Objective) probe(rate float64) time.Duration {
 	return longest
 }
 
-// search is how a capacity is searched.
-func (c *Config) search() staircase.Search { return staircase.Fine(c.rate(), 1, 10e6, "per second") }
-
 const (
 	overload = 1.25 // times its capacity, at which collapse is looked for
 	drain    = time.Second
@@ -100,26 +97,25 @@ const (
 
 // capacity measures by a search what a server carries.
 func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error) {
-	stretch, tries := 0, searched{}
+	stretch, search := 0, staircase.Search{Fineness: staircase.Fine, Near: c.rate(), Least: 1, Most: 10e6, Unit: "per second"}
+	record := staircase.Record[tried]{Began: search.First(r.t.Seed)}
 	count, err := r.count()
 	if err != nil {
 		return workload.Result{}, r.broken(ctx, err)
 	}
 	var requests, bytes int64
 	try := func(rate float64) (*load.Result, error) {
-		if stretch++; stretch == 1 {
-			tries.Began = rate
-		}
+		stretch++
 		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
 		if err != nil {
 			return nil, r.broken(ctx, err)
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		tries.Tries = append(tries.Tries, tried{rate, c.Objective.met(result), result})
+		record.Tries = append(record.Tries, tried{rate, c.Objective.met(result), result})
 		return result, nil
 	}
-	found, err := c.search().Find(r.t.Seed, func(rate float64) (bool, error) {
+	found, err := search.Find(r.t.Seed, func(rate float64) (bool, error) {
 		result, err := try(rate)
 		return err == nil && c.Objective.met(result), err
 	})
@@ -127,7 +123,7 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		err = r.broken(ctx, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err))
 	}
 	if err != nil {
-		return workload.Result{}, errors.Join(err, r.write("search", tries))
+		return workload.Result{}, errors.Join(err, r.write("search", record))
 	}
 	beyond, err := try(overload * found)
 	if err != nil {
@@ -137,7 +133,7 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	if err != nil {
 		return workload.Result{}, err
 	}
-	err = errors.Join(r.write("search", tries), r.log(), r.end(ctx))
+	err = errors.Join(r.write("search", record), r.log(), r.end(ctx))
 	if err == nil {
 		err = r.ended(ctx)
 	}
@@ -148,12 +144,6 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		Values: map[string]float64{"capacity": found, "rate-beyond": beyond.Rate() / found},
 		Used:   used, Work: float64(requests), Sent: uint64(bytes),
 	}, nil
-}
-
-// searched is a search as it is kept with the trial. The last try is that beyond the capacity.
-type searched struct {
-	Began float64 `json:"began"` // rate of the first try
-	Tries []tried `json:"tries"`
 }
 
 // tried is one try of a search.

@@ -165,7 +165,7 @@ func (c *Config) Measures() experiment.Measures {
 	if c.Objective != nil {
 		one := c.Objective.probe(c.rate()) + 100*time.Millisecond
 		m.Metrics, m.Slice = c.Objective.capacityMetrics(), nil
-		m.Expected, m.Limit = c.Warmup.Std()+(staircase.UsualFine+1)*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
+		m.Expected, m.Limit = c.Warmup.Std()+time.Duration(staircase.Fine.Usual+1)*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
 		return m
 	}
 	latency := func(name string, optional bool) {

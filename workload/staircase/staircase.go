@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// Search says what is searched, and how closely. Loads are above zero: requests per second, sidecars.
+// Search says what is searched. Loads are above zero: requests per second, sidecars.
 type Search struct {
-	Near        float64 // about where it begins
-	Least, Most float64 // loads that are tried
-	Halvings    int     // of a doubling, down to the finest step
-	Turns       int     // reversals that are averaged, an even number
-	Unit        string  // of the load, in errors: "per second"
+	Fineness
+	Near, Least, Most float64 // about where it begins, and the loads that are tried
+	Unit              string  // of the load, in errors: "per second"
 }
 
-// Fine is a search whose tries take a second or so: to 2.2 %.
-func Fine(near, least, most float64, unit string) Search {
-	return Search{Near: near, Least: least, Most: most, Halvings: 5, Turns: 8, Unit: unit}
+// Fineness says how closely is searched.
+type Fineness struct {
+	Halvings int // of a doubling, down to the finest step
+	Turns    int // reversals that are averaged, an even number
+	Usual    int // tries that it takes if what is found lies between a quarter of Near and four times Near
 }
 
-// Coarse is a search whose tries take many seconds: to 9 %.
-func Coarse(near, least, most float64, unit string) Search {
-	return Search{Near: near, Least: least, Most: most, Halvings: 3, Turns: 4, Unit: unit}
-}
-
-// The tries that a search usually takes, where what is found is at most four times what it begins near, and at
-// least a quarter of that (TestTries).
-const (
-	UsualFine   = 23
-	UsualCoarse = 13
+// Fine (to 2.2 %) is for tries that take a second or so, Coarse (to 9 %) for longer ones.
+var (
+	Fine   = Fineness{Halvings: 5, Turns: 8, Usual: 23}
+	Coarse = Fineness{Halvings: 3, Turns: 4, Usual: 13}
 )
+
+// Record is a search as it is kept with its trial.
+type Record[Try any] struct {
+	Began float64 `json:"began"` // load of its first try
+	Tries []Try   `json:"tries"` // in their order, with those that come before and after the search
+}
 
 // NotFoundError is the error of a search that ends without a load, and says why.
 type NotFoundError string
@@ -57,13 +57,13 @@ const (
 	settling = 2        // turns by the finest steps that are not averaged: noise may have made a search turn too early
 )
 
-// first draws the first load: evenly over one doubling about Near. The loads of a search are a
+// First draws the load that a search begins with: evenly over one doubling about Near. The loads of a search are a
 // grid that its first load fixes, and what is found lies on that grid. If all searches began at one place they would
 // err alike, and more of them would only make a wrong value look certain.
-func (s Search) first(draw *rand.Rand) float64 {
-	least, most := math.Log(s.Least), math.Log(s.Most)
-	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), least)
-	return from + draw.Float64()*min(doubling, most-from)
+func (s Search) First(seed uint64) float64 {
+	most := math.Log(s.Most)
+	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), math.Log(s.Least))
+	return math.Exp(from + rand.New(rand.NewPCG(seed, 0)).Float64()*min(doubling, most-from))
 }
 
 // Find gives the load that is carried in half of the tries: up-down steps (Levitt 1971,
@@ -73,7 +73,7 @@ func (s Search) first(draw *rand.Rand) float64 {
 // The error is a NotFoundError if the least load is not carried, or the most is.
 func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
-	x, halved := s.first(rand.New(rand.NewPCG(seed, 0))), 0
+	x, halved := math.Log(s.First(seed)), 0
 	step := func() float64 { return math.Ldexp(doubling, -halved) }
 	was, begun := false, false
 	var at []float64 // the loads at turns
@@ -94,17 +94,15 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 			halved = min(halved+1, s.Halvings)
 		}
 		begun, was = true, carried
-		room := x - least
-		if carried {
-			room = most - x
+		bound, up := most, 1.0
+		if !carried {
+			bound, up = least, -1
 		}
-		for step() > room && halved < s.Halvings { // a step that ended at the bound would leave the grid
+		for step() > up*(bound-x) && halved < s.Halvings { // a step that ended at the bound would leave the grid
 			halved++
 		}
-		if carried {
-			x = min(x+step(), most)
-		} else {
-			x = max(x-step(), least)
+		if x += up * step(); up*(bound-x) < 0 {
+			x = bound
 		}
 	}
 	at = at[min(settling, len(at)) : len(at)&^1] // as many turns at the top as at the bottom

@@ -7,13 +7,10 @@ import (
 	"testing"
 )
 
-// searches are a fine and a coarse one, with the tries that they usually take.
-var searches = []struct {
-	name string
-	Search
-	usual float64
-}{
-	{"fine", Fine(1000, 1, 1e7, "per second"), UsualFine}, {"coarse", Coarse(1000, 1, 1e7, "per second"), UsualCoarse},
+// searches are a fine and a coarse one.
+var searches = []Search{
+	{Fineness: Fine, Near: 1000, Least: 1, Most: 1e7, Unit: "per second"},
+	{Fineness: Coarse, Near: 1000, Least: 1, Most: 1e7, Unit: "per second"},
 }
 
 // A search ends near the load that is carried in half of the tries, wherever it begins.
@@ -31,14 +28,14 @@ func TestFind(t *testing.T) {
 					return math.Log(load/truth) < 0.03*draw.NormFloat64(), nil // a server whose capacity moves by 3 %
 				})
 				if err != nil || tries > MostTries {
-					t.Fatalf("%s near %v: %v after %d tries", s.name, s.Near, err, tries)
+					t.Fatalf("%d turns near %v: %v after %d tries", s.Turns, s.Near, err, tries)
 				}
 				x := math.Log(found / truth)
 				sum, squares = sum+x, squares+x*x
 			}
 			mean := sum / n
 			if deviation := math.Sqrt(squares/n - mean*mean); math.Abs(mean) > most.bias || deviation > most.deviation {
-				t.Errorf("%s near %v: off by %.2f %% on average, a deviation of %.2f %%", s.name, s.Near, 100*mean, 100*deviation)
+				t.Errorf("%d turns near %v: off by %.2f %% on average, a deviation of %.2f %%", s.Turns, s.Near, 100*mean, 100*deviation)
 			}
 		}
 	}
@@ -56,19 +53,19 @@ func TestFindOfAQuietServer(t *testing.T) {
 			found, err := s.Find(draw.Uint64(), func(load float64) (bool, error) { return load < truth, nil })
 			off := math.Log(found/truth) / half
 			if err != nil || math.Abs(off) > 1 {
-				t.Fatalf("%s: %v where the truth is %v: %v", s.name, found, truth, err)
+				t.Fatalf("%d turns: %v where the truth is %v: %v", s.Turns, found, truth, err)
 			}
 			parts[int(2*off+2)]++
 		}
 		for _, k := range parts {
 			if math.Abs(float64(k)-n/4) > 4*math.Sqrt(n*3/16) {
-				t.Errorf("%s: quarters of the errors' range have %v of %d", s.name, parts, n)
+				t.Errorf("%d turns: quarters of the errors' range have %v of %d", s.Turns, parts, n)
 			}
 		}
 	}
 }
 
-// The usual tries are those of the doc comment.
+// Searches take as many tries as they say.
 func TestTries(t *testing.T) {
 	draw := rand.New(rand.NewPCG(5, 6))
 	for _, s := range searches {
@@ -83,8 +80,8 @@ func TestTries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if math.Abs(tries/n-s.usual) > 1 {
-			t.Errorf("%s: %.1f tries on average, not %v", s.name, tries/n, s.usual)
+		if math.Abs(tries/n-float64(s.Usual)) > 1 {
+			t.Errorf("%d turns: %.1f tries on average, not %d", s.Turns, tries/n, s.Usual)
 		}
 	}
 }
@@ -94,13 +91,10 @@ func TestFirst(t *testing.T) {
 	for _, c := range []struct{ near, least, most, from, to float64 }{
 		{1000, 1, 1e7, 707.1, 1414.2}, {400, 1, 400, 200, 400}, {10, 9, 500, 9, 18}, {10, 10, 15, 10, 15},
 	} {
-		s := Fine(c.near, c.least, c.most, "")
+		s := Search{Near: c.near, Least: c.least, Most: c.most}
 		lowest, highest := math.Inf(1), 0.0
 		for seed := range uint64(1000) {
-			s.Find(seed, func(load float64) (bool, error) {
-				lowest, highest = min(lowest, load), max(highest, load)
-				return false, errors.New("one is enough")
-			})
+			lowest, highest = min(lowest, s.First(seed)), max(highest, s.First(seed))
 		}
 		if lowest < c.from || highest > c.to+0.1 || lowest > c.from*1.01 || highest < c.to*0.99 {
 			t.Errorf("near %v within %v and %v: from %v to %v", c.near, c.least, c.most, lowest, highest)

@@ -28,11 +28,8 @@ type Objective struct {
 // Within is a time that sidecars may take.
 type Within struct {
 	Share  quantity.Percent  `yaml:"share" json:"share,omitempty" above:"0%" max:"100%" doc:"least share of the sidecars that must keep to it; 100% if absent"`
-	Within quantity.Duration `yaml:"within" json:"within" required:"true" doc:"the time"`
+	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time"`
 }
-
-// Alone is the field that a value sets which stands for it all.
-func (Within) Alone() string { return "within" }
 
 // kept says whether enough of n sidecars kept to it.
 func (w Within) kept(kept, n int) bool {
@@ -47,13 +44,6 @@ func (w Within) limit(what string) string {
 	return staircase.AtMost(what, w.Within)
 }
 
-func (w Within) validate(errs *experiment.FieldErrors, field string, least time.Duration) {
-	if w.Share > 0 {
-		field += ".within"
-	}
-	within(errs, field, w.Within, least)
-}
-
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
 func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.Push.limit("push") }
 
@@ -66,8 +56,8 @@ func (o *Objective) most(n int) int {
 }
 
 func (c *Config) validateObjective(errs *experiment.FieldErrors) {
-	c.Objective.Ready.validate(errs, "objective.ready", 100*time.Millisecond)
-	c.Objective.Push.validate(errs, "objective.push", 10*time.Millisecond)
+	within(errs, "objective.ready.within", c.Objective.Ready.Within, 100*time.Millisecond)
+	within(errs, "objective.push.within", c.Objective.Push.Within, 10*time.Millisecond)
 	if c.Change == nil {
 		errs.Add("objective", "there is no change: what a push takes is part of it")
 	}
@@ -105,20 +95,6 @@ func (c *Config) longestTry(n int) time.Duration {
 	return come + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
 
-// search is how a capacity is searched.
-func (c *Config) search() staircase.Search {
-	n := c.Sidecars.One()
-	return staircase.Coarse(float64(n), float64(c.Clients.One()), float64(c.Objective.most(n)), "sidecars")
-}
-
-// searched is a search as it is kept with the trial.
-type searched struct {
-	Usual  *tried   `json:"usual"` // with as many sidecars as the file says, in every arm: what they use is measured here
-	Began  int      `json:"began"` // sidecars of the first try
-	Tries  []*tried `json:"tries"`
-	Beyond *tried   `json:"beyond,omitempty"` // with twice the capacity
-}
-
 // tried is one try of a search.
 type tried struct {
 	Sidecars int     `json:"sidecars"`
@@ -137,54 +113,50 @@ type tried struct {
 }
 
 // capacity measures by a search how many sidecars the server carries. What sidecars use and how long they take is
-// measured beforehand, with as many as the file says: searches begin elsewhere, and each find another number.
+// measured by a try before it, with as many as the file says: what the search tries differs from arm to arm.
 func (r *trial) capacity(ctx context.Context) (result workload.Result, err error) {
-	var s searched
-	defer func() {
-		text, e := json.MarshalIndent(s, "", "  ")
-		if e == nil {
-			e = workload.Keep(r.t.Raw, "search.json", append(text, '\n'))
-		}
-		err = errors.Join(err, e)
-	}()
-	number := 0
+	n := r.config.Sidecars.One()
+	search := staircase.Search{Fineness: staircase.Coarse, Near: float64(n), Least: float64(r.config.Clients.One()), Most: float64(r.config.Objective.most(n)), Unit: "sidecars"}
+	record := staircase.Record[*tried]{Began: search.First(r.t.Seed)}
 	try := func(load float64) (*tried, error) {
 		t := &tried{Sidecars: int(math.Round(load))}
-		number++
-		err := r.try(ctx, number, t)
+		record.Tries = append(record.Tries, t)
+		err := r.try(ctx, len(record.Tries), t)
 		if err != nil {
 			t.Why = err.Error()
 		}
 		return t, err
 	}
-	n := r.config.Sidecars.One()
-	if s.Usual, err = try(float64(n)); err != nil {
-		return result, err
+	usual, err := try(float64(n))
+	found := 0.0
+	if err == nil {
+		found, err = search.Find(r.t.Seed, func(load float64) (bool, error) {
+			t, err := try(load)
+			return t.Why == "", err
+		})
 	}
-	found, err := r.config.search().Find(r.t.Seed, func(load float64) (bool, error) {
-		t, err := try(load)
-		s.Tries = append(s.Tries, t)
-		s.Began = s.Tries[0].Sidecars
-		return t.Why == "", err
-	})
 	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
 		err = workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
 	}
-	if err != nil {
-		return result, err
+	if err == nil {
+		result.Values = map[string]float64{capacity: found}
+		result.Used, result.Work, result.Sent = usual.used, float64(usual.Ready), usual.bytes
+		if described(result.Values, "ready", usual.times, n); usual.Ready == n {
+			result.Values[readyLast] = usual.Took
+		}
+		var beyond *tried
+		beyond, err = try(overload * found)
+		if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
+			err = nil // the capacity was found; the overload left nothing for the generator
+		} else if err == nil {
+			result.Values[readyBeyond] = float64(beyond.Ready) / found
+		}
 	}
-	result.Values = map[string]float64{capacity: found}
-	result.Used, result.Work, result.Sent = s.Usual.used, float64(s.Usual.Ready), s.Usual.bytes
-	described(result.Values, "ready", s.Usual.times, n)
-	if s.Usual.Ready == n {
-		result.Values[readyLast] = s.Usual.Took
+	text, e := json.MarshalIndent(record, "", "  ")
+	if e == nil {
+		e = workload.Keep(r.t.Raw, "search.json", append(text, '\n'))
 	}
-	s.Beyond, err = try(overload * found)
-	if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
-		return result, nil // the capacity was found; the overload left nothing for the generator
-	}
-	result.Values[readyBeyond] = float64(s.Beyond.Ready) / found
-	return result, err
+	return result, errors.Join(err, e)
 }
 
 // try tries whether so many sidecars are carried. The server has come to rest before they come, and after it.
