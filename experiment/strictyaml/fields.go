@@ -64,7 +64,9 @@ func Fields(t reflect.Type) []Field {
 }
 
 // Alone is the place among fields of the one that a value in place of their map sets, or -1.
-func Alone(fields []Field) int { return slices.IndexFunc(fields, func(f Field) bool { return f.Alone }) }
+func Alone(fields []Field) int {
+	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
+}
 
 // Names lists the fields' names.
 func Names(fields []Field) []string {
