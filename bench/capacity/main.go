@@ -22,7 +22,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,6 +169,7 @@ func main() {
 	binary := flag.String("tare", "bin/tare", "the tare binary")
 	rounds := flag.Int("rounds", 7, "rounds of each run, of three searches each")
 	probe := flag.Duration("probe", 200*time.Millisecond, "how long a rate is tried")
+	only := flag.String("only", "", "one server alone: refuses, or delays")
 	markdown := flag.Bool("markdown", false, "print Markdown")
 	server := flag.String("serve", "", "be a server of this kind, of $CELLS a second")
 	flag.Parse()
@@ -175,7 +178,7 @@ func main() {
 	if *server != "" {
 		err = serve(ctx, *server)
 	} else {
-		err = check(ctx, *binary, *rounds, *probe, *markdown)
+		err = check(ctx, *binary, *only, *rounds, *probe, *markdown)
 	}
 	stop()
 	if err != nil {
@@ -198,7 +201,7 @@ func serve(ctx context.Context, name string) error {
 }
 
 // check searches the capacities of all kinds in two runs each, and prints what came of it.
-func check(ctx context.Context, binary string, rounds int, probe time.Duration, markdown bool) error {
+func check(ctx context.Context, binary, only string, rounds int, probe time.Duration, markdown bool) error {
 	dir, err := os.MkdirTemp("", "tare-capacity-")
 	if err != nil {
 		return err
@@ -208,21 +211,24 @@ func check(ctx context.Context, binary string, rounds int, probe time.Duration, 
 	if err != nil {
 		return err
 	}
+	if markdown {
+		fmt.Printf("<!-- made by: go run ./bench/capacity -markdown -->\n\n# Searches for a known capacity\n\n%d CPUs. %s\n", runtime.NumCPU(), loads())
+		defer func() { fmt.Printf("\nAt the end: %s\n", loads()) }()
+	}
 	t := &table.Table{
 		Title: "A server of known capacity",
 		Notes: []string{fmt.Sprintf("Real searches by *tare*, each rate tried for %v, in two runs of %d rounds: two servers with the full rate (baseline and control), and one\n"+
 			"that costs %v %% (`go run ./bench/capacity`). Errors are those of single searches. Level: the 95 %% interval (Student's t) of an arm's mean\nin one run. A server that "+
 			"refuses has a burst of 20 ms and may refuse 20 %%; one that delays may take 10 ms in the median.\nTruth is what it would carry if client, wire and server took no time.", probe, rounds, 100*slower)},
-		Head: []string{"server", "cells a second", "true capacity", "searches", "error of a search %", "its deviation %", "levels that hold the truth", "true cost %", "cost found, in two runs", "correlation of the runs' errors"},
+		Head: []string{"server", "cells a second", "true capacity", "searches that ended", "error of a search %", "its deviation %", "levels that hold the truth", "true cost %", "cost found, in two runs", "correlation of the runs' errors"},
 	}
 	for _, k := range kinds {
+		if only != "" && only != k.name {
+			continue
+		}
 		less := k
 		less.cells *= 1 - slower
-		truth, cost := map[string]float64{}, 1-less.capacity(probe)/k.capacity(probe)
-		for _, arm := range []string{"full", "control"} {
-			truth[arm] = k.capacity(probe)
-		}
-		truth["slower"] = less.capacity(probe)
+		arms, full, lower := []string{"full", "control", "slower"}, k.capacity(probe), less.capacity(probe)
 		var errs [2][]float64
 		held, levels, costs := 0, 0, ""
 		for i := range errs {
@@ -231,19 +237,17 @@ func check(ctx context.Context, binary string, rounds int, probe time.Duration, 
 			if err != nil {
 				return err
 			}
-			all, err := found(run, rounds, truth)
-			if err != nil {
-				return err
-			}
-			for _, one := range all {
-				e, err := stats.PairedT(one, 0.95)
-				if err != nil {
-					return err
+			for _, arm := range arms {
+				truth := full
+				if arm == "slower" {
+					truth = lower
 				}
-				if levels++; e.Contains(0) {
+				one := found(run, arm, rounds, truth)
+				errs[i] = append(errs[i], one...)
+				e, err := stats.PairedT(ended(one), 0.95)
+				if levels++; err == nil && e.Contains(0) {
 					held++
 				}
-				errs[i] = append(errs[i], one...)
 			}
 			for _, c := range analysis.Judge(run.Plan, run.Trials).Comparisons {
 				if c.Metric.Name == "capacity" && c.Arm == "slower" {
@@ -251,29 +255,38 @@ func check(ctx context.Context, binary string, rounds int, probe time.Duration, 
 				}
 			}
 		}
-		both := slices.Concat(errs[0], errs[1])
-		rho, n := stat.Correlation(errs[0], errs[1], nil), float64(len(both))
-		t.Add(k.name, fmt.Sprint(k.cells), fmt.Sprintf("%.0f", truth["full"]), fmt.Sprint(len(both)), fmt.Sprintf("%+.2f ± %.2f", 100*stat.Mean(both, nil), 100*stat.StdErr(stat.StdDev(both, nil), n)),
-			fmt.Sprintf("%.2f", 100*stat.StdDev(both, nil)), fmt.Sprintf("%d of %d", held, levels), fmt.Sprintf("%.2f", 100*cost), costs, fmt.Sprintf("%.2f ± %.2f", rho, (1-rho*rho)/math.Sqrt(n/2)))
+		var first, second []float64 // where both came to an end
+		for j, e := range errs[0] {
+			if !math.IsNaN(e + errs[1][j]) {
+				first, second = append(first, e), append(second, errs[1][j])
+			}
+		}
+		all := slices.Concat(errs[0], errs[1])
+		both, rho := ended(all), stat.Correlation(first, second, nil)
+		t.Add(k.name, fmt.Sprint(k.cells), fmt.Sprintf("%.0f", full), fmt.Sprintf("%d of %d", len(both), len(all)),
+			fmt.Sprintf("%+.2f ± %.2f", 100*stat.Mean(both, nil), 100*stat.StdErr(stat.StdDev(both, nil), float64(len(both)))), fmt.Sprintf("%.2f", 100*stat.StdDev(both, nil)),
+			fmt.Sprintf("%d of %d", held, levels), fmt.Sprintf("%.2f", 100*(1-lower/full)), costs, fmt.Sprintf("%.2f ± %.2f", rho, (1-rho*rho)/math.Sqrt(float64(len(first)))))
 	}
 	t.Write(os.Stdout, markdown)
 	return nil
 }
 
-// found are the errors of the searches of a run, on the log scale, by arm and in the order of the rounds.
-func found(run *journal.Run, rounds int, truth map[string]float64) ([][]float64, error) {
-	var all [][]float64
-	for _, arm := range []string{"full", "control", "slower"} {
-		var one []float64
-		for _, t := range run.Trials {
-			if t.Arm == arm && t.Valid() {
-				one = append(one, math.Log(t.Values["capacity"]/truth[arm]))
-			}
+// found are the errors of an arm's searches, on the log scale and by round; NaN for one that came to no end.
+func found(run *journal.Run, arm string, rounds int, truth float64) []float64 {
+	errs := slices.Repeat([]float64{math.NaN()}, rounds)
+	for _, t := range run.Trials {
+		if t.Arm == arm && t.Valid() {
+			errs[t.Round-1] = math.Log(t.Values["capacity"] / truth)
 		}
-		if len(one) != rounds {
-			return nil, fmt.Errorf("%d of %d searches in arm %s came to an end", len(one), rounds, arm)
-		}
-		all = append(all, one)
 	}
-	return all, nil
+	return errs
 }
+
+// loads says how busy the machine is.
+func loads() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	return "Load average: " + strings.Join(strings.Fields(string(text))[:3], ", ") + "."
+}
+
+// ended are the errors of searches that came to an end.
+func ended(errs []float64) []float64 { return slices.DeleteFunc(slices.Clone(errs), math.IsNaN) }
