@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/testbed"
 	"tare/workload"
 	"tare/workload/http/load"
 	"tare/workload/staircase"
@@ -108,7 +110,7 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		stretch++
 		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
 		if err != nil {
-			return nil, r.broken(ctx, err)
+			return nil, err
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
@@ -119,25 +121,18 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		result, err := try(rate)
 		return err == nil && c.Objective.met(result), err
 	})
-	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
-		err = r.broken(ctx, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err))
-	}
-	if err != nil {
-		return workload.Result{}, errors.Join(err, r.write("search", record))
-	}
-	beyond, err := try(overload * found)
-	if err != nil {
-		return workload.Result{}, err
-	}
-	used, err := count()
-	if err != nil {
-		return workload.Result{}, err
-	}
-	err = errors.Join(r.write("search", record), r.log(), r.end(ctx))
+	var beyond *load.Result
 	if err == nil {
-		err = r.ended(ctx)
+		beyond, err = try(overload * found)
 	}
-	if err != nil {
+	var used map[string]testbed.Usage
+	if err == nil {
+		used, err = count()
+	}
+	if err = errors.Join(err, r.write("search", record)); err != nil {
+		return workload.Result{}, r.broken(ctx, err)
+	}
+	if err := cmp.Or(errors.Join(r.log(), r.end(ctx)), r.ended(ctx)); err != nil {
 		return workload.Result{}, err
 	}
 	return workload.Result{

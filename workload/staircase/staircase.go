@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"tare/workload"
 )
 
 // Search says what is searched. Loads are above zero: requests per second, sidecars.
@@ -33,11 +35,6 @@ type Record[Try any] struct {
 	Began float64 `json:"began"` // load of its first try
 	Tries []Try   `json:"tries"` // in their order, with those that come before and after the search
 }
-
-// NotFoundError is the error of a search that ends without a load, and says why.
-type NotFoundError string
-
-func (e NotFoundError) Error() string { return string(e) }
 
 // A search takes MostTries tries at most.
 const MostTries = 40
@@ -70,30 +67,28 @@ func (s Search) First(seed uint64) float64 {
 // Transformed up-down methods in psychoacoustics, Journal of the Acoustical Society of America
 // 49), which are halved at each turn down to the finest, and the geometric mean of the loads at
 // the last turns that the finest steps made. The seed draws where the search begins: each search needs its own.
-// The error is a NotFoundError if the least load is not carried, or the most is.
+// If the least load is not carried, or the most is, the error breaks the rule on rates.
 func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
 	x, halved := math.Log(s.First(seed)), 0
 	step := func() float64 { return math.Ldexp(doubling, -halved) }
-	was, begun := false, false
-	var at []float64 // the loads at turns
+	was, at := false, []float64{} // the loads at turns
 	for n := 0; len(at) < settling+s.Turns && n < MostTries; n++ {
 		carried, err := try(math.Exp(x))
 		switch {
 		case err != nil:
 			return 0, err
 		case carried && x >= most:
-			return 0, NotFoundError(fmt.Sprintf("all were carried, up to %.0f %s", s.Most, s.Unit))
+			return 0, without("all were carried, up to %.0f %s", s.Most, s.Unit)
 		case !carried && x <= least:
-			return 0, NotFoundError(fmt.Sprintf("none was carried, down to %.0f %s", s.Least, s.Unit))
+			return 0, without("none was carried, down to %.0f %s", s.Least, s.Unit)
 		}
-		if begun && carried != was {
+		if n > 0 && carried != was {
 			if halved == s.Halvings {
 				at = append(at, x)
 			}
 			halved = min(halved+1, s.Halvings)
 		}
-		begun, was = true, carried
 		bound, up := most, 1.0
 		if !carried {
 			bound, up = least, -1
@@ -104,14 +99,20 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		if x += up * step(); up*(bound-x) < 0 {
 			x = bound
 		}
+		was = carried
 	}
-	at = at[min(settling, len(at)) : len(at)&^1] // as many turns at the top as at the bottom
-	if len(at) < s.Turns/2 {
-		return 0, NotFoundError(fmt.Sprintf("it was not found in %d tries", MostTries))
+	at = at[:len(at)&^1] // as many turns at the top as at the bottom
+	if at = at[min(settling, len(at)):]; len(at) < s.Turns/2 {
+		return 0, without("it was not found in %d tries", MostTries)
 	}
 	sum := 0.0
 	for _, v := range at {
 		sum += v
 	}
 	return math.Exp(sum / float64(len(at))), nil
+}
+
+// without is why a search ended without a load.
+func without(format string, args ...any) error {
+	return workload.Invalidf(workload.RuleRate, "the search for the capacity: "+format, args...)
 }

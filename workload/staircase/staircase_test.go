@@ -109,8 +109,8 @@ func TestWithoutEnd(t *testing.T) {
 		err     error
 		want    string
 	}{
-		{true, nil, "all were carried, up to 10000000 per second"},
-		{false, nil, "none was carried, down to 1 per second"},
+		{true, nil, "rate: the search for the capacity: all were carried, up to 10000000 per second"},
+		{false, nil, "rate: the search for the capacity: none was carried, down to 1 per second"},
 		{false, broken, "broken"},
 	} {
 		s := searches[0]
@@ -131,5 +131,15 @@ func TestNoise(t *testing.T) {
 	tries := 0
 	if _, err := searches[0].Find(1, func(float64) (bool, error) { tries++; return draw.IntN(2) == 0, nil }); tries > MostTries {
 		t.Errorf("%v after %d tries", err, tries)
+	}
+	const want = "rate: the search for the capacity: it was not found in 40 tries"
+	for turns := range 10 { // the last four are by the finest step, and then all is carried
+		tries = 0
+		s := searches[0]
+		s.Most = 1e99
+		_, err := s.Find(1, func(float64) (bool, error) { tries++; return tries > turns || tries%2 == 0, nil })
+		if err == nil || err.Error() != want {
+			t.Errorf("%v after %d turns, want %s", err, turns, want)
+		}
 	}
 }
