@@ -108,7 +108,7 @@ func ofSearching(rows []*row) *table.Table {
 	t := &table.Table{
 		Title: "Capacities that are searched",
 		Notes: []string{
-			"Each trial searches the largest load that a server carries, by package workload/staircase: to the fineness of\n*http* (2 %, eight turns) or of *xds* (10 %, four turns). The server's capacity moves by the noise from try to try. What it\nis in truth is drawn for every two runs, from a quarter of what searches begin near to four times as much. Drawn is where a search\nbegins: in every trial, as runs do, or as it should not be. ± is one standard error.",
+			"Each trial searches the largest load that a server carries, by package workload/staircase: to the fineness of\n*http* (fine: 2.2 %, eight turns) or of *xds* (coarse: 9 %, four turns). The server's capacity moves by the noise from try to try. What it\nis in truth is drawn for every two runs, from a quarter of what searches begin near to four times as much. Drawn is where a search\nbegins: in every trial, as runs do, or as it should not be. ± is one standard error.",
 			"Bias is that of the cost's estimate, at the true cost where it is largest; the level's is that of the baseline's mean. Correlation: of the errors\nof the baseline's level in two runs of one server.",
 		},
 		Head: []string{"search", "noise of a try", "start is drawn", "rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "at 10 %", "false equivalence %", "largest bias %", "bias of a level %", "correlation of two runs"},
@@ -128,8 +128,8 @@ func ofSearching(rows []*row) *table.Table {
 		}
 		n := float64(len(pairs.first))
 		rho, both := stat.Correlation(pairs.first, pairs.second, nil), slices.Concat(pairs.first, pairs.second)
-		t.Add(append(cells, within(r.tallies[1].equivalent, r.tallies[1].n), fmt.Sprintf("%+.2f ± %.2f", 100*worst, 100*worstError),
-			fmt.Sprintf("%+.2f ± %.2f", 100*stat.Mean(both, nil), 100*stat.StdErr(stat.StdDev(both, nil), 2*n)), fmt.Sprintf("%.2f ± %.2f", rho, (1-rho*rho)/math.Sqrt(n)))...)
+		t.Add(append(cells, within(r.tallies[1].equivalent, r.tallies[1].n), signed(worst, worstError),
+			signed(stat.Mean(both, nil), stat.StdErr(stat.StdDev(both, nil), 2*n)), fmt.Sprintf("%.2f ± %.2f", rho, (1-rho*rho)/math.Sqrt(n)))...)
 	}
 	return t
 }
@@ -138,4 +138,9 @@ func ofSearching(rows []*row) *table.Table {
 func within(k, n int) string {
 	p := float64(k) / float64(n)
 	return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*standardError(p, n))
+}
+
+// signed is a share as a percentage, with its sign and its standard error.
+func signed(v, e float64) string {
+	return fmt.Sprintf("%+.2f ± %.2f", math.Round(1e4*v)/100+0, 100*e)
 }
