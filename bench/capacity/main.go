@@ -217,10 +217,15 @@ func check(ctx context.Context, binary, only string, rounds int, probe time.Dura
 	}
 	t := &table.Table{
 		Title: "A server of known capacity",
-		Notes: []string{fmt.Sprintf("Real searches by *tare*, each rate tried for %v, in two runs of %d rounds: two servers with the full rate (baseline and control), and one\n"+
-			"that costs %v %% (`go run ./bench/capacity`). Errors are those of single searches. Level: the 95 %% interval (Student's t) of an arm's mean\nin one run. A server that "+
-			"refuses has a burst of 20 ms and may refuse 20 %%; one that delays may take 10 ms in the median.\nTruth is what it would carry if client, wire and server took no time.", probe, rounds, 100*slower)},
-		Head: []string{"server", "cells a second", "true capacity", "searches that ended", "error of a search %", "its deviation %", "levels that hold the truth", "true cost %", "cost found, in two runs", "correlation of the runs' errors"},
+		Notes: []string{
+			fmt.Sprintf("Real searches by *tare*, each rate tried for %v, in two runs of %d rounds: two servers with the full rate (baseline and control), and one\n"+
+				"that has %v %% fewer cells. Errors are those of single searches. Level: the 95 %% interval (Student's t) of an arm's mean in one run.", probe, rounds, 100*slower),
+			"A server that refuses has a burst of 20 ms and may refuse 20 %. In a try it answers its cells of the try and of the burst, and one: the more, the shorter the try.\n" +
+				"One that delays may take 10 ms in the median. It answers everything, late, so that not its latency ends what it carries but that 99 % of the rate must be answered by the end of a try.\n" +
+				"A server's rate is no capacity without the objective and the length of a try.",
+			"Truth is what it would carry if client, wire and server took no time. A busy machine carries less: an answer that comes 1 % of a try after its end makes that try fail.",
+		},
+		Head: []string{"server", "cells a second", "true capacity", "searches that ended", "error of a search %", "its median %", "its deviation %", "levels that hold the truth", "true cost %", "cost found, in two runs", "correlation of the runs' errors"},
 	}
 	for _, k := range kinds {
 		if only != "" && only != k.name {
@@ -264,7 +269,8 @@ func check(ctx context.Context, binary, only string, rounds int, probe time.Dura
 		all := slices.Concat(errs[0], errs[1])
 		both, rho := ended(all), stat.Correlation(first, second, nil)
 		t.Add(k.name, fmt.Sprint(k.cells), fmt.Sprintf("%.0f", full), fmt.Sprintf("%d of %d", len(both), len(all)),
-			fmt.Sprintf("%+.2f ± %.2f", 100*stat.Mean(both, nil), 100*stat.StdErr(stat.StdDev(both, nil), float64(len(both)))), fmt.Sprintf("%.2f", 100*stat.StdDev(both, nil)),
+			fmt.Sprintf("%+.2f ± %.2f", 100*stat.Mean(both, nil), 100*stat.StdErr(stat.StdDev(both, nil), float64(len(both)))),
+			fmt.Sprintf("%+.2f", 100*stats.Median(both)), fmt.Sprintf("%.2f", 100*stat.StdDev(both, nil)),
 			fmt.Sprintf("%d of %d", held, levels), fmt.Sprintf("%.2f", 100*(1-lower/full)), costs, fmt.Sprintf("%.2f ± %.2f", rho, (1-rho*rho)/math.Sqrt(float64(len(first)))))
 	}
 	t.Write(os.Stdout, markdown)
