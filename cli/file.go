@@ -100,7 +100,7 @@ func (o overrides) apply(x *experiment.Experiment) error {
 		return hintedUsage(fmt.Errorf("--rounds %d: at least 2 rounds are needed", o.rounds), "6 rounds are the fewest that give an exact 95 %% interval")
 	}
 	if o.rounds > 0 {
-		x.Design.Rounds, x.Design.Precision, x.Design.Stop, x.Design.Looks = experiment.Rounds(o.rounds), 0, experiment.StopPlanned, nil
+		x.Design.Rounds, x.Design.Precision, x.Design.Stop, x.Design.Looks = experiment.Rounds{Fixed: o.rounds}, 0, experiment.StopPlanned, nil
 	}
 	if o.seeded {
 		x.Design.Seed = &o.seed

@@ -28,7 +28,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	plan := Plan{
 		Schema: PlanSchema, Version: version,
 		Name: x.Name, Description: x.Description, Testbed: x.Testbed.Name(),
-		Rounds: int(d.Rounds), DecideAt: clone(d.Looks), Confidence: d.Confidence, Equivalence: d.Equivalence,
+		Rounds: max(d.Rounds.Fixed, d.Rounds.AtMost), DecideAt: clone(d.Looks), Confidence: d.Confidence, Equivalence: d.Equivalence,
 		Margins: clone(d.Margins), Power: d.Power, SetUps: d.SetUps, Slices: d.Slices, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
 		Busy: x.busy,
 	}

@@ -20,7 +20,7 @@ import (
 func JSONSchema(kinds Kinds) ([]byte, error) {
 	s := schema{kinds: kinds}
 	x := defaults()
-	x.Design.Rounds = DefaultRounds
+	x.Design.Rounds.Fixed = DefaultRounds
 	root := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"title", "Tare experiment"},
@@ -208,6 +208,10 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		}
 		return object{{"type", []string{"string", "number", "boolean"}}}
 	case t.Kind() == reflect.Struct:
+		fields := strictyaml.Fields(t)
+		if i := strictyaml.Alone(fields); i >= 0 {
+			return object{{"anyOf", []object{s.value(fields[i], fields[i].Type, reflect.Zero(fields[i].Type)), s.structure(standard)}}}
+		}
 		return s.structure(standard)
 	case t.Kind() == reflect.Slice:
 		return object{{"type", "array"}, {"items", s.value(f, t.Elem(), reflect.Zero(t.Elem()))}}

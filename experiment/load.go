@@ -29,7 +29,6 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	if root := l.file.Root; root != nil {
 		l.file.Custom = map[reflect.Type]func(*strictyaml.Node, string, reflect.Value){
 			reflect.TypeFor[Testbed]():      l.testbed,
-			reflect.TypeFor[Rounds]():       l.rounds,
 			reflect.TypeFor[LayerItem]():    l.layer,
 			reflect.TypeFor[WorkloadItem](): l.workload,
 			reflect.TypeFor[Factor]():       l.factor,

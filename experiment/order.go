@@ -14,6 +14,7 @@ const (
 	streamCells uint64 = iota << 56
 	streamArms
 	streamSetUps
+	streamTrials
 )
 
 // Order gives the trials of a round (counted from 1): cells in random order, and within
@@ -60,6 +61,12 @@ func (p *Plan) arms(cell, round int) []int {
 // from 1).
 func (p *Plan) SetUpOrder(setUp, things int) []int {
 	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(things)
+}
+
+// TrialSeed is the seed of what one trial draws for itself: independent of that of any other round, cell, arm and
+// run, and the same when the trial is repeated, so that no draw is chosen by which trials are lost.
+func (p *Plan) TrialSeed(round int, s Step) uint64 {
+	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }
 
 // balancedRows is the number of rows that are in one random order: those of whole squares.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -82,6 +83,30 @@ func TestOrderIsRandom(t *testing.T) {
 			if len(count) != possible || sum > 57 {
 				t.Errorf("round %d, %d arms: %d orders, chi-square %.1f: %v", round, arms, len(count), sum, count)
 			}
+		}
+	}
+}
+
+// What trials draw is spread evenly, and differs by seed, round, cell and arm.
+func TestTrialSeed(t *testing.T) {
+	t.Parallel()
+	seen, sums := map[uint64]bool{}, [4]float64{}
+	const n = 2000
+	for i := range n {
+		for k, seed := range []uint64{
+			orderedPlan(uint64(i), 3, 4).TrialSeed(1, Step{}), orderedPlan(0, 3, 4).TrialSeed(2+i, Step{}),
+			orderedPlan(0, 3, 4).TrialSeed(1, Step{Cell: 1 + i}), orderedPlan(0, 3, 4).TrialSeed(1, Step{Arm: 1 + i}),
+		} {
+			seen[seed] = true
+			sums[k] += float64(seed) / math.MaxUint64 / n
+		}
+	}
+	if len(seen) != 4*n {
+		t.Errorf("%d seeds of %d differ", len(seen), 4*n)
+	}
+	for k, mean := range sums {
+		if math.Abs(mean-0.5) > 4*math.Sqrt(1./12/n) {
+			t.Errorf("the mean of kind %d is %.3f", k, mean)
 		}
 	}
 }

@@ -3,19 +3,14 @@ package experiment
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
-
-	"tare/experiment/strictyaml"
 )
 
-// Rounds is a number of rounds: a number, or atMost with a number where the run may stop before.
-type Rounds int
-
-// mostRounds is the form of Rounds that is a map.
-type mostRounds struct {
-	AtMost int `yaml:"atMost" required:"true" min:"2" max:"100000" doc:"number of rounds that the run has where it is not decided before"`
+// Rounds is a number of rounds, or atMost with a number where the run may stop before.
+type Rounds struct {
+	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds that the run has; the same as the number alone"`
+	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"number of rounds that the run has unless it is decided before"`
 }
 
 // Stop is what ends a run.
@@ -41,24 +36,6 @@ func (s *Stop) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rounds decodes a number of rounds.
-func (l *loader) rounds(n *strictyaml.Node, path string, v reflect.Value) {
-	var most mostRounds
-	if n.Form == strictyaml.Map {
-		l.file.Decode(n, path, &most)
-	} else {
-		var plain struct {
-			Rounds int `yaml:"rounds" min:"2" max:"100000"`
-		}
-		parent, last := path[:max(strings.LastIndex(path, "."), 0)], path[strings.LastIndex(path, ".")+1:]
-		key := *n
-		key.Form, key.Value = strictyaml.Text, last
-		l.file.Decode(&strictyaml.Node{Form: strictyaml.Map, Line: n.Line, Column: n.Column, Entries: []strictyaml.Entry{{Key: &key, Value: n}}}, parent, &plain)
-		most.AtMost = plain.Rounds
-	}
-	v.SetInt(int64(most.AtMost))
-}
-
 const (
 	firstLook  = 6    // rounds: the fewest for an exact interval
 	lookGrowth = 1.46 // from one look to the next
@@ -79,9 +56,11 @@ func (l *loader) stops(d *Design) {
 	switch {
 	case decided && l.file.Has("design.precision"):
 		l.file.ReportKey("design.stop", "stop: decided and precision exclude each other", "precision sets the number of rounds by a pilot")
-	case decided && !l.file.Has("design.rounds.atMost"):
+	case decided && d.Rounds.AtMost == 0:
 		l.file.ReportKey("design.stop", "stop: decided needs the largest number of rounds", "rounds: {atMost: 40}")
-	case !decided && l.file.Has("design.rounds.atMost"):
+	case d.Rounds.AtMost > 0 && d.Rounds.Fixed > 0:
+		l.file.ReportKey("design.rounds", "fixed and atMost exclude each other", "")
+	case !decided && d.Rounds.AtMost > 0:
 		l.file.ReportKey("design.rounds.atMost", "rounds that may be fewer need a reason to stop", "stop: decided ends the run when every headline comparison is decided")
 	case !decided && l.file.Has("design.looks"):
 		l.file.ReportKey("design.looks", "looks have no effect without stop: decided", "")
@@ -90,15 +69,15 @@ func (l *loader) stops(d *Design) {
 		return
 	}
 	if !l.file.Has("design.looks") {
-		d.Looks = usualLooks(int(d.Rounds))
+		d.Looks = usualLooks(d.Rounds.AtMost)
 		return
 	}
-	if !slices.IsSorted(d.Looks) || len(slices.Compact(slices.Clone(d.Looks))) < len(d.Looks) || len(d.Looks) == 0 || d.Looks[0] < 2 || d.Looks[len(d.Looks)-1] > int(d.Rounds) {
-		l.file.ReportAt("design.looks", fmt.Sprintf("looks are %v; expected ascending numbers of rounds from 2 to %d", d.Looks, d.Rounds), "[6, 9, 13, 19, 28, 40]")
+	if !slices.IsSorted(d.Looks) || len(slices.Compact(slices.Clone(d.Looks))) < len(d.Looks) || len(d.Looks) == 0 || d.Looks[0] < 2 || d.Looks[len(d.Looks)-1] > d.Rounds.AtMost {
+		l.file.ReportAt("design.looks", fmt.Sprintf("looks are %v; expected ascending numbers of rounds from 2 to %d", d.Looks, d.Rounds.AtMost), "[6, 9, 13, 19, 28, 40]")
 		return
 	}
-	if d.Looks[len(d.Looks)-1] < int(d.Rounds) {
-		d.Looks = append(d.Looks, int(d.Rounds))
+	if d.Looks[len(d.Looks)-1] < d.Rounds.AtMost {
+		d.Looks = append(d.Looks, d.Rounds.AtMost)
 	}
 }
 

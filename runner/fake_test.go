@@ -89,6 +89,7 @@ type fakeWorkload struct {
 	bound time.Duration
 	cost  *experiment.Cost
 	clear func(context.Context) error
+	seeds []uint64 // of the trials so far
 }
 
 func (*fakeWorkload) Declare() experiment.Declaration { return experiment.Declaration{} }
@@ -102,7 +103,7 @@ func (w *fakeWorkload) Measures() experiment.Measures {
 }
 
 func (w *fakeWorkload) Prepare(_ context.Context, t *workload.Trial) (workload.Measured, error) {
-	t.Clear = w.clear
+	t.Clear, w.seeds = w.clear, append(w.seeds, t.Seed)
 	return func(ctx context.Context) (workload.Result, error) {
 		w.count++
 		if w.run != nil {

@@ -37,16 +37,22 @@ func sequence(trials []journal.Trial) []string {
 }
 
 func TestRunFollowsThePlan(t *testing.T) {
-	x := expand(&fakeWorkload{})
+	load := &fakeWorkload{}
+	x := expand(load)
 	j := finished(t, x)
 	var want []string
+	var seeds []uint64
 	for round := 1; round <= 3; round++ {
 		for _, step := range x.Plan.Order(round) {
+			seeds = append(seeds, x.Plan.TrialSeed(round, step))
 			want = append(want, fmt.Sprintf("%d %s 1", round, x.Plan.Arms[step.Arm].Name))
 		}
 	}
 	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {
 		t.Errorf("trials (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(seeds, load.seeds); diff != "" {
+		t.Errorf("seeds of trials (-want +got):\n%s", diff)
 	}
 	if !j.Finished() {
 		t.Error("the run is not marked complete")

@@ -183,7 +183,7 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 	u := &turn{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
 	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
 		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
-	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Standing: p.standing(load), Lateness: r.lateness()}
+	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.standing(load), Lateness: r.lateness()}
 	u.left = u.limit
 	u.ctx, u.cancel = context.WithCancel(ctx)
 	var checks []layer.Check

@@ -110,7 +110,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	defer cancel()
 	t.Start = time.Now()
 	site := &watched{Site: p.site}
-	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Standing: p.standing(load), Lateness: r.lateness()}
+	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.standing(load), Lateness: r.lateness()}
 	prepare := func(ctx context.Context) (workload.Measured, error) { return load.Prepare(ctx, trial) }
 	if m.Searches {
 		prepare = func(ctx context.Context) (workload.Measured, error) { return r.search(ctx, p, load, trial, t) }

@@ -72,6 +72,8 @@ type Trial struct {
 	// Round is the round of the trial, from 1: whatever a workload draws at random is
 	// best drawn anew in each round, and alike for all its arms.
 	Round int
+	// Seed is of what the trial draws for itself alone, such as where a search begins (experiment.Plan.TrialSeed).
+	Seed uint64
 	// Clear is set by Prepare, before anything else, if the trial leaves a load behind
 	// in its site, such as objects that a cluster keeps. It takes that away after the
 	// trial, valid or not, before another one starts in whichever arm. The trial is

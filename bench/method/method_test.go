@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
 )
 
 // A small run of everything, and the same again: the output depends on the seed
@@ -102,6 +103,27 @@ func TestRareEvents(t *testing.T) {
 			}
 			if n := s.equivalent - s.blind.equivalent; n > 0 && r.noise.armFails > 0 {
 				t.Errorf("%s: an arm of which a trial failed is called equivalent %d times", name, n)
+			}
+		}
+	}
+}
+
+// Searches that each begin elsewhere hold the truth; those that begin at one place do not, and err alike.
+func TestSearching(t *testing.T) {
+	const times = 300
+	for name, want := range map[string]bool{"fixed-10/fine search ±0 %": true, "fixed-10/coarse search ±0 %": true, "fixed-20/fine search ±0.2 %, start drawn never": false} {
+		r := (options{only: name}).searching()[0]
+		var tasks errgroup.Group
+		r.schedule(&tasks, options{times: times, seed: 4})
+		if err := tasks.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for e, s := range r.tallies {
+			if coverage := 1 - float64(s.missed)/times; want && coverage < leastCoverage-4*standardError(0.05, times) || !want && r.effects[e] == 0.05 && coverage > 0.5 {
+				t.Errorf("%s: coverage %.1f %% at %v", name, 100*coverage, r.effects[e])
+			}
+			if rho := stat.Correlation(s.levels.first, s.levels.second, nil); math.Abs(rho) > 4/math.Sqrt(times/2) == want {
+				t.Errorf("%s: the errors of two runs correlate by %.2f", name, rho)
 			}
 		}
 	}

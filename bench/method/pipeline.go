@@ -25,37 +25,40 @@ const (
 // design is one line of a table: an experiment to be repeated many times.
 type design struct {
 	noise     noise
-	rounds    int     // fixed, or the pilot's
-	precision float64 // then as many rounds as it asks for; 0: fixed
-	arms      int     // treatments, all alike
-	setUps    int     // how often all arms are set up, in blocks of rounds; 0: once
-	slices    int     // that each trial is cut into, the arms alternating; 0: trials are whole
-	counts    bool    // the metric is a count, Poisson; else a time
-	count     float64 // what the baseline counts in a trial, on average
-	tails     bool    // stalls and means are looked at as well
-	effect    float64 // true cost of an arm, as a share of the baseline; of counts, in their unit
+	rounds    int        // fixed, or the pilot's
+	precision float64    // then as many rounds as it asks for; 0: fixed
+	arms      int        // treatments, all alike
+	setUps    int        // how often all arms are set up, in blocks of rounds; 0: once
+	slices    int        // that each trial is cut into, the arms alternating; 0: trials are whole
+	counts    bool       // the metric is a count, Poisson; else a time
+	count     float64    // what the baseline counts in a trial, on average
+	search    *searching // the metric is a capacity that trials search; nil: it is not
+	tails     bool       // stalls and means are looked at as well
+	effect    float64    // true cost of an arm, as a share of the baseline; of counts, in their unit
 }
 
 // tally counts what came of many repetitions of a design. Intervals are those of
 // the first arm.
 type tally struct {
-	n             int // experiments
-	rounds        int // all together
-	claims        int // verdict costs or gains, of any arm
-	right         int // verdict costs
-	gains         int // verdict gains
-	fails         int // verdict fails
-	equivalent    int // verdict equivalent
-	wrong         int // a verdict is false
-	claimMissed   int // true effect outside the headline interval, and there is a verdict
-	missed        int // true effect outside the headline interval
-	missedT       int // … outside the t interval beside it (Stein's after a pilot)
-	missedRank    int // … outside the interval by ranks alone, at effect 0 after a pilot
-	controlFailed int // run invalid
-	blind         blindTally
-	stallsFound   int            // difference in how often trials stall
-	meanMissed    int            // true cost of the mean outside its interval
-	reasons       map[string]int // of no verdict, by kind
+	n               int // experiments
+	rounds          int // all together
+	claims          int // verdict costs or gains, of any arm
+	right           int // verdict costs
+	gains           int // verdict gains
+	fails           int // verdict fails
+	equivalent      int // verdict equivalent
+	wrong           int // a verdict is false
+	claimMissed     int // true effect outside the headline interval, and there is a verdict
+	missed          int // true effect outside the headline interval
+	missedT         int // … outside the t interval beside it (Stein's after a pilot)
+	missedRank      int // … outside the interval by ranks alone, at effect 0 after a pilot
+	controlFailed   int // run invalid
+	blind           blindTally
+	stallsFound     int            // difference in how often trials stall
+	meanMissed      int            // true cost of the mean outside its interval
+	off, offSquares float64        // sum of what the estimate is off by, and of its squares
+	levels          levels         // of capacities
+	reasons         map[string]int // of no verdict, by kind
 }
 
 func (t *tally) add(o tally) {
@@ -75,6 +78,8 @@ func (t *tally) add(o tally) {
 	t.blind.add(o.blind)
 	t.stallsFound += o.stallsFound
 	t.meanMissed += o.meanMissed
+	t.off, t.offSquares = t.off+o.off, t.offSquares+o.offSquares
+	t.levels.first, t.levels.second = append(t.levels.first, o.levels.first...), append(t.levels.second, o.levels.second...)
 	for kind, n := range o.reasons {
 		if t.reasons == nil {
 			t.reasons = map[string]int{}
@@ -92,6 +97,8 @@ type laboratory struct {
 	plan   experiment.Plan
 	trials []journal.Trial
 	clock  *clock
+	truth  float64   // logarithm of the baseline's capacity
+	before *float64  // error of the level in the run before, if that was the first of a pair
 	drawn  []float64 // what the present set-up drew, by arm
 	rare   int       // trials of the treatments that stalled or failed, or of the baseline that are missing
 }
@@ -111,6 +118,10 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 	if d.counts {
 		m := &l.plan.Cells[0].Metrics[0]
 		m.Unit, m.Scale = "1", experiment.Difference
+	}
+	if d.search != nil {
+		m := &l.plan.Cells[0].Metrics[0]
+		m.Unit, m.Better = "1/s", experiment.Higher
 	}
 	for i := range d.arms {
 		l.plan.Arms = append(l.plan.Arms, experiment.PlannedArm{Name: fmt.Sprintf("layer-%d", i+1), Role: experiment.Treatment})
@@ -137,6 +148,9 @@ func (l *laboratory) once() (tally, error) {
 	l.trials, l.rare = l.trials[:0], 0
 	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms), max(l.slices, 1))
 	l.drawn = make([]float64, len(l.plan.Arms))
+	if l.search != nil && l.before == nil {
+		l.truth = math.Log(near) + math.Log(16)*(l.rng.Float64()-0.5)
+	}
 	l.carryOut(1, l.rounds)
 	total := l.rounds
 	if l.precision > 0 {
@@ -169,6 +183,10 @@ func (l *laboratory) carryOut(first, last int) {
 			treated := arm.Role == experiment.Treatment
 			if l.counts {
 				l.record(trial, l.counted(treated))
+				continue
+			}
+			if l.search != nil {
+				l.record(trial, l.searched(round, step, treated))
 				continue
 			}
 			x := ran[step.Arm] + l.drawn[step.Arm]
@@ -276,6 +294,15 @@ func (l *laboratory) tally(run *analysis.Run, rounds int) tally {
 	if l.tails {
 		t.stallsFound = one(slices.ContainsFunc(c.Warnings, func(f analysis.Finding) bool { return f.Kind() == analysis.Stalling{}.Kind() }))
 		t.meanMissed = one(c.Mean == nil || !holds(*c.Mean, l.meanCost()))
+	}
+	if l.search != nil {
+		t.off = c.Overhead.Point - l.effect
+		t.offSquares = t.off * t.off
+		if level := l.level(); l.before == nil {
+			l.before = &level
+		} else {
+			t.levels, l.before = levels{[]float64{*l.before}, []float64{level}}, nil
+		}
 	}
 	if l.noise.rare() && l.rare == 0 {
 		t.blind = blindTally{n: 1, equivalent: t.equivalent, wrong: t.wrong, meanMissed: t.meanMissed}

@@ -27,6 +27,7 @@ func report(w io.Writer, o options, s simulation) (ok bool) {
 	ofMissing(s.missing).Write(w, o.markdown)
 	ofStalling(s.stalling).Write(w, o.markdown)
 	ofCounting(s.counting).Write(w, o.markdown)
+	ofSearching(s.searching).Write(w, o.markdown)
 	ofPowers(s.powers).Write(w, o.markdown)
 	elsewhere(s.sequentials).Write(w, o.markdown)
 	needed(o, s.needs).Write(w, o.markdown)
@@ -131,6 +132,9 @@ func tables(rows []*row) (fixed, stein, several *table.Table) {
 // missed lists what misses the requirements.
 func missed(rows []*row) (misses []string) {
 	for _, r := range rows {
+		if r.unasked {
+			continue
+		}
 		if null := r.tallies[0]; !r.claimsOnly && float64(null.claims) > mostFalse*float64(null.n) {
 			misses = append(misses, fmt.Sprintf("MISS %s: false claims %s %%, over %s %%", r.name(), rate(null.claims, null.n), share(mostFalse)))
 		}

@@ -106,7 +106,8 @@ func program(text string) (Program, error) {
 
 // How much is measured.
 const (
-	rounds      = 12
+	mostRounds  = 20
+	rounds      = 12               // that most runs take
 	within      = 14 * time.Second // that trials of short programs take together
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond
@@ -142,7 +143,7 @@ func (a *Asked) File(took time.Duration, kinds []string) ([]byte, error) {
 		"Program":  start(first),
 		"Expect":   quantity.Duration(max(took.Round(time.Millisecond), time.Millisecond)),
 		"Timeout":  quantity.Duration(max(10*time.Minute, (20 * took).Round(time.Minute))),
-		"Rounds":   rounds,
+		"Rounds":   mostRounds,
 		"Slices":   slicing(len(arms)+1, took),
 	}
 	var b strings.Builder
@@ -167,7 +168,7 @@ arms:
 {{- end}}
 workloads:
   - command: { {{- .Program}}, expect: {{.Expect}}, timeout: {{.Timeout}}}
-design: {rounds: {{.Rounds}}{{with .Slices}}, slices: {{.}}{{end}}}
+design: {rounds: {atMost: {{.Rounds}}}, stop: decided{{with .Slices}}, slices: {{.}}{{end}}}
 # The arms alternate, so that what else runs here meets all of them alike; the control shows
 # whether it does.
 limits: {foreignCPU: none, steal: none}

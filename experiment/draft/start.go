@@ -45,6 +45,7 @@ arms: # the first is the baseline; Tare adds its A/A control
 	b.WriteString(`
 design:
   rounds: {atMost: 20} # each runs every arm once, in random order; 6 are the fewest for an exact interval
+  stop: decided # when every headline comparison is, at one of the planned looks
   equivalence: 2% # arms that differ by less count as equal
   # confidence: 95%
   # slices: auto # cut trials where they can be cut, so that arms alternate: for busy machines

@@ -77,6 +77,10 @@ func (f *File) pointer(n *Node, path string, v reflect.Value, field Field) {
 // structure decodes a map into a struct. An empty value keeps all defaults.
 func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	fields := Fields(v.Type())
+	if i := Alone(fields); i >= 0 && n.Scalar() {
+		f.value(n, path, v.FieldByIndex(fields[i].Index), fields[i])
+		return
+	}
 	if n.Form != Map && n.Form != Null {
 		f.wrong(n, path, Describe(v.Type()), field, "")
 		return

@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"encoding"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ type Field struct {
 	Doc      string
 	Required bool
 	None     bool   // a pointer that the word none sets to nil
+	Alone    bool   // a value in place of the map sets it
 	Factor   string // name of a level, for factors
 	Enum     []string
 	Pattern  string
@@ -45,7 +47,7 @@ func Fields(t reflect.Type) []Field {
 		}
 		tag := sf.Tag.Get
 		f := Field{
-			Name: name, Also: tag("also"), Doc: tag("doc"), Required: tag("required") == "true", None: tag("none") == "true",
+			Name: name, Also: tag("also"), Doc: tag("doc"), Required: tag("required") == "true", None: tag("none") == "true", Alone: tag("alone") == "true",
 			Factor: tag("factor"), Pattern: tag("pattern"), Form: tag("form"),
 			Bounds: Bounds{Min: tag("min"), Max: tag("max"), Above: tag("above"), Below: tag("below")},
 			Index:  []int{i}, Type: sf.Type,
@@ -59,6 +61,11 @@ func Fields(t reflect.Type) []Field {
 		fields = append(fields, f)
 	}
 	return fields
+}
+
+// Alone is the place among fields of the one that a value in place of their map sets, or -1.
+func Alone(fields []Field) int {
+	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
 }
 
 // Names lists the fields' names.
@@ -132,7 +139,12 @@ func Describe(t reflect.Type) string {
 	case reflect.Map:
 		return "a map of names to values"
 	case reflect.Struct:
-		return "a map of " + strings.Join(Names(Fields(t)), ", ")
+		fields := Fields(t)
+		text := "a map of " + strings.Join(Names(fields), ", ")
+		if i := Alone(fields); i >= 0 {
+			return Describe(fields[i].Type) + ", or " + text
+		}
+		return text
 	}
 	return "text"
 }

@@ -19,6 +19,7 @@
 //	pattern:"^…$"      regular expression that a text must match, described by
 //	form:"…"           ("lower-case letters, digits and dashes")
 //	enum:"a,b"         allowed values of a text
+//	alone:"true"       one value in place of the struct's map sets this field
 //	none:"true"        on a pointer: the word none sets it to nil
 //	factor:"protocol"  name of one level of a factor.Levels field, where the
 //	                   field's own name is a plural ("protocols")

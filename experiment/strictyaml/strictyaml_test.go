@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,7 +44,13 @@ type everything struct {
 	Doc     Document                                   `yaml:"doc"`
 	Other   string                                     `yaml:"other" also:"otherName"`
 	Command commandLine                                `yaml:"command"`
+	Limit   *limit                                     `yaml:"limit"`
 	Untold  int
+}
+
+type limit struct {
+	Share  quantity.Percent  `yaml:"share" max:"100%"`
+	Within quantity.Duration `yaml:"within" required:"true" alone:"true" doc:"the time"`
 }
 
 type commandLine []string
@@ -100,6 +107,8 @@ func TestDecode(t *testing.T) {
 		{"size: 64KiB", with(func(v *everything) { v.Size = 65536 })},
 		{"maybe: 5", with(func(v *everything) { v.Maybe = &five })},
 		{"maybe: none", base},
+		{"limit: 5s", with(func(v *everything) { v.Limit = &limit{0, quantity.Duration(5 * time.Second)} })},
+		{"limit: {share: 25%, within: 5s}", with(func(v *everything) { v.Limit = &limit{0.25, quantity.Duration(5 * time.Second)} })},
 		{"part: {key: k}", with(func(v *everything) { v.Part = &part{Key: "k", Value: 7} })},
 		{"list: []", with(func(v *everything) { v.List = []string{} })},
 		{"list: [a, 1]", with(func(v *everything) { v.List = []string{"a", "1"} })},
@@ -156,6 +165,9 @@ func TestProblems(t *testing.T) {
 		{"yes: 'true'", []string{`1:6 yes is "true"; expected true or false | write it without quotes`}},
 		{"whole:", []string{"1:1 whole has no value; expected a whole number | give a value, or leave the line out"}},
 		{"whole: ~", []string{"1:1 whole has no value; expected a whole number | give a value, or leave the line out"}},
+		{"limit: 5", []string{"1:8 limit is 5; expected a duration such as 500ms, 3s or 2m | add a unit: h, m, s, ms, us, ns"}},
+		{"limit: {share: 101%}", []string{"1:8 within is missing in limit | within: the time", "1:16 share is 101%; it must be at most 100%"}},
+		{"limit: [5s]", []string{"1:8 limit is a list; expected a duration such as 500ms, 3s or 2m, or a map of share, within"}},
 		{"mode: fsat", []string{`1:7 mode is "fsat"; expected one of fast, slow | did you mean fast?`}},
 		{"name:", []string{"1:1 name has no value; expected lower-case letters | give a value, or leave the line out"}},
 		{"name: 12", []string{"1:7 name is 12; expected lower-case letters"}},

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/testbed"
 	"tare/workload"
 	"tare/workload/http/load"
 	"tare/workload/staircase"
@@ -90,9 +92,6 @@ func (o *Objective) probe(rate float64) time.Duration {
 	return longest
 }
 
-// search is how a capacity is searched.
-var search = staircase.Search{Least: 1, Most: 10e6, Finest: 1.02, Turns: 8, Unit: "per second"}
-
 const (
 	overload = 1.25 // times its capacity, at which collapse is looked for
 	drain    = time.Second
@@ -100,7 +99,8 @@ const (
 
 // capacity measures by a search what a server carries.
 func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error) {
-	stretch, tries := 0, []tried{}
+	stretch, search := 0, staircase.Search{Fineness: staircase.Fine, Near: c.rate(), Least: 1, Most: 10e6, Unit: "per second"}
+	record := staircase.Record[tried]{Began: search.First(r.t.Seed)}
 	count, err := r.count()
 	if err != nil {
 		return workload.Result{}, r.broken(ctx, err)
@@ -110,38 +110,29 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		stretch++
 		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
 		if err != nil {
-			return nil, r.broken(ctx, err)
+			return nil, err
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		tries = append(tries, tried{rate, c.Objective.met(result), result})
+		record.Tries = append(record.Tries, tried{rate, c.Objective.met(result), result})
 		return result, nil
 	}
-	search := search
-	search.First = c.rate()
-	found, err := search.Find(func(rate float64) (bool, error) {
+	found, err := search.Find(r.t.Seed, func(rate float64) (bool, error) {
 		result, err := try(rate)
 		return err == nil && c.Objective.met(result), err
 	})
-	if err != nil {
-		if len(tries) == 0 || ctx.Err() != nil {
-			return workload.Result{}, err
-		}
-		return workload.Result{}, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
-	}
-	beyond, err := try(overload * found)
-	if err != nil {
-		return workload.Result{}, err
-	}
-	used, err := count()
-	if err != nil {
-		return workload.Result{}, err
-	}
-	err = errors.Join(r.write("search", tries), r.log(), r.end(ctx))
+	var beyond *load.Result
 	if err == nil {
-		err = r.ended(ctx)
+		beyond, err = try(overload * found)
 	}
-	if err != nil {
+	var used map[string]testbed.Usage
+	if err == nil {
+		used, err = count()
+	}
+	if err = errors.Join(err, r.write("search", record)); err != nil {
+		return workload.Result{}, r.broken(ctx, err)
+	}
+	if err := cmp.Or(errors.Join(r.log(), r.end(ctx)), r.ended(ctx)); err != nil {
 		return workload.Result{}, err
 	}
 	return workload.Result{
@@ -150,7 +141,7 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	}, nil
 }
 
-// tried is one try of a search, as it is kept with the trial.
+// tried is one try of a search.
 type tried struct {
 	Rate    float64      `json:"rate"`
 	Carried bool         `json:"carried"`

@@ -150,9 +150,6 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// usualSteps is how many tries a search for the capacity usually takes.
-const usualSteps = 18
-
 // Measures says what a trial measures. In an open loop it is known beforehand of which
 // quantiles there are requests enough.
 func (c *Config) Measures() experiment.Measures {
@@ -168,7 +165,7 @@ func (c *Config) Measures() experiment.Measures {
 	if c.Objective != nil {
 		one := c.Objective.probe(c.rate()) + 100*time.Millisecond
 		m.Metrics, m.Slice = c.Objective.capacityMetrics(), nil
-		m.Expected, m.Limit = c.Warmup.Std()+usualSteps*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
+		m.Expected, m.Limit = c.Warmup.Std()+time.Duration(staircase.Fine.Usual+1)*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
 		return m
 	}
 	latency := func(name string, optional bool) {

@@ -1,12 +1,13 @@
 package xds
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	"tare/experiment"
@@ -16,18 +17,35 @@ import (
 	"tare/workload/staircase"
 )
 
-// Objective is what a server must do for it to carry so many sidecars: all are ready in time, each change then reaches
-// all of them in time, and no stream ends until the last change has.
+// Objective is what a server must do for it to carry so many sidecars: they are ready in time, each change then reaches
+// those in time, and no stream ends until the last change has.
 type Objective struct {
-	Ready quantity.Duration `yaml:"ready" json:"ready" required:"true" doc:"how long after the last sidecar was due all must be ready"`
-	Push  quantity.Duration `yaml:"push" json:"push" required:"true" doc:"how long a change may take until the last sidecar has it"`
-	Most  int               `yaml:"most" json:"most,omitempty" min:"0" max:"100000" doc:"most sidecars that are tried; 16 times sidecars if absent. Twice what was found is tried at the end"`
+	Ready Within `yaml:"ready" json:"ready" required:"true" doc:"how long after the last sidecar was due all, or a share, must be ready"`
+	Push  Within `yaml:"push" json:"push" required:"true" doc:"how long a change may take until all sidecars that are ready, or a share of them, have it"`
+	Most  int    `yaml:"most" json:"most,omitempty" min:"0" max:"100000" doc:"most sidecars that are tried; 16 times sidecars if absent. Twice what was found is tried at the end"`
+}
+
+// Within is a time that sidecars may take.
+type Within struct {
+	Share  quantity.Percent  `yaml:"share" json:"share,omitempty" above:"0%" max:"100%" doc:"least share of the sidecars that must keep to it; 100% if absent"`
+	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time"`
+}
+
+// kept says whether enough of n sidecars kept to it.
+func (w Within) kept(kept, n int) bool {
+	return float64(kept) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
+}
+
+// limit writes it: "ready ≤ 5 s", "ready of 99.9 % ≤ 5 s".
+func (w Within) limit(what string) string {
+	if w.Share > 0 && w.Share < 1 {
+		what += " of " + staircase.Spaced(w.Share)
+	}
+	return staircase.AtMost(what, w.Within)
 }
 
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
-func (o *Objective) String() string {
-	return staircase.AtMost("ready", o.Ready) + ", " + staircase.AtMost("push", o.Push)
-}
+func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.Push.limit("push") }
 
 // most is the most sidecars that are tried from n on.
 func (o *Objective) most(n int) int {
@@ -38,8 +56,8 @@ func (o *Objective) most(n int) int {
 }
 
 func (c *Config) validateObjective(errs *experiment.FieldErrors) {
-	within(errs, "objective.ready", c.Objective.Ready, 100*time.Millisecond)
-	within(errs, "objective.push", c.Objective.Push, 10*time.Millisecond)
+	within(errs, "objective.ready.within", c.Objective.Ready.Within, 100*time.Millisecond)
+	within(errs, "objective.push.within", c.Objective.Push.Within, 10*time.Millisecond)
 	if c.Change == nil {
 		errs.Add("objective", "there is no change: what a push takes is part of it")
 	}
@@ -59,75 +77,70 @@ const (
 	capacity    = "capacity"
 	readyBeyond = "ready-beyond" // sidecars that are ready in time of twice the capacity, as a share of the capacity
 
-	usualTries = 12
-	finest     = 1.1 // factor between tries at the end
-	overload   = 2   // times its capacity, at which collapse is looked for
+	overload = 2 // times its capacity, at which collapse is looked for
 )
 
-// metrics are those of a search.
-func (o *Objective) metrics() []experiment.Metric {
-	return []experiment.Metric{
+// metrics are those of a search that begins with n sidecars.
+func (o *Objective) metrics(n int) []experiment.Metric {
+	return append([]experiment.Metric{
 		{Name: capacity, Unit: "sidecars", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
 		{Name: readyBeyond, Better: experiment.Higher, Scale: experiment.Difference, Discrete: true, Optional: true},
-	}
+		{Name: readyLast, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
+	}, spread("ready", n)...)
 }
 
 // longestTry is how long a try with n sidecars takes, if it is carried.
 func (c *Config) longestTry(n int) time.Duration {
 	come := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
-	return come + c.Objective.Ready.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Std()) + 2*c.Settle.Std() + time.Second
+	return come + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
 
-// search is how a capacity is searched in a round. It begins at a place that is drawn in each round, alike for
-// all arms: from one place all searches would try the same few numbers, and end at one of them.
-func (c *Config) search(round int) staircase.Search {
-	n := float64(c.Sidecars.One())
-	draw := rand.New(rand.NewPCG(uint64(round), 0))
-	return staircase.Search{
-		First: n * math.Pow(finest, draw.Float64()-0.5), Least: float64(c.Clients.One()), Most: float64(c.Objective.most(int(n))),
-		Finest: finest, Turns: 4, Unit: "sidecars",
-	}
-}
-
-// tried is one try of a search, as it is kept with the trial.
+// tried is one try of a search.
 type tried struct {
 	Sidecars int     `json:"sidecars"`
 	Why      string  `json:"why,omitempty"`          // they were not carried
 	Ready    int     `json:"ready"`                  // sidecars that were in time
-	Took     float64 `json:"took"`                   // until the last of them was, s
-	Push     float64 `json:"push"`                   // of the changes that reached all, the one that took longest, s
+	P99      float64 `json:"p99,omitempty"`          // from when it was due until 99 in 100 of all were ready, s
+	Took     float64 `json:"took"`                   // until the last of those in time was, s
+	Push     float64 `json:"push"`                   // of the changes that reached enough, the one that took longest, s
 	CPU      float64 `json:"serverCPU,omitempty"`    // s
 	Memory   int64   `json:"serverMemory,omitempty"` // the most that was resident, B
 	Heap     int64   `json:"serverHeap,omitempty"`   // in use when all were ready, B
 
+	times []time.Duration // until they were ready
 	bytes uint64
 	used  map[string]testbed.Usage
 }
 
-// capacity measures by a search how many sidecars the server carries. What clients and server used is that of
-// the first try, which has about as many sidecars in every arm.
-func (r *trial) capacity(ctx context.Context) (workload.Result, error) {
-	var tries []*tried
+// capacity measures by a search how many sidecars the server carries. What sidecars use and how long they take is
+// measured by a try before it, with as many as the file says: what the search tries differs from arm to arm.
+func (r *trial) capacity(ctx context.Context) (result workload.Result, err error) {
+	n := r.config.Sidecars.One()
+	search := staircase.Search{Fineness: staircase.Coarse, Near: float64(n), Least: float64(r.config.Clients.One()), Most: float64(r.config.Objective.most(n)), Unit: "sidecars"}
+	record := staircase.Record[*tried]{Began: search.First(r.t.Seed)}
 	try := func(load float64) (*tried, error) {
 		t := &tried{Sidecars: int(math.Round(load))}
-		tries = append(tries, t)
-		err := r.try(ctx, len(tries), t)
+		record.Tries = append(record.Tries, t)
+		err := r.try(ctx, len(record.Tries), t)
 		if err != nil {
 			t.Why = err.Error()
 		}
 		return t, err
 	}
-	found, err := r.config.search(r.t.Round).Find(func(load float64) (bool, error) {
-		t, err := try(load)
-		return t.Why == "", err
-	})
-	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
-		err = workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
+	usual, err := try(float64(n))
+	found := 0.0
+	if err == nil {
+		found, err = search.Find(r.t.Seed, func(load float64) (bool, error) {
+			t, err := try(load)
+			return t.Why == "", err
+		})
 	}
-	var result workload.Result
 	if err == nil {
 		result.Values = map[string]float64{capacity: found}
-		result.Used, result.Work, result.Sent = tries[0].used, float64(tries[0].Ready), tries[0].bytes
+		result.Used, result.Work, result.Sent = usual.used, float64(usual.Ready), usual.bytes
+		if described(result.Values, "ready", usual.times, n); usual.Ready == n {
+			result.Values[readyLast] = usual.Took
+		}
 		var beyond *tried
 		beyond, err = try(overload * found)
 		if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
@@ -136,7 +149,7 @@ func (r *trial) capacity(ctx context.Context) (workload.Result, error) {
 			result.Values[readyBeyond] = float64(beyond.Ready) / found
 		}
 	}
-	text, e := json.MarshalIndent(tries, "", "  ")
+	text, e := json.MarshalIndent(record, "", "  ")
 	if e == nil {
 		e = workload.Keep(r.t.Raw, "search.json", append(text, '\n'))
 	}
@@ -175,31 +188,36 @@ func (r *trial) try(ctx context.Context, number int, t *tried) error {
 // attempt has all sidecars come, and the changes reach them. It ends where that fails.
 func (r *trial) attempt(ctx context.Context, t *tried) error {
 	o := r.config.Objective
-	up, err := r.ramp(ctx, "up", t.Sidecars, true, o.Ready.Std())
+	up, err := r.ramp(ctx, "up", t.Sidecars, true, o.Ready.Within.Std())
 	if err != nil {
 		return err
 	}
 	counts, _, last := up.sum()
-	t.Ready, t.Took, t.Heap, t.bytes = len(up.times()), last.Seconds(), up.Heap, uint64(counts.Bytes)
+	t.times = up.times()
+	slices.Sort(t.times)
+	t.Ready, t.Took, t.Heap, t.bytes = len(t.times), last.Seconds(), up.Heap, uint64(counts.Bytes)
+	if p99, ok := quantile(0.99).of(t.times, t.Sidecars); ok {
+		t.P99 = p99.Seconds()
+	}
 	if err := r.config.onTime(r.t, up); err != nil {
 		return err
 	}
-	if t.Ready < t.Sidecars {
-		t.Why = fmt.Sprintf("not ready %v after the last was due: %s", o.Ready, up.missing())
+	if !o.Ready.kept(t.Ready, t.Sidecars) {
+		t.Why = fmt.Sprintf("not ready %v after the last was due: %s", o.Ready.Within, up.missing())
 		return nil
 	}
 	lost := counts.Lost
-	for p, err := range r.changes(ctx, o.Push.Std()) {
+	for p, err := range r.changes(ctx, o.Push.Within.Std()) {
 		if err != nil {
 			return err
 		}
-		counts, _, last := p.sum()
+		counts, expected, last := p.sum()
 		t.bytes += uint64(counts.Bytes)
 		switch reached := len(p.times()); {
 		case counts.Lost > lost:
 			t.Why = fmt.Sprintf("%d streams ended after all were ready: %s", counts.Lost-lost, p.missing())
-		case reached < t.Sidecars:
-			t.Why = fmt.Sprintf("%s had not reached all after %v: %s", p.Name, o.Push, p.missing())
+		case !o.Push.kept(reached, expected):
+			t.Why = fmt.Sprintf("%s had not reached enough sidecars after %v: %s", p.Name, o.Push.Within, p.missing())
 		default:
 			t.Push = max(t.Push, last.Seconds())
 		}

@@ -244,8 +244,8 @@ func (c *Config) Measures() experiment.Measures {
 		m.Cost.Parts = []string{"client", "server"}
 	}
 	if c.Objective != nil {
-		m.Metrics = c.Objective.metrics()
-		m.Expected, m.Limit = usualTries*c.longestTry(n), staircase.MostTries*c.longestTry(overload*c.Objective.most(n))+time.Minute
+		m.Metrics = c.Objective.metrics(n)
+		m.Expected, m.Limit = time.Duration(staircase.Coarse.Usual+2)*c.longestTry(n), staircase.MostTries*c.longestTry(overload*c.Objective.most(n))+time.Minute
 		return m
 	}
 	add := func(name, unit string, better experiment.Better, scale experiment.Scale) *experiment.Metric {

@@ -25,6 +25,7 @@ import (
 	"tare/testbed/local/localtest"
 	"tare/workload"
 	"tare/workload/service"
+	"tare/workload/staircase"
 	"tare/workload/workloadtest"
 	"tare/workload/xds/fleet"
 	"tare/workload/xds/sidecar"
@@ -206,7 +207,7 @@ func TestRealTimeCapacity(t *testing.T) {
 	c := served(t)
 	c.Server.Env[xdstest.MostVariable] = "40"
 	c.Clients, c.Sidecars, c.Change.Times, c.Settle = factor.Of(2), factor.Of(20), 1, quantity.Duration(50*time.Millisecond)
-	c.Objective = &Objective{Ready: quantity.Duration(2 * time.Second), Push: quantity.Duration(10 * time.Second)}
+	c.Objective = &Objective{Ready: in(2 * time.Second), Push: in(10 * time.Second)}
 	configured := filepath.Join(t.TempDir(), "configured")
 	c.Configure = []string{"sh", "-c", `echo "$TARE_SIDECARS" >>` + configured}
 	if errs := c.validate(); len(errs) > 0 {
@@ -220,10 +221,10 @@ func TestRealTimeCapacity(t *testing.T) {
 	if found < 34 || found > 46 || r.Values[readyBeyond] < 0.85 || r.Values[readyBeyond] > 1.2 {
 		m.Errorf("found %v; beyond it %v are ready", found, r.Values[readyBeyond])
 	}
-	var tries []tried
-	raw.JSON(t, "search.json", &tries)
+	var search staircase.Record[tried]
+	raw.JSON(t, "search.json", &search)
 	var want string
-	for _, x := range tries {
+	for _, x := range search.Tries {
 		want += fmt.Sprintln(x.Sidecars)
 		if carried := x.Why == ""; carried && (x.Sidecars > 40 || x.Push <= 0) || x.Memory <= 0 || x.CPU <= 0 {
 			m.Errorf("%+v", x)
@@ -237,25 +238,32 @@ func TestRealTimeCapacity(t *testing.T) {
 			m.Errorf("%s has used %+v", part, u)
 		}
 	}
-	if first := tries[0].Sidecars; first < 19 || first > 21 || r.Work != float64(first) {
-		m.Errorf("it begins with %d, of which the cost is that of %v", first, r.Work)
+	if usual := search.Tries[0]; usual.Sidecars != 20 || r.Work != 20 || r.Values[readyLast] != usual.Took || usual.P99 <= 0 || usual.P99 > usual.Took {
+		m.Errorf("the cost is that of %v sidecars, of %+v", r.Work, usual)
+	}
+	if search.Tries[1].Sidecars != int(math.Round(search.Began)) || search.Began < 14 || search.Began > 28.5 {
+		m.Errorf("it begins with %v", search.Began)
 	}
 }
 
-// Searches of a round begin at the same place, those of others elsewhere.
-func TestSearchBegins(t *testing.T) {
-	c := New().(*Config)
-	c.Sidecars, c.Objective = factor.Of(1000), new(Objective)
-	seen := map[float64]bool{}
-	for round := range 20 {
-		first := c.search(round).First
-		if first != c.search(round).First || first < 1000/math.Sqrt(finest) || first > 1000*math.Sqrt(finest) {
-			t.Errorf("round %d begins with %v", round, first)
+// in is the time that all sidecars may take.
+func in(d time.Duration) Within { return Within{Within: quantity.Duration(d)} }
+
+// A share of the sidecars may take longer.
+func TestShare(t *testing.T) {
+	of := in(5 * time.Second)
+	of.Share = 0.999
+	for _, x := range []struct {
+		w       Within
+		kept, n int
+		want    bool
+	}{{in(1), 1000, 1000, true}, {in(1), 999, 1000, false}, {of, 999, 1000, true}, {of, 998, 1000, false}, {of, 99, 100, false}, {of, 1998, 2000, true}} {
+		if got := x.w.kept(x.kept, x.n); got != x.want {
+			t.Errorf("%d of %d at %v: %v", x.kept, x.n, x.w, got)
 		}
-		seen[first] = true
 	}
-	if len(seen) != 20 {
-		t.Errorf("%d places", len(seen))
+	if got := (&Objective{Ready: of, Push: in(2 * time.Second)}).String(); got != "ready of 99.9 % ≤ 5 s, push ≤ 2 s" {
+		t.Error(got)
 	}
 }
 
@@ -271,9 +279,9 @@ func TestCapacityBroken(t *testing.T) {
 		configure []string
 		want      string
 	}{
-		{Objective{Ready: quantity.Duration(time.Hour), Push: quantity.Duration(time.Hour), Most: 8}, "", nil, "rate: the search for the capacity: all were carried, up to 8 sidecars"},
-		{Objective{Ready: quantity.Duration(time.Hour), Push: quantity.Duration(50 * time.Millisecond)}, "true", nil, "rate: the search for the capacity: none was carried, down to 1 sidecars"},
-		{Objective{Ready: quantity.Duration(time.Hour), Push: quantity.Duration(time.Hour)}, "", []string{"sh", "-c", "exit 3"}, "exit-status: the configuration: sh -c 'exit 3': exit status 3"},
+		{Objective{Ready: in(time.Hour), Push: in(time.Hour), Most: 8}, "", nil, "rate: the search for the capacity: all were carried, up to 8 sidecars"},
+		{Objective{Ready: in(time.Hour), Push: in(50 * time.Millisecond)}, "true", nil, "rate: the search for the capacity: none was carried, down to 1 sidecars"},
+		{Objective{Ready: in(time.Hour), Push: in(time.Hour)}, "", []string{"sh", "-c", "exit 3"}, "exit-status: the configuration: sh -c 'exit 3': exit status 3"},
 	} {
 		one, how := *c, *c.Change
 		one.Objective, one.Change, one.Configure = &x.objective, &how, x.configure
@@ -352,7 +360,7 @@ func TestAddress(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	objective, changing := Objective{Ready: quantity.Duration(time.Second), Push: quantity.Duration(time.Second), Most: 200}, &Change{Run: []string{"true"}}
+	objective, changing := Objective{Ready: in(time.Second), Push: in(time.Second), Most: 200}, &Change{Run: []string{"true"}}
 	for _, x := range []struct {
 		change func(*Config)
 		want   string // "": nothing is wrong
@@ -370,7 +378,7 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.Node.Metadata = "[]" }, "node.metadata: the metadata of the node is no map"},
 		{func(c *Config) { c.TLS = &TLS{Cert: "x"} }, "tls.cert: a certificate and its key go together"},
 		{func(c *Config) { c.TLS = &TLS{Cert: "x", Key: "secret"} }, "tls.key: a key in the file would be kept with the run: refer to it, $(file:/PATH)"},
-		{func(c *Config) { c.Objective = &Objective{Ready: quantity.Duration(time.Second)} }, "objective.push: 0s is not a time from 10ms to 1h; objective: there is no change: what a push takes is part of it"},
+		{func(c *Config) { c.Objective = &Objective{Ready: in(time.Second)} }, "objective.push.within: 0s is not a time from 10ms to 1h; objective: there is no change: what a push takes is part of it"},
 		{func(c *Config) {
 			c.Objective, c.Change = &objective, changing
 			c.Churn = factor.Of(quantity.Percent(1))
