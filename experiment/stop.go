@@ -42,8 +42,8 @@ const (
 	lookApart  = 1.2  // of the last two, at least
 )
 
-// usualLooks are those of a run of at most so many rounds.
-func usualLooks(most int) (looks []int) {
+// UsualLooks are those of a run of at most so many rounds.
+func UsualLooks(most int) (looks []int) {
 	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
 		looks = append(looks, n)
 	}
@@ -69,7 +69,7 @@ func (l *loader) stops(d *Design) {
 		return
 	}
 	if !l.file.Has("design.looks") {
-		d.Looks = usualLooks(d.Rounds.AtMost)
+		d.Looks = UsualLooks(d.Rounds.AtMost)
 		return
 	}
 	if !slices.IsSorted(d.Looks) || len(slices.Compact(slices.Clone(d.Looks))) < len(d.Looks) || len(d.Looks) == 0 || d.Looks[0] < 2 || d.Looks[len(d.Looks)-1] > d.Rounds.AtMost {
@@ -96,7 +96,10 @@ func (p *Plan) LooksUpTo(rounds int) []int {
 	if len(p.DecideAt) == 0 {
 		return nil
 	}
-	looks := slices.Clone(p.DecideAt)
-	looks = slices.DeleteFunc(looks, func(n int) bool { return n >= rounds })
-	return append(looks, rounds)
+	return append(p.LooksBefore(rounds), rounds)
+}
+
+// LooksBefore are the planned looks before a number of rounds.
+func (p *Plan) LooksBefore(rounds int) []int {
+	return slices.DeleteFunc(slices.Clone(p.DecideAt), func(n int) bool { return n >= rounds })
 }

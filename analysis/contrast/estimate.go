@@ -61,7 +61,7 @@ func Ranks(method string) bool {
 }
 
 // From manyRounds on aligned ranks are right for an arm that spreads more than the others. With fewer, one that
-// seems to at a p of seemsNoisier is judged by t as well.
+// seems to at a p of seemsNoisier is judged by t as well, and any is at an early look, whose level is small.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.2
@@ -187,7 +187,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	if rounds, ok := d.aligned(contrasts, apart); ok {
 		method, both = MethodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
-		if len(contrasts) < manyRounds && rounds.Noisier() < seemsNoisier {
+		if len(contrasts) < manyRounds && (r.looks != nil || rounds.Noisier() < seemsNoisier) {
 			uneven = MethodNoisier
 		}
 	} else {

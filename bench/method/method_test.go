@@ -171,7 +171,7 @@ func TestNoise(t *testing.T) {
 		c := kind.start(rand.New(rand.NewPCG(1, 1)), n, 1)
 		var sum, squares float64
 		for range n {
-			x := c.next()
+			x := c.next(1)
 			sum += x
 			squares += x * x
 		}

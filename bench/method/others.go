@@ -35,10 +35,10 @@ func sequential(kind noise, n int, effect float64, times int, rng *rand.Rand) (o
 	for range times {
 		c := kind.start(rng, 2*n, 1)
 		for i := range a {
-			a[i] = c.next()
+			a[i] = c.next(1)
 		}
 		for i := range b {
-			b[i] = c.next() + math.Log1p(effect)
+			b[i] = c.next(1) + math.Log1p(effect)
 		}
 		welch, err := stats.WelchT(a, b, confidence)
 		if err != nil {

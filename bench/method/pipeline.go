@@ -33,6 +33,7 @@ type design struct {
 	counts    bool       // the metric is a count, Poisson; else a time
 	count     float64    // what the baseline counts in a trial, on average
 	search    *searching // the metric is a capacity that trials search; nil: it is not
+	decided   bool       // the run looks on the way, and stops when it is decided
 	tails     bool       // stalls and means are looked at as well
 	effect    float64    // true cost of an arm, as a share of the baseline; of counts, in their unit
 }
@@ -42,6 +43,7 @@ type design struct {
 type tally struct {
 	n               int // experiments
 	rounds          int // all together
+	trials          int // all together
 	claims          int // verdict costs or gains, of any arm
 	right           int // verdict costs
 	gains           int // verdict gains
@@ -64,6 +66,7 @@ type tally struct {
 func (t *tally) add(o tally) {
 	t.n += o.n
 	t.rounds += o.rounds
+	t.trials += o.trials
 	t.claims += o.claims
 	t.right += o.right
 	t.gains += o.gains
@@ -127,6 +130,9 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 		l.plan.Arms = append(l.plan.Arms, experiment.PlannedArm{Name: fmt.Sprintf("layer-%d", i+1), Role: experiment.Treatment})
 	}
 	l.plan.Precision = quantity.Percent(d.precision)
+	if d.decided {
+		l.plan.DecideAt = experiment.UsualLooks(d.rounds)
+	}
 	return l
 }
 
@@ -151,8 +157,16 @@ func (l *laboratory) once() (tally, error) {
 	if l.search != nil && l.before == nil {
 		l.truth = math.Log(near) + math.Log(16)*(l.rng.Float64()-0.5)
 	}
-	l.carryOut(1, l.rounds)
-	total := l.rounds
+	l.plan.Decided = 0
+	total := 0
+	for _, look := range append(l.plan.LooksBefore(l.rounds), l.rounds) {
+		l.carryOut(total+1, look)
+		total = look
+		if look < l.rounds && analysis.Decided(&l.plan, l.trials, look) {
+			l.plan.Decided = look
+			break
+		}
+	}
 	if l.precision > 0 {
 		var err error
 		if total, err = analysis.NeededRounds(&l.plan, l.trials); err != nil {
@@ -252,7 +266,14 @@ func (l *laboratory) round(order []experiment.Step) []float64 {
 			if i%2 == 1 {
 				at = len(order) - 1 - k
 			}
-			ran[order[at].Arm] += l.clock.next() / float64(slices)
+			times := 1.
+			switch role := l.plan.Arms[order[at].Arm].Role; {
+			case role == experiment.Treatment && l.noise.noisier > 0:
+				times = l.noise.noisier
+			case role == experiment.Control && l.noise.uneasy > 0:
+				times = l.noise.uneasy
+			}
+			ran[order[at].Arm] += l.clock.next(times) / float64(slices)
 		}
 	}
 	return ran
@@ -274,7 +295,7 @@ func (l *laboratory) record(t journal.Trial, value float64) {
 // tally counts what came of one experiment.
 func (l *laboratory) tally(run *analysis.Run, rounds int) tally {
 	c := run.Comparisons[0]
-	t := tally{n: 1, rounds: rounds}
+	t := tally{n: 1, rounds: rounds, trials: len(l.trials)}
 	t.claims = one(slices.ContainsFunc(run.Comparisons, func(c analysis.Comparison) bool {
 		return c.Verdict == analysis.Costs || c.Verdict == analysis.Gains
 	}))

@@ -28,6 +28,8 @@ func report(w io.Writer, o options, s simulation) (ok bool) {
 	ofStalling(s.stalling).Write(w, o.markdown)
 	ofCounting(s.counting).Write(w, o.markdown)
 	ofSearching(s.searching).Write(w, o.markdown)
+	ofSpreading(s.spreading).Write(w, o.markdown)
+	ofDeciding(s.deciding).Write(w, o.markdown)
 	ofPowers(s.powers).Write(w, o.markdown)
 	elsewhere(s.sequentials).Write(w, o.markdown)
 	needed(o, s.needs).Write(w, o.markdown)

@@ -49,6 +49,8 @@ type row struct {
 func (r *row) name() string {
 	kind := "fixed"
 	switch {
+	case r.decided:
+		kind = "decided"
 	case r.precision == finePrecision:
 		kind = "fine-stein"
 	case r.precision > 0:
