@@ -96,7 +96,7 @@ func disagreement(h *hypothesis) Disagreement {
 // warnings gathers what a reader must know of the run as a whole and of the
 // series in it.
 func warnings(t *table, run *Run, env *machine.Environment) []Warning {
-	list := slices.Clone(run.Behaviours)
+	list := append(bounds(run), run.Behaviours...)
 	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }
 	plan := t.plan
 	if plan.Busy != "" {
@@ -349,6 +349,9 @@ func (t *table) interrupted(c int) []int {
 // read back, so they are looked at as JSON.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
+		if c.Tests == experiment.TestsServer { // then it is no network that is compared
+			return false
+		}
 		text, err := json.Marshal(c.Testbed)
 		if err != nil {
 			return false

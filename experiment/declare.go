@@ -54,6 +54,10 @@ type Declaration struct {
 	Programs []Program
 	// Tools are the programs whose versions belong into the record of the environment.
 	Tools []Tool
+	// Tests is the resource that the workload measures, one of the constants that begin with Tests; "": it is not
+	// judged what bounds its results. Where a server is measured, the local testbed's wire is unlimited
+	// unless the file gives its rate.
+	Tests string
 	// Rights are those that a cluster must grant for what is applied, made or read
 	// there. The namespace is where the arm's pods are; "" for one that Tare makes.
 	Rights func(namespace string) []Right
@@ -85,6 +89,25 @@ type Declaration struct {
 	ProvesBeside bool
 	// OwnProves: the proof of such an arm's own layer shows which of the two is on, so that neither of them is called there.
 	OwnProves bool
+}
+
+// What workloads measure.
+const (
+	TestsServer = "server" // a server, by requests from outside
+	TestsWire   = "wire"   // the network
+	TestsDisk   = "disk"   // a volume
+)
+
+// usualWire is the rate of the local testbed's wire where nothing else says one: that of the network
+// of a small server.
+const usualWire = quantity.Rate(1e9)
+
+// wire is the rate of the local testbed's wire where the file gives none.
+func (d Declaration) wire() quantity.Rate {
+	if d.Tests == TestsServer {
+		return 0 // unlimited
+	}
+	return usualWire
 }
 
 // FieldError is a bad value in a config.

@@ -31,7 +31,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	if o.All {
 		forms |= doc.Terminal
 	}
-	d.Add(doc.On(forms, s.partBlocks()...))
+	d.Add(doc.On(forms, s.partBlocks()...), doc.On(forms, s.resourceBlocks()...))
 	if o.Published != nil {
 		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published, o.Decimals)))
 	}
@@ -71,7 +71,7 @@ func (s *sheet) facts() []doc.Fact {
 	}
 	return known("Run", state, "Rounds", number(r.Rounds), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
-		"Testbed", s.plan.Testbed, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
+		"Testbed", s.plan.Testbed, "Wire", s.wires(), "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
 }
 
@@ -101,7 +101,7 @@ func (s *sheet) state() []doc.Block {
 	}
 	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"),
 		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
-		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)),
+		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)), when(s.wires() != "", "wire "+s.wires()),
 		when(s.spoiltTrials() > 0, wording.Count(s.spoiltTrials(), "spoilt attempt", "spoilt attempts")),
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
@@ -139,7 +139,7 @@ func (s *sheet) warnings(headline bool) []string {
 		placed(&w.places, place)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory {
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // said before everything else
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/testbed"
 	"tare/workload"
 	"tare/workload/http/load"
 	"tare/workload/staircase"
@@ -108,13 +109,14 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	var requests, bytes int64
 	try := func(rate float64) (*load.Result, error) {
 		stretch++
+		meter := testbed.StartMeter(ctx, r.t.Site)
 		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
 		if err != nil {
 			return nil, r.broken(ctx, err)
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		tries = append(tries, tried{rate, c.Objective.met(result), result})
+		tries = append(tries, tried{rate, c.Objective.met(result), result, meter(ctx).Resources()})
 		return result, nil
 	}
 	search := search
@@ -137,6 +139,12 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	if err != nil {
 		return workload.Result{}, err
 	}
+	var resources []testbed.Resource
+	for _, t := range tries {
+		if search.Near(t.Rate, found) {
+			resources = testbed.Joined(resources, t.Resources)
+		}
+	}
 	err = errors.Join(r.write("search", tries), r.log(), r.end(ctx))
 	if err == nil {
 		err = r.ended(ctx)
@@ -146,15 +154,16 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	}
 	return workload.Result{
 		Values: map[string]float64{"capacity": found, "rate-beyond": beyond.Rate() / found},
-		Used:   used, Work: float64(requests), Sent: uint64(bytes),
+		Used:   used, Resources: resources, Work: float64(requests), Sent: uint64(bytes),
 	}, nil
 }
 
 // tried is one try of a search, as it is kept with the trial.
 type tried struct {
-	Rate    float64      `json:"rate"`
-	Carried bool         `json:"carried"`
-	Result  *load.Result `json:"result"`
+	Rate      float64            `json:"rate"`
+	Carried   bool               `json:"carried"`
+	Result    *load.Result       `json:"result"`
+	Resources []testbed.Resource `json:"resources,omitempty"`
 }
 
 // capacityMetrics are those of a search.

@@ -100,6 +100,8 @@ type tried struct {
 	Memory   int64   `json:"serverMemory,omitempty"` // the most that was resident, B
 	Heap     int64   `json:"serverHeap,omitempty"`   // in use when all were ready, B
 
+	Resources []testbed.Resource `json:"resources,omitempty"`
+
 	bytes uint64
 	used  map[string]testbed.Usage
 }
@@ -117,7 +119,8 @@ func (r *trial) capacity(ctx context.Context) (workload.Result, error) {
 		}
 		return t, err
 	}
-	found, err := r.config.search(r.t.Round).Find(func(load float64) (bool, error) {
+	search := r.config.search(r.t.Round)
+	found, err := search.Find(func(load float64) (bool, error) {
 		t, err := try(load)
 		return t.Why == "", err
 	})
@@ -128,6 +131,11 @@ func (r *trial) capacity(ctx context.Context) (workload.Result, error) {
 	if err == nil {
 		result.Values = map[string]float64{capacity: found}
 		result.Used, result.Work, result.Sent = tries[0].used, float64(tries[0].Ready), tries[0].bytes
+		for _, t := range tries {
+			if search.Near(float64(t.Sidecars), found) {
+				result.Resources = testbed.Joined(result.Resources, t.Resources)
+			}
+		}
 		var beyond *tried
 		beyond, err = try(overload * found)
 		if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
@@ -157,6 +165,7 @@ func (r *trial) try(ctx context.Context, number int, t *tried) error {
 	}
 	from := len(r.stages)
 	defer func() {
+		t.Resources = resources(r.stages[from:])
 		for _, s := range r.stages[from:] {
 			s.Name = fmt.Sprintf("try-%d %s", number, s.Name)
 		}

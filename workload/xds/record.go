@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/experiment"
+	"tare/testbed"
 	"tare/workload"
 	"tare/workload/xds/fleet"
 	"tare/workload/xds/sidecar"
@@ -73,8 +74,10 @@ func described(values map[string]float64, name string, times []time.Duration, n 
 type stage struct {
 	Name    string          `json:"stage"`
 	Reports []*fleet.Report `json:"clients"`
-	Memory  int64           `json:"serverMemory,omitempty"` // resident at its end, B; 0: not known
-	Heap    int64           `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for, or not all came
+	// Resources are what was used of things that clients and server share.
+	Resources []testbed.Resource `json:"resources,omitempty"`
+	Memory    int64              `json:"serverMemory,omitempty"` // resident at its end, B; 0: not known
+	Heap      int64              `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for, or not all came
 }
 
 // times are those of all clients.
@@ -127,6 +130,14 @@ func (s *stage) missing() string {
 		text += " (" + strings.Join(why, ", ") + ")"
 	}
 	return text
+}
+
+// resources are what was used over several stages.
+func resources(stages []*stage) (all []testbed.Resource) {
+	for _, s := range stages {
+		all = testbed.Joined(all, s.Resources)
+	}
+	return all
 }
 
 // keep writes the stages beside the trial.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tare/machine"
+	"tare/machine/proc"
 	"tare/testbed/kube/agent/cgroup"
 )
 
@@ -99,6 +100,8 @@ type Counters struct {
 	// nil: not told.
 	Grouped *time.Duration `json:"grouped,omitempty"`
 	Pods    []cgroup.Usage `json:"pods,omitempty"` // those of the Question that were found
+	// Network is what the pod's network namespace has counted; nil: it cannot be read.
+	Network *proc.Network `json:"network,omitempty"`
 	// Peak is the largest working set since Follow, in bytes; 0: not told.
 	Peak int64 `json:"peak,omitempty"`
 }

@@ -257,6 +257,9 @@ func (s *Server) counters(q *Question) (Counters, error) {
 		return Counters{}, fmt.Errorf("counters: %w", err)
 	}
 	c := Counters{Totals: totals, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id"))}
+	if counted, err := proc.ReadNetwork(); err == nil {
+		c.Network = &counted
+	}
 	if q.Root != "" {
 		c.Grouped = cgroup.Grouped(os.DirFS(q.Root))
 	}
