@@ -189,7 +189,8 @@ type (
 	// Bound: something that the programs share was used up, and it is not what the workload measures.
 	Bound struct {
 		Resource testbed.Resource `json:"resource"`
-		Tests    string           `json:"tests"` // what it measures (experiment.Declaration.Tests)
+		Tests    string           `json:"tests"`          // what it measures (experiment.Declaration.Tests)
+		Arms     []string         `json:"arms,omitempty"` // in which; nil: in all
 	}
 	// StandIn: a component of the cluster says that a part of it is not the real thing.
 	StandIn struct {

@@ -93,21 +93,17 @@ type Declaration struct {
 
 // What workloads measure.
 const (
-	TestsServer = "server" // a server, by requests from outside
-	TestsWire   = "wire"   // the network
-	TestsDisk   = "disk"   // a volume
+	TestsServer  = "server" // by requests from outside
+	TestsNetwork = "network"
+	TestsDisk    = "disk"
 )
 
-// usualWire is the rate of the local testbed's wire where nothing else says one: that of the network
-// of a small server.
-const usualWire = quantity.Rate(1e9)
-
-// wire is the rate of the local testbed's wire where the file gives none.
+// wire is the rate of the local testbed's wire where the file gives none: that of a small server's network, or unlimited.
 func (d Declaration) wire() quantity.Rate {
 	if d.Tests == TestsServer {
-		return 0 // unlimited
+		return 0
 	}
-	return usualWire
+	return 1e9
 }
 
 // FieldError is a bad value in a config.

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 
 	doc "tare/report/document"
@@ -31,36 +31,22 @@ func (s *sheet) partBlocks() []doc.Block {
 		doc.Say("What the programs and the layers' own processes used: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the most that was resident."), t}}}
 }
 
-// resourceBlocks are what programs share, and how much of it was used.
-func (s *sheet) resourceBlocks() []doc.Block {
-	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "resource", Kind: doc.Prose}, {Title: "there is", Right: true}, {Title: "used", Right: true},
-		{Title: "lost", Kind: doc.Prose}, {Title: "it was", Kind: doc.Prose}}}
-	for _, cell := range s.run.Cells {
-		g := doc.Group{Title: doc.Words(plain(cell.ID)), Parts: []doc.Part{{}}}
-		for _, r := range cell.Resources {
-			state := when(r.Exhausted, "used up"+when(r.Tested, ", as what is measured"))
-			g.Add(doc.Row{Cells: doc.Cells(plain(r.Arm), wording.ResourceName(r.Resource), wording.ResourceOf(r.Resource), strings.TrimSuffix(wording.ResourceUsed(r.Resource), " used"), wording.ResourceLost(r.Resource), state)})
-		}
-		if cell.Resources != nil {
-			t.Groups = append(t.Groups, g)
-		}
+// shared says over which wires the run's cells go ("1 Gbit/s", "unlimited"; "" where that is not known), and what trials
+// used up, whether it is what is measured or not.
+func (s *sheet) shared() (wires, usedUp string) {
+	var at, full []told
+	note := func(list *[]told, text, arm, cell string) {
+		placed(&found(list, func(w told) bool { return w.text == text }, told{text: text}).places, join(", ", plain(arm), plain(cell)))
 	}
-	if t.Groups == nil {
-		return nil
-	}
-	return []doc.Block{doc.Section{ID: "bounds", Title: "What bounds the results", Short: "Bounds", Fold: doc.Page, Blocks: []doc.Block{
-		doc.Say("What programs share, and how much of it the trials used: medians of the valid trials of an arm. Of a search these are its tries near the capacity."), t}}}
-}
-
-// wires are the rates of the wires that the run's cells cross: "1 Gbit/s", "unlimited"; "" where none is known.
-func (s *sheet) wires() string {
-	var list []string
 	for _, cell := range s.run.Cells {
 		for _, r := range cell.Resources {
-			if of := wording.ResourceOf(r.Resource); r.Name == testbed.ResourceWire && of != "" && !slices.Contains(list, of) {
-				list = append(list, of)
+			if r.Name == testbed.ResourceWire {
+				note(&at, cmp.Or(when(r.Of > 0, wording.Value(r.Of, "bit/s")), "unlimited"), "", "")
+			}
+			if r.Exhausted {
+				note(&full, wording.Resource(r.Resource), r.Arm, cell.ID)
 			}
 		}
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(ranked(at), ", "), strings.Join(ranked(full), "; ")
 }

@@ -16,7 +16,7 @@ type stretch struct {
 	wall    time.Duration
 	used    account
 	sample  testbed.Sample
-	meter   testbed.Meter
+	shared  []testbed.Resource
 	stopped string // what interrupted it; "": nothing did
 }
 
@@ -45,7 +45,7 @@ func (r *run) watch(ctx, limited context.Context, p *place, measured func(contex
 	sampled, cancel := context.WithTimeout(ctx, samplingLimit)
 	defer cancel()
 	s.sample, err = r.Sampler.Stop(sampled, s.used.total())
-	s.meter = meter(sampled)
+	s.shared = meter(sampled)
 	return s, cmp.Or(measuredErr, err)
 }
 
@@ -54,7 +54,7 @@ func (s stretch) plus(o stretch) stretch {
 	return stretch{
 		wall: s.wall + o.wall, used: s.used.plus(o.used),
 		sample:  s.sample.Joined(o.sample, s.wall, o.wall),
-		meter:   o.meter.Plus(s.meter),
+		shared:  testbed.Joined(s.shared, o.shared),
 		stopped: cmp.Or(s.stopped, o.stopped),
 	}
 }
@@ -65,7 +65,7 @@ func (s stretch) record(t *journal.Trial) cost {
 	if s.stopped != "" {
 		violate(t, workload.RuleStopped, s.stopped+" during the trial")
 	}
-	t.Conditions, t.Resources = s.sample.Conditions, s.meter.Resources()
+	t.Conditions, t.Resources = s.sample.Conditions, s.shared
 	note(t, s.sample.Observed)
 	return costOf(s.used, s.sample, s.wall)
 }

@@ -3,39 +3,36 @@ package kube
 import (
 	"context"
 	"errors"
-	"maps"
+	"strings"
 	"sync"
 
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/inventory"
 )
 
-var _ testbed.Metered = (*Site)(nil)
-
-// Meter asks the agents in the pods of clients and servers for the processors that they see, which are those of their
-// nodes or of their sandbox, and for what TCP has counted in the pods. The rate of the wire is not known here.
-func (s *Site) Meter(ctx context.Context) (testbed.Meter, error) {
-	s.mu.Lock()
-	at := maps.Clone(s.pods)
-	s.mu.Unlock()
-	m := testbed.NewMeter()
-	var mu sync.Mutex
+// Meter asks the agents in the site's pods for the processors that they see, those of their nodes or of a sandbox, and for
+// what is counted in the pods' networks. The rate of the wire is not known.
+func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
+	pods, sides := s.all(), map[string]string{}
+	counted, errs := make([]agent.Counters, len(pods)), make([]error, len(pods))
 	var wait sync.WaitGroup
-	var errs []error
-	for place, pod := range at {
-		wait.Go(func() {
-			counted, err := pod.Agent().Counters(ctx, agent.Question{})
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-			on := m.Machines[counted.BootID]
-			on.Totals, on.Server, on.Client = counted.Totals, on.Server || place.Server(), on.Client || !place.Server()
-			m.Machines[counted.BootID] = on
-			if counted.Network != nil {
-				m.Network = m.Network.With(*counted.Network)
-			}
-		})
+	for i, p := range pods {
+		wait.Go(func() { counted[i], errs[i] = p.Agent().Counters(ctx, agent.Question{}) })
 	}
 	wait.Wait()
-	return m, errors.Join(errs...)
+	for i, p := range pods {
+		side := testbed.ResourceServer
+		if strings.HasPrefix(p.Plan().Labels[inventory.RoleLabel], roleClient) {
+			side = testbed.ResourceClient
+		}
+		if on := sides[counted[i].BootID]; on != "" && on != side {
+			side = testbed.ResourceMachine
+		}
+		sides[counted[i].BootID] = side
+	}
+	for _, c := range counted {
+		list = append(list, testbed.Resource{Name: sides[c.BootID], Of: float64(c.CPUs), Used: c.Busy.Seconds()}, c.Network)
+	}
+	return list, errors.Join(errs...)
 }

@@ -116,7 +116,7 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		tries = append(tries, tried{rate, c.Objective.met(result), result, meter(ctx).Resources()})
+		tries = append(tries, tried{rate, c.Objective.met(result), result, meter(ctx)})
 		return result, nil
 	}
 	search := search
@@ -131,6 +131,10 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		}
 		return workload.Result{}, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
 	}
+	var resources []testbed.Resource
+	for _, t := range tries[max(0, len(tries)-search.Turns):] { // near the capacity
+		resources = testbed.Joined(resources, t.Resources)
+	}
 	beyond, err := try(overload * found)
 	if err != nil {
 		return workload.Result{}, err
@@ -138,12 +142,6 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	used, err := count()
 	if err != nil {
 		return workload.Result{}, err
-	}
-	var resources []testbed.Resource
-	for _, t := range tries {
-		if search.Near(t.Rate, found) {
-			resources = testbed.Joined(resources, t.Resources)
-		}
 	}
 	err = errors.Join(r.write("search", tries), r.log(), r.end(ctx))
 	if err == nil {

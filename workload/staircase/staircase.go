@@ -16,12 +16,6 @@ type Search struct {
 	Unit        string  // of the load, in errors: "per second"
 }
 
-// Near says whether a load that was tried is within two of the finest steps of what was found: what bounds a server is
-// seen there.
-func (s Search) Near(load, found float64) bool {
-	return math.Abs(math.Log(load/found)) < 2.01*math.Log(s.Finest)
-}
-
 // NotFoundError is the error of a search that ends without a load, and says why.
 type NotFoundError string
 

@@ -131,10 +131,8 @@ func (r *trial) capacity(ctx context.Context) (workload.Result, error) {
 	if err == nil {
 		result.Values = map[string]float64{capacity: found}
 		result.Used, result.Work, result.Sent = tries[0].used, float64(tries[0].Ready), tries[0].bytes
-		for _, t := range tries {
-			if search.Near(float64(t.Sidecars), found) {
-				result.Resources = testbed.Joined(result.Resources, t.Resources)
-			}
+		for _, t := range tries[max(0, len(tries)-search.Turns):] { // near the capacity
+			result.Resources = testbed.Joined(result.Resources, t.Resources)
 		}
 		var beyond *tried
 		beyond, err = try(overload * found)
