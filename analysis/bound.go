@@ -23,10 +23,10 @@ const (
 // ResourceSummary is what the trials of an arm used of something that their programs share: that of the trial in the
 // middle of its valid ones.
 type ResourceSummary struct {
-	Arm string `json:"arm"`
+	Arm string `json:"arm"` // its name
 	testbed.Resource
-	Exhausted bool `json:"exhausted,omitempty"`
-	Tested    bool `json:"tested,omitempty"` // it is what the workload measures
+	Exhausted bool `json:"exhausted,omitempty"` // it was used up, or lost what matters
+	Tested    bool `json:"tested,omitempty"`    // it is what the workload measures
 }
 
 // exhausted says whether something was used up. A wire without a rate loses nothing.

@@ -354,6 +354,6 @@ func unlimited(plan *experiment.Plan) bool {
 			return false
 		}
 		text, _ := json.Marshal(c.Testbed)
-		return strings.Contains(string(text), `"rate":"unlimited"`)
+		return strings.Contains(strings.ToLower(string(text)), `"rate":"unlimited"`)
 	})
 }
