@@ -98,14 +98,6 @@ const (
 	TestsDisk    = "disk"
 )
 
-// wire is the rate of the local testbed's wire where the file gives none: that of a small server's network, or unlimited.
-func (d Declaration) wire() quantity.Rate {
-	if d.Tests == TestsServer {
-		return 0
-	}
-	return 1e9
-}
-
 // FieldError is a bad value in a config.
 type FieldError struct {
 	Field   string // yaml path inside the config: "metrics[1].regex"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tare/experiment/factor"
+	"tare/experiment/quantity"
 	"tare/experiment/strictyaml"
 )
 
@@ -195,7 +196,10 @@ func (e *Expansion) addCells(x *Experiment) {
 		combinations(both, func(levels []int) {
 			config, testbed := clone(item.Config), clone(x.Testbed)
 			if l := testbed.Local; l != nil && len(l.Link.Rate) == 0 {
-				l.Link.Rate = factor.Of(item.Config.Declare().wire())
+				l.Link.Rate = factor.Of[quantity.Rate](1e9) // a small server's
+				if item.Config.Declare().Tests == TestsServer {
+					l.Link.Rate = factor.Of[quantity.Rate](0) // unlimited
+				}
 			}
 			var chosen []factor.Level
 			for k, s := range both {

@@ -81,7 +81,7 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal has no rate of the wire: that is each workload's own (Declaration.wire).
+// defaultLocal has no rate of the wire: that goes by what each workload measures (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
 // testbed decodes the choice of a testbed: its name alone, or a map of its name

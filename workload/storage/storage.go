@@ -131,16 +131,13 @@ var Kind = workload.Kind{
 
 // Declare says that the workload needs a volume, and fio.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{
+	return experiment.Declaration{
 		Fill:     c.fill,
 		Validate: c.validate,
 		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}},
 		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
+		Tests:    map[Direct]string{PastCache: experiment.TestsDisk}[c.Direct],
 	}
-	if c.Direct == PastCache {
-		d.Tests = experiment.TestsDisk
-	}
-	return d
 }
 
 // least is the smallest volume that holds the data: a file system keeps a tenth

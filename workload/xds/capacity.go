@@ -163,12 +163,12 @@ func (r *trial) try(ctx context.Context, number int, t *tried) error {
 	}
 	from := len(r.stages)
 	defer func() {
-		t.Resources = resources(r.stages[from:])
+		t.Resources = r.shared
 		for _, s := range r.stages[from:] {
 			s.Name = fmt.Sprintf("try-%d %s", number, s.Name)
 		}
 	}()
-	r.peak = 0
+	r.peak, r.shared = 0, nil
 	if err := r.attempt(ctx, t); err != nil {
 		return err
 	}

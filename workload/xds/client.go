@@ -143,7 +143,7 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration, m
 			r.peak = max(r.peak, s.Memory)
 		}
 		if done || left <= 0 {
-			s.Resources = meter(ctx)
+			r.shared = testbed.Joined(r.shared, meter(ctx))
 			if done && r.config.Metrics > 0 {
 				if s.Heap, err = r.heap(ctx); err != nil {
 					return nil, err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tare/experiment"
-	"tare/testbed"
 	"tare/workload"
 	"tare/workload/xds/fleet"
 	"tare/workload/xds/sidecar"
@@ -74,10 +73,8 @@ func described(values map[string]float64, name string, times []time.Duration, n 
 type stage struct {
 	Name    string          `json:"stage"`
 	Reports []*fleet.Report `json:"clients"`
-	// Resources are what was used of things that clients and server share.
-	Resources []testbed.Resource `json:"resources,omitempty"`
-	Memory    int64              `json:"serverMemory,omitempty"` // resident at its end, B; 0: not known
-	Heap      int64              `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for, or not all came
+	Memory  int64           `json:"serverMemory,omitempty"` // resident at its end, B; 0: not known
+	Heap    int64           `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for, or not all came
 }
 
 // times are those of all clients.
@@ -130,14 +127,6 @@ func (s *stage) missing() string {
 		text += " (" + strings.Join(why, ", ") + ")"
 	}
 	return text
-}
-
-// resources are what was used over several stages.
-func resources(stages []*stage) (all []testbed.Resource) {
-	for _, s := range stages {
-		all = testbed.Joined(all, s.Resources)
-	}
-	return all
 }
 
 // keep writes the stages beside the trial.

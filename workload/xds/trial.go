@@ -21,7 +21,8 @@ type trial struct {
 	up      *standing
 	clients []*client
 	stages  []*stage
-	peak    int64 // of the server's resident memory, in bytes; 0: not known
+	shared  []testbed.Resource // what clients and server share, in the stage in which most of it was used
+	peak    int64              // of the server's resident memory, in bytes; 0: not known
 }
 
 // Prepare starts the clients. With churn it has all sidecars come.
@@ -75,7 +76,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	r.peak = 0
+	r.peak, r.shared = 0, nil
 	n, wait := r.config.measured(), r.config.Ready.Std()
 	if r.config.Churn.One() > 0 {
 		if _, err := r.ramp(ctx, "down", n, false, wait); err != nil {
@@ -101,7 +102,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	if err == nil && r.peak > 0 {
 		result.Values[memoryReady], result.Values[memoryPeak] = float64(up.Memory), float64(r.peak)
 	}
-	result.Used, result.Resources = used, resources(append(pushes, up))
+	result.Used, result.Resources = used, r.shared
 	return result, err
 }
 
