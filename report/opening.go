@@ -31,7 +31,7 @@ func (s *sheet) opening() []doc.Block {
 	list := append(s.short(), s.lawAnswers()...)
 	ending, bounds := plain(wording.Ending(s.run)), s.bounds()
 	blocks := []doc.Block{
-		doc.If(bounds != nil, doc.Alert{Title: "What bounds these results is not what they are about", Items: doc.Each(bounds)}),
+		doc.If(bounds != nil, doc.Alert{Title: "These results are bound by something other than what they measure", Items: doc.Each(bounds)}),
 		doc.SayIf(ending != "", upperFirst(ending)+"."),
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),

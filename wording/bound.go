@@ -9,6 +9,9 @@ import (
 	"tare/testbed"
 )
 
+// worthSaying is the share of losses from which they are said.
+const worthSaying = 0.001
+
 // bound says that something was used up which is not what the workload measures.
 func bound(f analysis.Bound) string {
 	r, says := f.Resource, "the results say what that allows, and not what the "+f.Tests+" could do"
@@ -19,11 +22,14 @@ func bound(f analysis.Bound) string {
 	if f.Arms != nil {
 		text += " in " + strings.Join(f.Arms, ", ")
 	}
-	if r.Dropped > 0 {
-		text += ", " + Share(float64(r.Dropped)/float64(r.Packets)) + " of its packets dropped"
+	if share := float64(r.Dropped) / float64(r.Packets); share >= worthSaying {
+		text += ", " + Share(share) + " of its packets dropped"
 	}
-	if r.Retransmitted > 0 {
-		text += fmt.Sprintf(", %s of TCP segments sent again, %s", Share(float64(r.Retransmitted)/float64(r.Segments)), Count(int(r.Timeouts), "timeout", "timeouts"))
+	if share := float64(r.Retransmitted) / float64(r.Segments); share >= worthSaying {
+		text += ", " + Share(share) + " of TCP segments sent again"
+	}
+	if r.Timeouts > 0 {
+		text += ", " + Count(int(r.Timeouts), "TCP timeout", "TCP timeouts")
 	}
 	return text + ": " + says
 }
