@@ -20,8 +20,8 @@ const (
 	ownProcessors  = 0.1   // of the programs' CPU time, under which the client leaves the processors to the server
 )
 
-// ResourceSummary is what the trials of an arm used of something that their programs share: that of the trial in the
-// middle of its valid ones.
+// ResourceSummary is what the trials of an arm used of something that their programs share: that of the trial in their
+// middle.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // its name
 	testbed.Resource

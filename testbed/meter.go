@@ -16,12 +16,12 @@ type Resource struct {
 	// Used is a share of Of, from 0 to 1; in a reading, bits sent or CPU seconds so far.
 	Used    float64 `json:"used,omitempty"`
 	Of      float64 `json:"of,omitempty"`      // what there is: bit/s of each direction of the wire, processors; 0: unlimited or unknown
-	Packets uint64  `json:"packets,omitempty"` // for the wire
+	Packets uint64  `json:"packets,omitempty"` // that the wire was given
 	Dropped uint64  `json:"dropped,omitempty"` // of these, for want of room in its queues
-	// The rest is of TCP, in the namespaces of all pods and of the local testbed's nodes.
-	Segments      uint64 `json:"segments,omitempty"`      // sent
-	Retransmitted uint64 `json:"retransmitted,omitempty"` // of these, again
-	Timeouts      uint64 `json:"timeouts,omitempty"`      // of connections that waited for an answer
+
+	Segments      uint64 `json:"segments,omitempty"`      // of TCP that were sent, in all pods and on the local testbed's nodes
+	Retransmitted uint64 `json:"retransmitted,omitempty"` // of these, sent again
+	Timeouts      uint64 `json:"timeouts,omitempty"`      // of TCP connections that waited for an answer
 }
 
 // What programs share.

@@ -39,7 +39,7 @@ func Resource(r testbed.Resource) string {
 	name := "the " + r.Name
 	switch r.Name {
 	case testbed.ResourceMachine:
-		name = "the processors that client and server share"
+		name = "the machine's processors, which all programs share"
 	case testbed.ResourceClient, testbed.ResourceServer:
 		name = "the processors of the " + r.Name + "'s machine"
 	}

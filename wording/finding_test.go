@@ -49,7 +49,7 @@ func TestFinding(t *testing.T) {
 		{analysis.Bound{Resource: testbed.Resource{Name: "wire", Of: 1e9, Used: 0.96}, Tests: "network"},
 			"bound by the wire (1 Gbit/s, 96 % used): the bandwidth is what that allows, and what else a layer costs shows in CPU time alone"},
 		{analysis.Bound{Resource: testbed.Resource{Name: "machine", Of: 2, Used: 0.97}, Tests: "server"},
-			"bound by the processors that client and server share (97 % of 2): the results say what that allows, and not what the server could do"},
+			"bound by the machine's processors, which all programs share (97 % of 2): the results say what that allows, and not what the server could do"},
 		{analysis.Bound{Resource: testbed.Resource{Name: "client", Of: 8, Used: 0.97}, Tests: "server"},
 			"bound by the processors of the client's machine (97 % of 8): the results say what that allows, and not what the server could do"},
 		{analysis.Bound{Resource: testbed.Resource{Name: "network", Segments: 900, Retransmitted: 90, Timeouts: 1}, Tests: "server"},
