@@ -175,15 +175,16 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 }
 
 // bounds are the warnings that results are those of something else.
-func (s *sheet) bounds() []string {
-	var list []told
+func (s *sheet) bounds() (list []string) {
 	for _, w := range s.run.Warnings {
-		if w.Finding.Kind() == (analysis.Bound{}).Kind() {
-			text := brief(wording.Finding(w.Finding))
-			placed(&found(&list, func(w told) bool { return w.text == text }, told{text: text}).places, join(", ", plain(w.Arm), plain(w.Cell)))
+		if _, ok := w.Finding.(analysis.Bound); ok {
+			list = append(list, plain(w.Cell)+": "+brief(wording.Finding(w.Finding)))
 		}
 	}
-	return ranked(list)
+	if more := len(list) - firstWarnings; more > 1 {
+		list = append(list[:firstWarnings], wording.Count(more, "more cell", "more cells")+", which tare show -o json lists")
+	}
+	return list
 }
 
 // restOfWarnings are the warnings that a page does not begin with.

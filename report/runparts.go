@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	doc "tare/report/document"
@@ -34,19 +35,17 @@ func (s *sheet) partBlocks() []doc.Block {
 // shared says over which wires the run's cells go ("1 Gbit/s", "unlimited"; "" where that is not known), and what trials
 // used up, whether it is what is measured or not.
 func (s *sheet) shared() (wires, usedUp string) {
-	var at, full []told
-	note := func(list *[]told, text, arm, cell string) {
-		placed(&found(list, func(w told) bool { return w.text == text }, told{text: text}).places, join(", ", plain(arm), plain(cell)))
-	}
+	var at, full []string
 	for _, cell := range s.run.Cells {
 		for _, r := range cell.Resources {
 			if r.Name == testbed.ResourceWire {
-				note(&at, cmp.Or(when(r.Of > 0, wording.Value(r.Of, "bit/s")), "unlimited"), "", "")
+				at = append(at, cmp.Or(when(r.Of > 0, wording.Value(r.Of, "bit/s")), "unlimited"))
 			}
 			if r.Exhausted {
-				note(&full, wording.Resource(r.Resource), r.Arm, cell.ID)
+				full = append(full, wording.ResourceName(r.Name))
 			}
 		}
 	}
-	return strings.Join(ranked(at), ", "), strings.Join(ranked(full), "; ")
+	each := func(list []string) string { return strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), "; ") }
+	return each(at), each(full)
 }

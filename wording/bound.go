@@ -18,7 +18,12 @@ func bound(f analysis.Bound) string {
 	if f.Tests == experiment.TestsNetwork && r.Name == testbed.ResourceWire {
 		says = "the bandwidth is what that allows, and what else a layer costs shows in CPU time alone"
 	}
-	text := "bound by " + Resource(r)
+	text := "bound by " + ResourceName(r.Name)
+	if r.Name == testbed.ResourceWire {
+		text += fmt.Sprintf(" (%s, %s used)", Value(r.Of, "bit/s"), Share(r.Used))
+	} else if r.Of > 0 {
+		text += fmt.Sprintf(" (%s of %s)", Share(r.Used), Number(r.Of, 6))
+	}
 	if f.Arms != nil {
 		text += " in " + strings.Join(f.Arms, ", ")
 	}
@@ -34,20 +39,13 @@ func bound(f analysis.Bound) string {
 	return text + ": " + says
 }
 
-// Resource names something that programs share, with what there is of it and how much was used: "the wire (1 Gbit/s, 96 % used)".
-func Resource(r testbed.Resource) string {
-	name := "the " + r.Name
-	switch r.Name {
+// ResourceName names something that programs share.
+func ResourceName(name string) string {
+	switch name {
 	case testbed.ResourceMachine:
-		name = "the machine's processors, which all programs share"
+		return "the machine's processors, which all programs share"
 	case testbed.ResourceClient, testbed.ResourceServer:
-		name = "the processors of the " + r.Name + "'s machine"
+		return "the processors of the " + name + "'s machine"
 	}
-	switch {
-	case r.Of == 0:
-		return name
-	case r.Name == testbed.ResourceWire:
-		return fmt.Sprintf("%s (%s, %s used)", name, Value(r.Of, "bit/s"), Share(r.Used))
-	}
-	return fmt.Sprintf("%s (%s of %s)", name, Share(r.Used), Number(r.Of, 6))
+	return "the " + name
 }
