@@ -46,6 +46,8 @@ func (s *sheet) shared() (wires, usedUp string) {
 			}
 		}
 	}
-	each := func(list []string) string { return strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), "; ") }
+	each := func(list []string) string {
+		return strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), "; ")
+	}
 	return each(at), each(full)
 }
