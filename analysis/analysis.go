@@ -101,7 +101,7 @@ type Run struct {
 	Comparisons []Comparison    `json:"comparisons"`
 	Controls    []Comparison    `json:"controls"` // the A/A arm, in the same form
 	Warnings    []Warning       `json:"warnings,omitempty"`
-	Behaviours  []Warning       `json:"-"` // of arms in which programs do other things than in the baseline: the first of Warnings
+	Behaviours  []Warning       `json:"-"` // of arms in which programs do other things than in the baseline: among Warnings
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
 	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, where the workload expects a law
@@ -265,6 +265,8 @@ type CellSummary struct {
 	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: nothing tells of a closed loop
 	// Parts is what programs and layers used, where layers have processes of their own.
 	Parts []PartSummary `json:"parts,omitempty"`
+	// Resources are what programs share, by arm, and how much of it was used.
+	Resources []ResourceSummary `json:"resources,omitempty"`
 }
 
 // LoopSummary says that a cell's load is a closed loop, so that its mean latency

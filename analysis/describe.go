@@ -24,7 +24,7 @@ func cells(t *table, start time.Time) []CellSummary {
 	base := role(t.plan, experiment.Baseline)
 	list := make([]CellSummary, 0, len(t.plan.Cells))
 	for c, cell := range t.plan.Cells {
-		s := CellSummary{Loop: t.loops[c], ID: cell.ID, Kind: cell.Kind, Levels: cell.Levels, Testbed: cell.Testbed, Metrics: make([]MetricSeries, 0, len(cell.Metrics)), Parts: t.parts(c)}
+		s := CellSummary{Loop: t.loops[c], ID: cell.ID, Kind: cell.Kind, Levels: cell.Levels, Testbed: cell.Testbed, Metrics: make([]MetricSeries, 0, len(cell.Metrics)), Parts: t.parts(c), Resources: t.resources(c)}
 		for _, m := range cell.Metrics {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {

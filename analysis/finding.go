@@ -1,6 +1,9 @@
 package analysis
 
-import "tare/experiment"
+import (
+	"tare/experiment"
+	"tare/testbed"
+)
 
 // Finding is something that a reader must know before trusting a number: a kind with its figures. Package wording makes
 // a sentence of it.
@@ -183,6 +186,12 @@ type (
 	Busy struct {
 		By string `json:"by"`
 	}
+	// Bound: something that the programs share was used up, and it is not what the workload measures.
+	Bound struct {
+		Resource testbed.Resource `json:"resource"`
+		Tests    string           `json:"tests"`          // what it measures (experiment.Declaration.Tests)
+		Arms     []string         `json:"arms,omitempty"` // in which; nil: in all
+	}
 	// StandIn: a component of the cluster says that a part of it is not the real thing.
 	StandIn struct {
 		Component string `json:"component"`
@@ -254,5 +263,6 @@ func (Omission) Kind() string        { return "omission" }
 func (Switching) Kind() string       { return "switching" }
 func (Sliced) Kind() string          { return "sliced" }
 func (Busy) Kind() string            { return "busy" }
+func (Bound) Kind() string           { return "bound" }
 func (StandIn) Kind() string         { return "stand-in" }
 func (Remark) Kind() string          { return "remark" }

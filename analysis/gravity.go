@@ -5,6 +5,8 @@ import "slices"
 // gravity is the kinds of findings by how much they change what a number says: first what makes a
 // claim one of something else, then what makes it less sure than it looks, then what is good to know.
 var gravity = []string{
+	// The number is that of something else.
+	Bound{}.Kind(),
 	// The program may not have done its work.
 	OtherBehaviour{}.Kind(),
 	// The difference may not be the layer's.

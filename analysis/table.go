@@ -40,6 +40,7 @@ const (
 // slot is one planned trial with what came of it.
 type slot struct {
 	valid    *journal.Trial // the latest valid attempt; nil: none
+	last     *journal.Trial // the latest attempt; nil: none
 	attempts int
 	failed   int    // attempts in which the program failed
 	rule     string // broken by the latest invalid attempt
@@ -159,6 +160,7 @@ func (t *table) lose(trial *journal.Trial) {
 // add counts one attempt.
 func (t *table) add(s *slot, trial *journal.Trial) {
 	s.attempts++
+	s.last = trial
 	if failed(t.plan, trial) {
 		s.failed++
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
@@ -96,7 +97,7 @@ func disagreement(h *hypothesis) Disagreement {
 // warnings gathers what a reader must know of the run as a whole and of the
 // series in it.
 func warnings(t *table, run *Run, env *machine.Environment) []Warning {
-	list := slices.Clone(run.Behaviours)
+	list := append(bounds(run), run.Behaviours...)
 	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }
 	plan := t.plan
 	if plan.Busy != "" {
@@ -349,17 +350,10 @@ func (t *table) interrupted(c int) []int {
 // read back, so they are looked at as JSON.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
-		text, err := json.Marshal(c.Testbed)
-		if err != nil {
+		if c.Tests == experiment.TestsServer { // then it is no network that is compared
 			return false
 		}
-		var testbed struct {
-			Link  struct{ Rate any }
-			Local struct{ Link struct{ Rate any } }
-		}
-		if json.Unmarshal(text, &testbed) != nil {
-			return false
-		}
-		return testbed.Link.Rate == "unlimited" || testbed.Local.Link.Rate == "unlimited"
+		text, _ := json.Marshal(c.Testbed)
+		return strings.Contains(strings.ToLower(string(text)), `"rate":"unlimited"`)
 	})
 }

@@ -172,7 +172,7 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
-		cells[i].Expected = 0 // an estimate
+		cells[i].Expected, cells[i].Tests = 0, "" // an estimate; and what older versions do not say
 	}
 	text, err := json.Marshal(map[string]any{
 		"name": p.Name, "description": p.Description, "testbed": p.Testbed,

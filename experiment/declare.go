@@ -54,6 +54,10 @@ type Declaration struct {
 	Programs []Program
 	// Tools are the programs whose versions belong into the record of the environment.
 	Tools []Tool
+	// Tests is the resource that the workload measures, one of the constants that begin with Tests; "": it is not
+	// judged what bounds its results. Where a server is measured, the local testbed's wire is unlimited
+	// unless the file gives its rate.
+	Tests string
 	// Rights are those that a cluster must grant for what is applied, made or read
 	// there. The namespace is where the arm's pods are; "" for one that Tare makes.
 	Rights func(namespace string) []Right
@@ -86,6 +90,13 @@ type Declaration struct {
 	// OwnProves: the proof of such an arm's own layer shows which of the two is on, so that neither of them is called there.
 	OwnProves bool
 }
+
+// What workloads measure.
+const (
+	TestsServer  = "server" // by requests from outside
+	TestsNetwork = "network"
+	TestsDisk    = "disk"
+)
 
 // FieldError is a bad value in a config.
 type FieldError struct {

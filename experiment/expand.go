@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tare/experiment/factor"
+	"tare/experiment/quantity"
 	"tare/experiment/strictyaml"
 )
 
@@ -194,6 +195,12 @@ func (e *Expansion) addCells(x *Experiment) {
 		both := append(append([]sweep(nil), own...), bed...)
 		combinations(both, func(levels []int) {
 			config, testbed := clone(item.Config), clone(x.Testbed)
+			if l := testbed.Local; l != nil && len(l.Link.Rate) == 0 {
+				l.Link.Rate = factor.Of[quantity.Rate](1e9) // a small server's
+				if item.Config.Declare().Tests == TestsServer {
+					l.Link.Rate = factor.Of[quantity.Rate](0) // unlimited
+				}
+			}
 			var chosen []factor.Level
 			for k, s := range both {
 				if k < len(own) {
@@ -217,7 +224,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: metrics, Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
+				Metrics: metrics, Tests: config.Declare().Tests, Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})

@@ -111,7 +111,7 @@ type LocalVolume struct {
 
 // Link is the wire between the nodes of the local testbed.
 type Link struct {
-	Rate factor.Levels[quantity.Rate] `yaml:"rate" doc:"the rate that each direction is shaped to"`
+	Rate factor.Levels[quantity.Rate] `yaml:"rate" doc:"the rate that each direction is shaped to; if absent, unlimited for workloads that measure a server (http, xds, dns, vault), and 1Gbit for others"`
 	MTU  factor.Levels[int]           `yaml:"mtu" min:"576" max:"65535" doc:"largest IP packet on the wire, in bytes"`
 }
 

@@ -81,9 +81,8 @@ func defaults() Experiment {
 	}
 }
 
-func defaultLocal() *Local {
-	return &Local{Link: Link{Rate: factor.Of[quantity.Rate](1e9), MTU: factor.Of(1500)}}
-}
+// defaultLocal has no rate of the wire: that goes by what each workload measures (Declaration.Tests).
+func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
 // testbed decodes the choice of a testbed: its name alone, or a map of its name
 // to its parameters.

@@ -197,6 +197,7 @@ type Cell struct {
 	Config   any            `json:"config"`  // the workload's parameters in force
 	Testbed  any            `json:"testbed"` // the testbed's parameters in force
 	Metrics  []Metric       `json:"metrics"`
+	Tests    string         `json:"tests,omitempty"`    // the resource that the workload measures (Declaration.Tests); "": none is judged
 	Loop     *Loop          `json:"loop,omitempty"`     // metrics that Little's law may tie together
 	PowerLaw *PowerLaw      `json:"powerLaw,omitempty"` // of a metric, as the workload expects it
 	Slices   int            `json:"slices,omitempty"`   // that a trial is cut into; 0: none

@@ -183,8 +183,8 @@ func TestSchemaDescribes(t *testing.T) {
 	at := 0
 	for _, want := range []string{
 		`"apiVersion": {`, `"description": "version of this format: tare/v1alpha1"`,
-		`"testbed": {`, `"description": "the rate that each direction is shaped to (a rate such as 1Gbit, 12.5Mbit or unlimited)"`,
-		`"default": "1Gbit"`,
+		`"testbed": {`, `"description": "the rate that each direction is shaped to; if absent, unlimited for workloads that measure a server (http, xds, dns, vault), and 1Gbit for others (a rate such as 1Gbit, 12.5Mbit or unlimited)"`,
+		`"default": 1500`,
 		`"design": {`, `"default": 12`, `"confidence": {`, `"default": "95%"`,
 		`"limits": {`, `"default": "0%"`, `"cpuPressure": {`, `"default": "none"`,
 		`"layer-wireguard": {`, `"default": "auto"`,

@@ -275,9 +275,11 @@ type Trial struct {
 	Behaviour  workload.Behaviour       `json:"behaviour,omitempty"`
 	Conditions machine.Conditions       `json:"conditions,omitzero"` // zero: an imported trial
 	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer; of layer, KIND:PART and sidecar:ROLE-NAME
-	Harness    Harness                  `json:"harness,omitzero"`
-	Raw        string                   `json:"raw,omitempty"`   // directory below the run's; of an imported trial, a file
-	Files      map[string]string        `json:"files,omitempty"` // SHA-256 digests of the files in it, by name
+	// Resources are what programs share, and how much of it the trial used, or the tries of a search near what it found.
+	Resources []testbed.Resource `json:"resources,omitempty"`
+	Harness   Harness            `json:"harness,omitzero"`
+	Raw       string             `json:"raw,omitempty"`   // directory below the run's; of an imported trial, a file
+	Files     map[string]string  `json:"files,omitempty"` // SHA-256 digests of the files in it, by name
 	// Source is the file that an invalid imported trial is from, as it was given.
 	Source string `json:"source,omitempty"`
 }

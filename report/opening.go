@@ -29,8 +29,9 @@ func (s *sheet) opening() []doc.Block {
 		reasons = []string{"No reason was recorded."}
 	}
 	list := append(s.short(), s.lawAnswers()...)
-	ending := plain(wording.Ending(s.run))
+	ending, bounds := plain(wording.Ending(s.run)), s.bounds()
 	blocks := []doc.Block{
+		doc.If(bounds != nil, doc.Alert{Title: "These results are bound by something other than what they measure", Items: doc.Each(bounds)}),
 		doc.SayIf(ending != "", upperFirst(ending)+"."),
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),
@@ -171,6 +172,19 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 		doc.On(doc.Terminal, doc.Say("  "+more+" (--all shows them)")),
 		doc.On(doc.Markdown, doc.Section{Title: upperFirst(more), Fold: doc.Markdown, Blocks: []doc.Block{doc.List{Items: doc.Each(rest)}}}),
 		doc.On(doc.Page, doc.Paragraph{Text: doc.Text{{Words: more, Link: "#warnings"}}}))}
+}
+
+// bounds are the warnings that results are those of something else.
+func (s *sheet) bounds() (list []string) {
+	for _, w := range s.run.Warnings {
+		if _, ok := w.Finding.(analysis.Bound); ok {
+			list = append(list, plain(w.Cell)+": "+brief(wording.Finding(w.Finding)))
+		}
+	}
+	if more := len(list) - firstWarnings; more > 1 {
+		list = append(list[:firstWarnings], wording.Count(more, "more cell", "more cells")+", which tare show -o json lists")
+	}
+	return list
 }
 
 // restOfWarnings are the warnings that a page does not begin with.

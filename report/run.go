@@ -69,9 +69,10 @@ func (s *sheet) facts() []doc.Fact {
 	for _, session := range r.Sessions {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
+	wires, usedUp := s.shared()
 	return known("Run", state, "Rounds", number(r.Rounds), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
-		"Testbed", s.plan.Testbed, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
+		"Testbed", s.plan.Testbed, "Wire", wires, "Used up", usedUp, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
 }
 
@@ -99,9 +100,10 @@ func (s *sheet) state() []doc.Block {
 		return []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s valid", s.tool(), s.validOf("trial", "trials"))),
 			doc.List{Items: doc.Each(ranked(from))}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
 	}
+	wires, _ := s.shared()
 	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"),
 		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
-		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)),
+		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)), when(wires != "", "wire "+wires),
 		when(s.spoiltTrials() > 0, wording.Count(s.spoiltTrials(), "spoilt attempt", "spoilt attempts")),
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
@@ -139,7 +141,7 @@ func (s *sheet) warnings(headline bool) []string {
 		placed(&w.places, place)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory {
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // said before everything else
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}

@@ -1,7 +1,13 @@
 package report
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	doc "tare/report/document"
+	"tare/testbed"
+	"tare/wording"
 )
 
 // partBlocks are what clients, servers and the layers' own processes used, for cells in which
@@ -24,4 +30,24 @@ func (s *sheet) partBlocks() []doc.Block {
 	}
 	return []doc.Block{doc.Section{ID: "parts", Title: "CPU time and memory by part", Fold: doc.Page, Blocks: []doc.Block{
 		doc.Say("What the programs and the layers' own processes used: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the most that was resident."), t}}}
+}
+
+// shared says over which wires the run's cells go ("1 Gbit/s", "unlimited"; "" where that is not known), and what trials
+// used up, whether it is what is measured or not.
+func (s *sheet) shared() (wires, usedUp string) {
+	var at, full []string
+	for _, cell := range s.run.Cells {
+		for _, r := range cell.Resources {
+			if r.Name == testbed.ResourceWire {
+				at = append(at, cmp.Or(when(r.Of > 0, wording.Value(r.Of, "bit/s")), "unlimited"))
+			}
+			if r.Exhausted {
+				full = append(full, wording.ResourceName(r.Name))
+			}
+		}
+	}
+	each := func(list []string) string {
+		return strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), "; ")
+	}
+	return each(at), each(full)
 }

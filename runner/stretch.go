@@ -16,6 +16,7 @@ type stretch struct {
 	wall    time.Duration
 	used    account
 	sample  testbed.Sample
+	shared  []testbed.Resource
 	stopped string // what interrupted it; "": nothing did
 }
 
@@ -26,6 +27,7 @@ func (r *run) watch(ctx, limited context.Context, p *place, measured func(contex
 	if err != nil {
 		return s, err
 	}
+	meter := testbed.StartMeter(limited, p.bare)
 	if err := r.Sampler.Start(limited, p.bare); err != nil {
 		return s, err
 	}
@@ -43,6 +45,7 @@ func (r *run) watch(ctx, limited context.Context, p *place, measured func(contex
 	sampled, cancel := context.WithTimeout(ctx, samplingLimit)
 	defer cancel()
 	s.sample, err = r.Sampler.Stop(sampled, s.used.total())
+	s.shared = meter(sampled)
 	return s, cmp.Or(measuredErr, err)
 }
 
@@ -51,6 +54,7 @@ func (s stretch) plus(o stretch) stretch {
 	return stretch{
 		wall: s.wall + o.wall, used: s.used.plus(o.used),
 		sample:  s.sample.Joined(o.sample, s.wall, o.wall),
+		shared:  testbed.Joined(s.shared, o.shared),
 		stopped: cmp.Or(s.stopped, o.stopped),
 	}
 }
@@ -61,7 +65,7 @@ func (s stretch) record(t *journal.Trial) cost {
 	if s.stopped != "" {
 		violate(t, workload.RuleStopped, s.stopped+" during the trial")
 	}
-	t.Conditions = s.sample.Conditions
+	t.Conditions, t.Resources = s.sample.Conditions, s.shared
 	note(t, s.sample.Observed)
 	return costOf(s.used, s.sample, s.wall)
 }

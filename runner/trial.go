@@ -151,6 +151,9 @@ func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched,
 	}
 	maps.Copy(t.Values, result.Values)
 	t.Used = layers.with(result.Used, t.Wall)
+	if result.Resources != nil {
+		t.Resources = result.Resources
+	}
 	if m := r.Expansion.Cells[id.step.Cell].Workload.Measures(); m.Cost != nil {
 		price(t, *m.Cost, &result, layers)
 	}

@@ -62,6 +62,8 @@ func runFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.OtherBehaviour:
 		return behaviourFinding(f)
+	case analysis.Bound:
+		return bound(f)
 	case analysis.Unfinished:
 		return fmt.Sprintf("the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", f.Done, f.Planned)
 	case analysis.Busy:

@@ -9,6 +9,7 @@ import (
 	"tare/experiment"
 	"tare/history"
 	"tare/machine"
+	"tare/testbed"
 )
 
 func TestFinding(t *testing.T) {
@@ -43,6 +44,16 @@ func TestFinding(t *testing.T) {
 		{analysis.FewRounds{Rounds: 7, Family: 4, Fewest: 8}, "7 rounds are too few to claim anything of 4 headline comparisons: at least 8 are needed"},
 		{analysis.FewValues{Most: 3, Family: 1, Fewest: 4}, "at most 3 values per arm are too few to claim anything of 1 headline comparison: at least 4 of each arm are needed"},
 		{analysis.CappedPrecision{Precision: 0.02, Rounds: 9}, "a precision of ±2 % would take more than the 9 rounds allowed: some intervals are wider than asked for"},
+		{analysis.Bound{Resource: testbed.Resource{Name: "wire", Of: 1e9, Used: 0.62, Packets: 1000, Dropped: 70, Segments: 900, Retransmitted: 90, Timeouts: 3000}, Tests: "server", Arms: []string{"plain", "mtls"}},
+			"bound by the wire (1 Gbit/s, 62 % used) in plain, mtls, 7 % of its packets dropped, 10 % of TCP segments sent again, 3,000 TCP timeouts: the results say what that allows, and not what the server could do"},
+		{analysis.Bound{Resource: testbed.Resource{Name: "wire", Of: 1e9, Used: 0.96}, Tests: "network"},
+			"bound by the wire (1 Gbit/s, 96 % used): the bandwidth is what that allows, and what else a layer costs shows in CPU time alone"},
+		{analysis.Bound{Resource: testbed.Resource{Name: "machine", Of: 2, Used: 0.97}, Tests: "server"},
+			"bound by the machine's processors, which all programs share (97 % of 2): the results say what that allows, and not what the server could do"},
+		{analysis.Bound{Resource: testbed.Resource{Name: "client", Of: 8, Used: 0.97}, Tests: "server"},
+			"bound by the processors of the client's machine (97 % of 8): the results say what that allows, and not what the server could do"},
+		{analysis.Bound{Resource: testbed.Resource{Name: "network", Segments: 900, Retransmitted: 90, Timeouts: 1}, Tests: "server"},
+			"bound by the network, 10 % of TCP segments sent again, 1 TCP timeout: the results say what that allows, and not what the server could do"},
 		{analysis.UnlimitedLink{}, "the link has no rate limit: on one machine this compares memory copies with cryptography, not networks"},
 		{analysis.ControlDiffers{Metric: metric, Overhead: analysis.Interval{Point: 0.0095, Lo: 0.0056, Hi: 0.0141}},
 			"the control differs from the baseline by more than chance (0.9 % more [0.6, 1.4]): claims on this metric must exceed that"},

@@ -107,6 +107,9 @@ type Result struct {
 	Values map[string]float64 // by metric name, in the metric's unit
 	// Used is what the programs under test consumed, by part: "client", "server".
 	Used map[string]testbed.Usage
+	// Resources are what was used of things that programs share, where the workload knows better than the runner, which
+	// sees a trial as a whole; nil: it does not.
+	Resources []testbed.Resource
 	// Unavailable names metrics that the testbed cannot give in this trial, such as
 	// those of a program whose Usage is Unavailable. That they are missing breaks no
 	// rule.

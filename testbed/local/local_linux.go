@@ -59,7 +59,7 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if !ok || parameters == nil {
 		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, want.Level)
 	}
-	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One(), max(want.Needs.Members, 1), parameters.Nodes.OrZero())
+	n, err := openNetwork(s, parameters.Link.Rate.OrZero(), parameters.Link.MTU.One(), max(want.Needs.Members, 1), parameters.Nodes.OrZero())
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}

@@ -120,7 +120,7 @@ func probe(ctx context.Context) []testbed.Finding {
 
 // Declare says that the workload needs two pods, and proxies this machine.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true},
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true},
 		Elsewhere: "on a cluster the workload dns asks at a rate; the queries of a mesh's own sidecars are not measured yet"}
 	if c.proxied() {
 		path, _ := testbed.Installed(program, program)

@@ -108,13 +108,14 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	var requests, bytes int64
 	try := func(rate float64) (*load.Result, error) {
 		stretch++
+		meter := testbed.StartMeter(ctx, r.t.Site)
 		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
 		if err != nil {
 			return nil, err
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		record.Tries = append(record.Tries, tried{rate, c.Objective.met(result), result})
+		record.Tries = append(record.Tries, tried{rate, c.Objective.met(result), result, meter(ctx)})
 		return result, nil
 	}
 	found, err := search.Find(r.t.Seed, func(rate float64) (bool, error) {
@@ -122,6 +123,10 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		return err == nil && c.Objective.met(result), err
 	})
 	var beyond *load.Result
+	var resources []testbed.Resource
+	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // near the capacity
+		resources = testbed.Joined(resources, t.Resources)
+	}
 	if err == nil {
 		beyond, err = try(overload * found)
 	}
@@ -137,15 +142,16 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	}
 	return workload.Result{
 		Values: map[string]float64{"capacity": found, "rate-beyond": beyond.Rate() / found},
-		Used:   used, Work: float64(requests), Sent: uint64(bytes),
+		Used:   used, Resources: resources, Work: float64(requests), Sent: uint64(bytes),
 	}, nil
 }
 
 // tried is one try of a search.
 type tried struct {
-	Rate    float64      `json:"rate"`
-	Carried bool         `json:"carried"`
-	Result  *load.Result `json:"result"`
+	Rate      float64            `json:"rate"`
+	Carried   bool               `json:"carried"`
+	Result    *load.Result       `json:"result"`
+	Resources []testbed.Resource `json:"resources,omitempty"`
 }
 
 // capacityMetrics are those of a search.

@@ -101,7 +101,7 @@ var Kind = workload.Kind{
 
 // Declare says that the workload needs two pods.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true, AppProtocol: c.appProtocol()}}
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true, AppProtocol: c.appProtocol()}}
 	for _, n := range c.Clients {
 		d.Needs.Clients = max(d.Needs.Clients, min(n, mostClients))
 	}

@@ -96,6 +96,7 @@ var Kind = workload.Kind{
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
+		Tests:    experiment.TestsNetwork,
 		Needs:    experiment.Needs{Network: true, AppProtocol: "tcp", HostNetwork: slices.Contains(c.Paths, testbed.NodeToNode)},
 		Tools:    []experiment.Tool{{Name: "iperf3", Version: []string{"--version"}}},
 	}

@@ -136,6 +136,7 @@ func (c *Config) Declare() experiment.Declaration {
 		Validate: c.validate,
 		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}},
 		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
+		Tests:    map[Direct]string{PastCache: experiment.TestsDisk}[c.Direct],
 	}
 }
 

@@ -87,7 +87,7 @@ var Kind = workload.Kind{
 
 // Declare says which pods the members need.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true}}
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true}}
 	if c.URL == "" {
 		d.Needs.MemberVolume, d.Needs.Image = c.Volume, c.Image
 		for _, n := range c.Members {

@@ -107,6 +107,8 @@ type tried struct {
 	Memory   int64   `json:"serverMemory,omitempty"` // the most that was resident, B
 	Heap     int64   `json:"serverHeap,omitempty"`   // in use when all were ready, B
 
+	Resources []testbed.Resource `json:"resources,omitempty"`
+
 	times []time.Duration // until they were ready
 	bytes uint64
 	used  map[string]testbed.Usage
@@ -137,6 +139,9 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	}
 	if err == nil {
 		result.Values = map[string]float64{capacity: found}
+		for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // near the capacity
+			result.Resources = testbed.Joined(result.Resources, t.Resources)
+		}
 		result.Used, result.Work, result.Sent = usual.used, float64(usual.Ready), usual.bytes
 		if described(result.Values, "ready", usual.times, n); usual.Ready == n {
 			result.Values[readyLast] = usual.Took
@@ -170,11 +175,12 @@ func (r *trial) try(ctx context.Context, number int, t *tried) error {
 	}
 	from := len(r.stages)
 	defer func() {
+		t.Resources = r.shared
 		for _, s := range r.stages[from:] {
 			s.Name = fmt.Sprintf("try-%d %s", number, s.Name)
 		}
 	}()
-	r.peak = 0
+	r.peak, r.shared = 0, nil
 	if err := r.attempt(ctx, t); err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ const mostLead = 5 * time.Second
 
 // change changes it once. The time of the push counts from when the command was due to begin.
 func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage, error) {
+	meter := testbed.StartMeter(ctx, r.t.Site) // it takes no time from the push
 	since, err := r.announce(ctx)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 	if err := r.command(ctx, "the change", r.config.Change.Run, fmt.Sprintf("TARE_CHANGE=%d", time.Now().UnixMicro())); err != nil {
 		return nil, err
 	}
-	return r.reached(ctx, fmt.Sprintf("change-%d", i+1), limit)
+	return r.reached(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
 }
 
 // announce tells the clients when a change will be, by their clocks, and gives that time by this

@@ -115,7 +115,7 @@ const atATime = time.Second
 
 // reached waits until all clients have done what they were told, or the limit has passed, and gives what
 // became of it.
-func (r *trial) reached(ctx context.Context, name string, limit time.Duration) (*stage, error) {
+func (r *trial) reached(ctx context.Context, name string, limit time.Duration, meter func(context.Context) []testbed.Resource) (*stage, error) {
 	end := time.Now().Add(limit)
 	for {
 		left := time.Until(end)
@@ -143,6 +143,7 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration) (
 			r.peak = max(r.peak, s.Memory)
 		}
 		if done || left <= 0 {
+			r.shared = testbed.Joined(r.shared, meter(ctx))
 			if done && r.config.Metrics > 0 {
 				if s.Heap, err = r.heap(ctx); err != nil {
 					return nil, err

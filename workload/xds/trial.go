@@ -21,7 +21,8 @@ type trial struct {
 	up      *standing
 	clients []*client
 	stages  []*stage
-	peak    int64 // of the server's resident memory, in bytes; 0: not known
+	shared  []testbed.Resource // what clients and server share, in the stage in which most of it was used
+	peak    int64              // of the server's resident memory, in bytes; 0: not known
 }
 
 // Prepare starts the clients. With churn it has all sidecars come.
@@ -75,7 +76,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	r.peak = 0
+	r.peak, r.shared = 0, nil
 	n, wait := r.config.measured(), r.config.Ready.Std()
 	if r.config.Churn.One() > 0 {
 		if _, err := r.ramp(ctx, "down", n, false, wait); err != nil {
@@ -101,13 +102,13 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	if err == nil && r.peak > 0 {
 		result.Values[memoryReady], result.Values[memoryPeak] = float64(up.Memory), float64(r.peak)
 	}
-	result.Used = used
+	result.Used, result.Resources = used, r.shared
 	return result, err
 }
 
 // ramp has the first n sidecars come or leave, and waits for it until so long after the last was due.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
-	clients, rate := len(r.clients), float64(r.config.Rate.One())
+	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.all(ctx, func(i int, _ *client) fleet.Order {
 		ramp := &fleet.Ramp{Count: share(n, clients, i), Rate: rate / float64(clients), Phase: float64(i) / float64(clients)}
 		if up {
@@ -118,7 +119,7 @@ func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time
 	if err != nil {
 		return nil, err
 	}
-	return r.reached(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+wait)
+	return r.reached(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+wait, meter)
 }
 
 // count begins an account of what clients and server use. The function that it gives ends it. The

@@ -160,7 +160,7 @@ var Kind = workload.Kind{
 // Declare says which pods the workload needs: those of the sidecars, and that of the server unless
 // it is elsewhere.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate}
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer}
 	for _, n := range c.Clients {
 		if n > 1 {
 			d.Needs.Clients = max(d.Needs.Clients, n)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tare/machine"
+	"tare/testbed"
 	"tare/testbed/kube/agent/cgroup"
 )
 
@@ -97,8 +98,9 @@ type Counters struct {
 	Own            *cgroup.Usage `json:"own,omitempty"` // of the agent's own container
 	// Grouped is the CPU time of all processes on the node but the kernel's threads;
 	// nil: not told.
-	Grouped *time.Duration `json:"grouped,omitempty"`
-	Pods    []cgroup.Usage `json:"pods,omitempty"` // those of the Question that were found
+	Grouped *time.Duration   `json:"grouped,omitempty"`
+	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // those of the Question that were found
+	Network testbed.Resource `json:"network,omitzero"` // what the pod's network namespace has counted
 	// Peak is the largest working set since Follow, in bytes; 0: not told.
 	Peak int64 `json:"peak,omitempty"`
 }

@@ -13,6 +13,7 @@ import (
 
 	"tare/machine"
 	"tare/machine/proc"
+	"tare/testbed"
 	"tare/testbed/kube/agent/cgroup"
 	"tare/testbed/process"
 )
@@ -257,6 +258,7 @@ func (s *Server) counters(q *Question) (Counters, error) {
 		return Counters{}, fmt.Errorf("counters: %w", err)
 	}
 	c := Counters{Totals: totals, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id"))}
+	c.Network, _ = testbed.ReadNetwork(testbed.ResourceNetwork) // nothing is known of it in some sandboxes
 	if q.Root != "" {
 		c.Grouped = cgroup.Grouped(os.DirFS(q.Root))
 	}

@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/testbed"
 )
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -115,7 +117,7 @@ func TestCountersOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before.CPUs < 1 || before.Busy <= 0 || after.Busy < before.Busy || !after.Time.After(before.Time) || before.BootID == "" || len(after.Pods) > 0 {
+	if before.CPUs < 1 || before.Busy <= 0 || after.Busy < before.Busy || !after.Time.After(before.Time) || before.BootID == "" || before.Network.Name != testbed.ResourceNetwork || len(after.Pods) > 0 {
 		t.Errorf("%+v, then %+v", before, after)
 	}
 	many := make([]string, podsLimit+1)

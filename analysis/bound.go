@@ -1,0 +1,117 @@
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"tare/experiment"
+	"tare/stats"
+	"tare/testbed"
+)
+
+// From here on something that programs share is taken for used up (docs/method.md, "What bounds a result").
+const (
+	fullWire       = 0.8   // of its rate: the start and the end of a trial send nothing, and a queue overflows before
+	full           = 0.9   // of anything else: processors wait for one another at times
+	lossMatters    = 0.01  // of packets, or TCP segments
+	timeoutMatters = 0.001 // of TCP segments: one timeout is 200 ms or more, a thousand round trips
+	fewestLost     = 10    // packets, segments or timeouts: fewer are chance
+	ownProcessors  = 0.1   // of the programs' CPU time, under which the client leaves the processors to the server
+)
+
+// ResourceSummary is what the trials of an arm used of something that their programs share: that of the trial in their
+// middle.
+type ResourceSummary struct {
+	Arm string `json:"arm"` // its name
+	testbed.Resource
+	Exhausted bool `json:"exhausted,omitempty"` // it was used up, or lost what matters
+	Tested    bool `json:"tested,omitempty"`    // it is what the workload measures
+}
+
+// exhausted says whether something was used up. A wire without a rate loses nothing.
+func exhausted(r testbed.Resource) bool {
+	often := func(n, of uint64, share float64) bool { return n >= fewestLost && float64(n) >= share*float64(of) }
+	late := often(r.Timeouts, r.Segments, timeoutMatters)
+	switch r.Name {
+	case testbed.ResourceWire:
+		return r.Of > 0 && (r.Used >= fullWire || often(r.Dropped, r.Packets, lossMatters) || r.Dropped > 0 && late)
+	case testbed.ResourceNetwork:
+		return late || often(r.Retransmitted, r.Segments, lossMatters)
+	}
+	return r.Used >= full
+}
+
+// middle is the one in the middle, by whether it was used up, and then by how much was.
+func middle(list []testbed.Resource) testbed.Resource {
+	rank := func(r testbed.Resource) (rank float64) {
+		if exhausted(r) {
+			rank = 1
+		}
+		return rank + r.Used
+	}
+	return slices.SortedFunc(slices.Values(list), func(a, b testbed.Resource) int { return cmp.Compare(rank(a), rank(b)) })[len(list)/2]
+}
+
+// resources summarises what the trials of each arm of a cell used, also of those in which the program failed.
+func (t *table) resources(c int) (list []ResourceSummary) {
+	tests := t.plan.Cells[c].Tests
+	for a, arm := range t.plan.Arms {
+		by, client := map[string][]testbed.Resource{}, []float64(nil)
+		for _, s := range t.slots[c][a] {
+			if s.last == nil {
+				continue
+			}
+			for _, r := range append(slices.Clip(s.last.Resources), disk(t.plan.Cells[c], s.last.Values)...) {
+				by[r.Name] = append(by[r.Name], r)
+			}
+			if own, served := s.last.Used["client"].CPU().Seconds(), s.last.Used["server"].CPU().Seconds(); served > 0 {
+				client = append(client, own/(own+served))
+			}
+		}
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // the wire first
+			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
+			switch one.Exhausted = exhausted(one.Resource); name {
+			case testbed.ResourceWire:
+				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // it is what the arm's layer changes
+			case testbed.ResourceMachine:
+				one.Tested = tests == experiment.TestsServer && stats.Median(client) < ownProcessors
+			}
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// disk is what was used of a device of which the file says what it can give.
+func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resource) {
+	for _, m := range cell.Metrics {
+		if m.Cap > 0 && values[m.Name] > 0 {
+			list = append(list, testbed.Resource{Name: testbed.ResourceDisk, Used: min(1, values[m.Name]/m.Cap), Of: m.Cap})
+		}
+	}
+	return list
+}
+
+// bounds warns, for each cell whose workload says what it measures, of the first resource that was used up and is something
+// else.
+func bounds(run *Run) (list []Warning) {
+	for _, cell := range run.Cells {
+		var found []testbed.Resource
+		var arms []string
+		for _, r := range cell.Resources {
+			if r.Exhausted && !r.Tested && (found == nil || found[0].Name == r.Name) {
+				found, arms = append(found, r.Resource), append(arms, r.Arm)
+			}
+		}
+		planned := run.Plan.Cell(cell.ID)
+		if found == nil || planned == nil || planned.Tests == "" {
+			continue
+		}
+		if len(arms) == len(run.Plan.Arms) {
+			arms = nil
+		}
+		list = append(list, Warning{Cell: cell.ID, Finding: Bound{Resource: middle(found), Tests: planned.Tests, Arms: arms}})
+	}
+	return list
+}

@@ -1,0 +1,59 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"tare/machine"
+	"tare/testbed"
+)
+
+// Meter reads the machine's processors and, with a network, the wire and what is counted in pods and on nodes.
+func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
+	if n := s.network; n != nil {
+		spaces := []*space{}
+		for _, node := range n.nodes {
+			wire, err := node.sent()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", node.name, err)
+			}
+			list, spaces = append(list, wire), append(spaces, node.space)
+		}
+		for _, pod := range n.pods {
+			spaces = append(spaces, pod.space)
+		}
+		for _, in := range spaces {
+			err := in.thread.do(func() error {
+				one, err := testbed.ReadNetwork(testbed.ResourceWire)
+				list = append(list, one)
+				return err
+			})
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", in.name, err)
+			}
+		}
+	}
+	t, err := machine.ReadTotals("/", time.Now)
+	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
+}
+
+// sent is what the node has sent to the wire, and what the filter that holds it to the rate has dropped. What is lost
+// on purpose (netem) is not counted.
+func (n *node) sent() (testbed.Resource, error) {
+	link, shape, _, err := n.shaped()
+	if err != nil {
+		return testbed.Resource{}, err
+	}
+	r := testbed.Resource{Name: testbed.ResourceWire, Of: shape.Rate}
+	disciplines, err := n.QdiscList(link)
+	for _, d := range disciplines {
+		if s := d.Attrs().Statistics; d.Type() == (&netlink.Tbf{}).Type() && s != nil {
+			r.Used, r.Dropped = float64(s.Basic.Bytes)*8, uint64(s.Queue.Drops)
+			r.Packets = uint64(s.Basic.Packets) + r.Dropped
+		}
+	}
+	return r, err
+}

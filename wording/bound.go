@@ -1,0 +1,51 @@
+package wording
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/testbed"
+)
+
+// worthSaying is the share of losses from which they are said.
+const worthSaying = 0.001
+
+// bound says that something was used up which is not what the workload measures.
+func bound(f analysis.Bound) string {
+	r, says := f.Resource, "the results say what that allows, and not what the "+f.Tests+" could do"
+	if f.Tests == experiment.TestsNetwork && r.Name == testbed.ResourceWire {
+		says = "the bandwidth is what that allows, and what else a layer costs shows in CPU time alone"
+	}
+	text := "bound by " + ResourceName(r.Name)
+	if r.Name == testbed.ResourceWire {
+		text += fmt.Sprintf(" (%s, %s used)", Value(r.Of, "bit/s"), Share(r.Used))
+	} else if r.Of > 0 {
+		text += fmt.Sprintf(" (%s of %s)", Share(r.Used), Number(r.Of, 6))
+	}
+	if f.Arms != nil {
+		text += " in " + strings.Join(f.Arms, ", ")
+	}
+	if share := float64(r.Dropped) / float64(r.Packets); share >= worthSaying {
+		text += ", " + Share(share) + " of its packets dropped"
+	}
+	if share := float64(r.Retransmitted) / float64(r.Segments); share >= worthSaying {
+		text += ", " + Share(share) + " of TCP segments sent again"
+	}
+	if r.Timeouts > 0 {
+		text += ", " + Count(int(r.Timeouts), "TCP timeout", "TCP timeouts")
+	}
+	return text + ": " + says
+}
+
+// ResourceName names something that programs share.
+func ResourceName(name string) string {
+	switch name {
+	case testbed.ResourceMachine:
+		return "the machine's processors, which all programs share"
+	case testbed.ResourceClient, testbed.ResourceServer:
+		return "the processors of the " + name + "'s machine"
+	}
+	return "the " + name
+}
