@@ -151,6 +151,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	if !plan.Paired() {
 		list = append(list, seriesWarnings(plan, run)...)
 	}
+	list = append(list, moreRepeats(t)...)
 	list = append(list, unexercised(t, run)...)
 	list = append(list, startUps(t, run)...)
 	list = append(list, omissions(plan, run)...)

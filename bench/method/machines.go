@@ -30,6 +30,7 @@ func (o options) machines() []*row {
 	}
 	for _, n := range []int{12, 20, 50} {
 		add("grid of 5 %", design{noise: noise{sd: 0.02, grid: 0.05}, rounds: n})
+		add("grid of 5 sd", design{noise: noise{sd: 0.01, grid: 0.05}, rounds: n})
 	}
 	return list
 }

@@ -93,6 +93,7 @@ type laboratory struct {
 	trials []journal.Trial
 	clock  *clock
 	drawn  []float64 // what the present set-up drew, by arm
+	offset float64   // of the nominal value from the grid, in steps
 	rare   int       // trials of the treatments that stalled or failed, or of the baseline that are missing
 }
 
@@ -137,6 +138,7 @@ func (l *laboratory) once() (tally, error) {
 	l.trials, l.rare = l.trials[:0], 0
 	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms), max(l.slices, 1))
 	l.drawn = make([]float64, len(l.plan.Arms))
+	l.offset = l.rng.Float64()
 	l.carryOut(1, l.rounds)
 	total := l.rounds
 	if l.precision > 0 {
@@ -202,7 +204,7 @@ func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
 	}
 	value := 100 * math.Exp(x)
 	if l.noise.grid > 0 {
-		value = 100 * l.noise.grid * math.Round(value/(100*l.noise.grid))
+		value = 100 * l.noise.grid * math.Round(value*(1+l.offset*l.noise.grid)/(100*l.noise.grid))
 	}
 	switch {
 	case fails > 0 && l.rng.Float64() < fails:
