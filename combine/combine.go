@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/analysis"
@@ -60,6 +61,20 @@ type Result struct {
 	analysed []*analysis.Run
 	executed map[place]analysis.Frequency
 }
+
+// Deviation is that of the overheads that the runs give of an arm, as contrasts, and the number of these runs: by so much
+// runs differ of which nothing changed. It is 0 where fewer than LeastOccasions tell.
+func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
+	for _, c := range slices.Concat(r.Comparisons, r.Controls) {
+		if c.Cell == cell && c.Arm == arm && c.Metric.Name == metric && len(c.data.Contrasts) >= LeastOccasions {
+			return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
+		}
+	}
+	return 0, 0
+}
+
+// LeastOccasions tell by how much occasions differ: two would multiply the interval by 18.
+const LeastOccasions = 3
 
 // Plan is that of the first run, whose question and rules all share.
 func (r *Result) Plan() *experiment.Plan { return r.plan }

@@ -49,7 +49,25 @@ type Input struct {
 type Options struct {
 	Reference Reference // the zero value: the baseline of the first run
 	Matches   []Match
+	// Occasions says by how much runs of which nothing changed differ in an overhead: the deviation of their
+	// contrasts, and their number; 0: not known. Nil: of none it is.
+	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
+
+// TwoOccasions is why a change has no verdict: two runs do not say how much occasions differ of themselves.
+type TwoOccasions struct{}
+
+// Kind is its name.
+func (TwoOccasions) Kind() string { return "two-occasions" }
+
+// OccasionsDiffer is why a change is not resolved: it is no larger than occasions differ of themselves.
+type OccasionsDiffer struct {
+	Deviation float64 `json:"deviation"` // of the runs' overheads, on their scale
+	Runs      int     `json:"runs"`      // that tell it
+}
+
+// Kind is its name.
+func (OccasionsDiffer) Kind() string { return "occasions-differ" }
 
 // Reference is the arm that levels are compared with.
 type Reference struct {

@@ -30,8 +30,8 @@ func TestFailuresAreShown(t *testing.T) {
 		want []string
 	}{
 		"text": {asText(t, Run(r, RunOptions{}), text.Options{Width: 160}), []string{"12 failed", "Failures", "12 of 40", "30 % [17, 47]", "exit-status", "22 % [11, 38]", "timeout", "if normal", "interim", "after 7 of 12 rounds"}},
-		"markdown": {strings.ReplaceAll(asMarkdown(t, Run(r, RunOptions{})), `\`, ""), []string{"wireguard in " + cell + ": fails in 30 % [17, 47] of trials; plain 0.0 % [0.0, 8.8].", "## Failures", "| ▲ fails | 12 of 40 | 30 % | [17, 47] | any | 0.0010 |",
-			"9 of 40 | 22 % | [11, 38] | exit-status |", "is interim, after 7 of 12 rounds: ", "costs (if noise is normal)"}},
+		"markdown": {strings.ReplaceAll(asMarkdown(t, Run(r, RunOptions{})), `\`, ""), []string{"wireguard in " + cell + ": fails in 30 % [17, 47] of trials; plain 0.0 % [0.0, 8.8].", "## Failures", "| ▲ fails | 12 of 40 | 30 % | [17, 47] |  | any | 0.0010 |",
+			"9 of 40 | 22 % | [11, 38] |  | exit-status |", "is interim, after 7 of 12 rounds: ", "costs (if noise is normal)"}},
 		"page": {words(render(t, r, RunOptions{})), []string{"fails in 30 % [17, 47] of trials", "if normal", "is interim, after 7 of 12 rounds"}},
 	} {
 		says(t, name, c.doc, c.want...)

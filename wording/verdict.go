@@ -7,6 +7,7 @@ import (
 
 	"tare/analysis"
 	"tare/analysis/contrast"
+	"tare/compare"
 	"tare/experiment"
 )
 
@@ -286,6 +287,10 @@ func Why(c *analysis.Comparison) string {
 		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + wayOf(c).Interval(c.Metric, *c.Mean)
 	case analysis.MissingTrials:
 		return missingTrials(r, noun(c.Paired), c.Verdict.Claims())
+	case compare.TwoOccasions:
+		return "between these two occasions; how much others differ is not known, so there is no verdict"
+	case compare.OccasionsDiffer:
+		return fmt.Sprintf("%s of which nothing changed differ by %s, as a standard deviation", Count(r.Runs, "run", "runs"), Size(c.Metric, r.Deviation))
 	case analysis.TooFewToClaim:
 		if !c.Paired {
 			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",
