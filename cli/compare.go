@@ -86,7 +86,7 @@ func compareRuns(dirs []string, reference string, matches, occasions []string) (
 			return nil, err
 		}
 		if n := len(unchanged.Analysed()); n < combine.LeastOccasions {
-			return nil, hintedUsage(fmt.Errorf("%d of %s and its occasions are finished and valid, at least %d are needed", n, dirs[0], combine.LeastOccasions), "tare combine says what is wrong with the others")
+			return nil, hintedUsage(fmt.Errorf("%d of %s and its occasions are finished and valid, at least %d are needed", n, dirs[0], combine.LeastOccasions), "name two or more with --occasions; tare combine says what is wrong with those that you have named")
 		}
 		o.Occasions = unchanged.Deviation
 	}
