@@ -15,10 +15,8 @@ import (
 // says something about its arm. Such trials have no value, so they cannot enter the
 // comparison of a metric; they are counted and compared by themselves.
 //
-// How often the program failed is compared by Fisher's exact test. Where rounds share set-ups,
-// executions of one set-up may fail together, and whole set-ups are dealt out in place of
-// executions. The reference is
-// the baseline and the control together, which are the same, as long as they do not
+// How often the program failed is compared by Fisher's exact test, or where rounds share set-ups,
+// whose executions may fail together, by set-ups. The reference is the baseline and the control together, which are the same, as long as they do not
 // differ; where they do, a claim must hold against both. The hypotheses are members of
 // the family under Holm's correction. Which of them count is known before anyone looks
 // at who failed: a cell in which so few trials failed, over all arms together, that no
@@ -56,11 +54,11 @@ type Failures struct {
 	// Reference is what it is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	// Difference is the share of the arm less that of the reference, with its interval; nil for the baseline.
-	Difference *Interval `json:"difference,omitempty"`
-	Method     string    `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
-	P          float64   `json:"p"`                // by that test, two-sided; 1 for the baseline
-	PAdjusted  float64   `json:"pAdjusted"`        // after Holm
+	// Difference is the share of the arm less that of the reference, with its interval; none for the baseline.
+	Difference Interval `json:"difference,omitzero"`
+	Method     string   `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
+	P          float64  `json:"p"`                // by that test, two-sided; 1 for the baseline
+	PAdjusted  float64  `json:"pAdjusted"`        // after Holm
 	// Observational says that what is claimed here is of no experiment.
 	Observational bool `json:"observational,omitempty"`
 }
@@ -69,7 +67,7 @@ type Failures struct {
 const (
 	// MethodFisher is Fisher's exact test, which takes executions for independent.
 	MethodFisher = "fisher"
-	// MethodSetUps deals whole set-ups to the arms by chance, since their executions may fail together.
+	// MethodSetUps takes what failed in a set-up as one value, since its executions may fail together.
 	MethodSetUps = "set-ups"
 )
 
@@ -117,7 +115,7 @@ func (t *table) failures(c, a int) (n int) {
 type tally struct {
 	executions, failed int
 	rules              map[string]int
-	setUps             map[int]tally // by number, where rounds share them; else nil
+	setUps             map[int]int // failed, by set-up, where rounds share them; else nil
 }
 
 // tallies counts every execution, by cell and arm.
@@ -134,24 +132,20 @@ func tallies(t *table, trials []journal.Trial) [][]tally {
 			continue
 		}
 		n := &all[c][a]
-		n.executions++
-		s := n.setUps[trial.SetUp]
-		s.executions++
+		failed := 0
 		if bad {
-			n.failed, s.failed = n.failed+1, s.failed+1
+			failed = 1
 		}
-		if t.setUps.Shared() {
-			if n.setUps == nil {
-				n.setUps = map[int]tally{}
-			}
-			n.setUps[trial.SetUp] = s
+		n.executions, n.failed = n.executions+1, n.failed+failed
+		if n.setUps == nil && t.setUps.Shared() {
+			n.setUps = map[int]int{}
 		}
-		if !bad {
-			continue
+		if n.setUps != nil {
+			n.setUps[trial.SetUp] += failed
 		}
 		seen := map[string]bool{}
 		for _, v := range trial.Invalid {
-			if !seen[v.Rule] {
+			if bad && !seen[v.Rule] {
 				seen[v.Rule] = true
 				if n.rules == nil {
 					n.rules = map[string]int{}
@@ -205,22 +199,6 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 		}
 	}
 	return list
-}
-
-// against compares an arm with its references, of which there is one or two.
-func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
-	reference := sum(references)
-	of := frequency(reference.failed, reference.executions, r.Confidence)
-	f.Reference, f.P, f.Method = &of, arm.differs(references), MethodFisher
-	effect := 1.0
-	if arm.setUps != nil {
-		f.Method, effect = MethodSetUps, designEffect(append([]tally{arm}, references...))
-	}
-	each := func(n int) float64 { return float64(n) / effect }
-	if d, err := stats.ShareDifference(each(arm.failed), each(arm.executions), each(reference.failed), each(reference.executions), r.Confidence); err == nil {
-		at := Interval(d)
-		f.Difference = &at
-	}
 }
 
 func (n tally) byRule(r contrast.Rules) []RuleFailures {

@@ -7,13 +7,12 @@ import (
 )
 
 // MoreRepeats is the finding that trials of an arm were spoilt by the machine's condition or a failed proof, and
-// so repeated or lost, more often than those of the baseline and the control, or less often. A rule that looks at the machine
-// takes slow trials from the arm that makes them slow: its values that are missing are then not missing by chance.
+// repeated or lost, more often than those of the baseline and the control, or less often. A rule that looks at the machine takes slow
+// trials from the arm that makes them slow: what is missing there is not missing by chance.
 type MoreRepeats struct {
 	Arm       Frequency `json:"arm"` // executions that were spoilt
 	Reference Frequency `json:"reference"`
-	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	P         float64   `json:"p"`                // Fisher's exact test, two-sided
+	P         float64   `json:"p"` // Fisher's exact test, two-sided
 }
 
 // Kind is its name.
@@ -22,8 +21,7 @@ func (MoreRepeats) Kind() string { return "more-repeats" }
 // spoilt counts the executions of an arm in a cell, and as failed those that say nothing of it.
 func (t *table) spoilt(c, a int) (n tally) {
 	for _, s := range t.slots[c][a] {
-		n.executions += s.attempts
-		n.failed += max(0, s.attempts-s.failed)
+		n.executions, n.failed = n.executions+s.attempts, n.failed+s.attempts-s.failed
 		if s.valid != nil {
 			n.failed--
 		}
@@ -34,28 +32,19 @@ func (t *table) spoilt(c, a int) (n tally) {
 // moreRepeats compares how often trials were spoilt in each arm, each at the level over the number of comparisons
 // in which a difference could show at all.
 func moreRepeats(t *table) (list []Warning) {
-	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
-	if base < 0 || t.plan.Import != nil {
-		return nil
-	}
 	alpha, ables := 1-float64(t.plan.Judged()), 0
 	for c, cell := range t.plan.Cells {
-		arms := make([]tally, len(t.plan.Arms))
-		for a := range arms {
-			arms[a] = t.spoilt(c, a)
-		}
-		references := arms[base : base+1 : base+1]
-		if control >= 0 {
-			references = append(references, arms[control])
+		var arms, references []tally
+		for a, arm := range t.plan.Arms {
+			arms = append(arms, t.spoilt(c, a))
+			if arm.Role != experiment.Treatment {
+				references = append(references, arms[a])
+			}
 		}
 		for a, arm := range t.plan.Arms {
-			if arm.Role != experiment.Treatment || !arms[a].able(references, arms, alpha) {
-				continue
-			}
-			ables++
-			of := sum(references)
-			if p := fisher(arms[a], of); p <= alpha {
-				list = append(list, Warning{Cell: cell.ID, Arm: arm.Name, Finding: MoreRepeats{Pooled: control >= 0, P: p,
+			if of := sum(references); arm.Role == experiment.Treatment && arms[a].able(references, arms, alpha) {
+				ables++
+				list = append(list, Warning{Cell: cell.ID, Arm: arm.Name, Finding: MoreRepeats{P: fisher(arms[a], of),
 					Arm: frequency(arms[a].failed, arms[a].executions, 1-alpha), Reference: frequency(of.failed, of.executions, 1-alpha)}})
 			}
 		}

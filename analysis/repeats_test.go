@@ -34,7 +34,7 @@ func TestMoreRepeats(t *testing.T) {
 	if len(got) != 1 || got[0].Arm != "layer" || got[0].Cell != "network" {
 		t.Fatalf("%+v", got)
 	}
-	if f := got[0].Finding.(MoreRepeats); f.Arm.Count != 9 || f.Arm.Of != 29 || f.Reference.Count != 1 || f.Reference.Of != 41 || !f.Pooled || f.P > 0.01 {
+	if f := got[0].Finding.(MoreRepeats); f.Arm.Count != 9 || f.Arm.Of != 29 || f.Reference.Count != 1 || f.Reference.Of != 41 || f.P > 0.01 {
 		t.Errorf("%+v", f)
 	}
 	for name, arms := range map[string]map[string]int{"all alike": {"layer": 9, "plain": 9, "control": 8, "other": 9}, "few": {"layer": 2}, "none": nil} {

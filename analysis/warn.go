@@ -151,7 +151,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	if !plan.Paired() {
 		list = append(list, seriesWarnings(plan, run)...)
 	}
-	list = append(list, moreRepeats(t)...)
+	if plan.Import == nil {
+		list = append(list, moreRepeats(t)...)
+	}
 	list = append(list, unexercised(t, run)...)
 	list = append(list, startUps(t, run)...)
 	list = append(list, omissions(plan, run)...)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/combine"
 	"tare/compare"
 	"tare/report"
 	"tare/report/document"
@@ -34,7 +33,7 @@ that two arms of different names are versions of one layer, of two runs or of on
 
 Two runs do not say how much an overhead differs from one occasion to the next, and no
 change of it has a verdict. --occasions names runs of which nothing changed since the
-first one; from two on, what they differ by is part of the interval.`,
+first one: what they differ by is part of the interval.`,
 		Example: `  tare compare runs/wireguard-20260102-150405 runs/wireguard-20260203-150405
   tare compare runs/monday runs/today --occasions runs/tuesday --occasions runs/thursday
   tare compare runs/azure runs/gcp --reference gcp:plain
@@ -84,9 +83,6 @@ func compareRuns(dirs []string, reference string, matches, occasions []string) (
 		unchanged, err := combineRuns(append(dirs[:1:1], occasions...))
 		if err != nil {
 			return nil, err
-		}
-		if n := len(unchanged.Analysed()); n < combine.LeastOccasions {
-			return nil, hintedUsage(fmt.Errorf("%d of %s and its occasions are finished and valid, at least %d are needed", n, dirs[0], combine.LeastOccasions), "name two or more with --occasions; tare combine says what is wrong with those that you have named")
 		}
 		o.Occasions = unchanged.Deviation
 	}

@@ -134,7 +134,7 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) C
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
 	}
 	if a.from != a.to {
-		ch.MDE, ch.Needed = 0, 0 // more rounds say no more of occasions
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // more rounds say no more of occasions
 	}
 	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
 	case withheld:
@@ -158,14 +158,13 @@ func (c *comparison) between(a asking) (deviation float64, runs int) {
 
 // occasions takes back what two occasions alone cannot say.
 func (c *comparison) occasions(answer *analysis.Comparison, a asking) {
-	switch deviation, runs := c.between(a); answer.Reason.(type) {
+	deviation, runs := c.between(a)
+	switch answer.Reason.(type) {
 	case analysis.TooFewValues, analysis.NoSpread, analysis.SameClaim:
-	default:
-		if deviation == 0 {
-			answer.Verdict, answer.Grade, answer.Reason, answer.Inner = analysis.NotResolved, analysis.Measured, TwoOccasions{}, nil
-		} else if answer.Verdict == analysis.NotResolved {
-			answer.Reason = OccasionsDiffer{Deviation: contrast.Magnitude(deviation, a.metric), Runs: runs}
-		}
+		return
+	}
+	if deviation == 0 || answer.Verdict == analysis.NotResolved {
+		answer.Verdict, answer.Grade, answer.Reason = analysis.NotResolved, analysis.Measured, Occasions{contrast.Magnitude(deviation, a.metric), runs}
 	}
 }
 

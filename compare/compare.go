@@ -54,20 +54,15 @@ type Options struct {
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 
-// TwoOccasions is why a change has no verdict: two runs do not say how much occasions differ of themselves.
-type TwoOccasions struct{}
-
-// Kind is its name.
-func (TwoOccasions) Kind() string { return "two-occasions" }
-
-// OccasionsDiffer is why a change is not resolved: it is no larger than occasions differ of themselves.
-type OccasionsDiffer struct {
-	Deviation float64 `json:"deviation"` // of the runs' overheads, on their scale
+// Occasions is why a change from one run to another has no verdict, or is not resolved: overheads of which nothing changed
+// differ from occasion to occasion.
+type Occasions struct {
+	Deviation float64 `json:"deviation"` // of these overheads, on their scale; 0: not known, which leaves no verdict
 	Runs      int     `json:"runs"`      // that tell it
 }
 
 // Kind is its name.
-func (OccasionsDiffer) Kind() string { return "occasions-differ" }
+func (Occasions) Kind() string { return "occasions" }
 
 // Reference is the arm that levels are compared with.
 type Reference struct {

@@ -146,11 +146,11 @@ func TestOccasions(t *testing.T) {
 			continue
 		} else if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
 			claimed++
-		} else if c.Reason.Kind() != (OccasionsDiffer{}).Kind() || c.MDE != 0 || c.Needed != 0 {
+		} else if c.Reason.Kind() != (Occasions{}).Kind() || c.MDE != 0 || c.Needed != 0 {
 			t.Fatalf("%s: %+v", c.Verdict, c.Reason)
 		}
 		c = comparing(t, Options{}, in...).Changes[0]
-		if c.Verdict != analysis.Invalid && (c.Verdict != analysis.NotResolved || c.Reason != analysis.Reason(TwoOccasions{})) || c.Overhead.Lo >= c.Overhead.Hi || c.Needed != 0 {
+		if c.Verdict != analysis.Invalid && (c.Verdict != analysis.NotResolved || c.Reason != analysis.Reason(Occasions{})) || c.Overhead.Lo >= c.Overhead.Hi || c.Needed != 0 {
 			t.Fatalf("two occasions alone: %s, %T, needed %d, %+v", c.Verdict, c.Reason, c.Needed, c.Overhead)
 		}
 		if c.Overhead.Lo > 0 || c.Overhead.Hi < 0 {

@@ -46,8 +46,8 @@ func (s *sheet) failureBlocks() []doc.Block {
 
 func (s *sheet) failureRow(f analysis.Failures) doc.Row {
 	rule, p, difference := "", "", ""
-	if f.Difference != nil {
-		difference = wording.ShareDifference(*f.Difference)
+	if f.Reference != nil {
+		difference = wording.ShareDifference(f.Difference)
 	}
 	switch len(f.Rules) {
 	case 0:
@@ -84,9 +84,9 @@ func (s *sheet) failureNote() string {
 	}
 	test := " by Fisher's exact test"
 	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Method == analysis.MethodSetUps }) {
-		test = " by dealing out whole set-ups, in which several rounds may fail together"
+		test = " by set-ups, in which several rounds may fail together"
 	}
-	return text + test + ". The difference is in percentage points, with Newcombe's interval."
+	return text + test + ". The difference is in percentage points."
 }
 
 // failureAnswers are the arms that fail more, or less, often than the baseline.

@@ -71,51 +71,25 @@ func fisher(a, total, m, n int) float64 {
 	return math.Min(1, p)
 }
 
-// ShareDifference is the interval of one share less another, of which a of m and b of n were
-// seen: Newcombe's hybrid of Wilson's intervals (Newcombe 1998, "Interval estimation for the
-// difference between independent proportions", Statistics in Medicine 17, method 10). Counts
-// need not be whole: those that depend on each other are divided by their design effect before
-// (Rao and Scott 1992, Biometrics 48).
-func ShareDifference(a, m, b, n, confidence float64) (Interval, error) {
-	const name = "difference of shares"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Interval{}, err
-	}
-	if !(a >= 0 && a <= m && m > 0 && b >= 0 && b <= n && n > 0) {
-		return Interval{}, fmt.Errorf("%s: %g of %g and %g of %g: %w", name, a, m, b, n, ErrArgument)
-	}
-	z := -distuv.UnitNormal.Quantile((1 - confidence) / 2)
-	x, y := wilson(a/m, m, z), wilson(b/n, n, z)
-	d := x.Point - y.Point
-	return Interval{Point: d, Lo: d - math.Hypot(x.Point-x.Lo, y.Hi-y.Point), Hi: d + math.Hypot(x.Hi-x.Point, y.Point-y.Lo)}, nil
-}
-
-// wilson is the interval of shares that a score test does not reject where p of n were seen.
-func wilson(p, n, z float64) Interval {
-	middle, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	scale := 1 + z*z/n
-	return Interval{Point: p, Lo: max(0, (middle-half)/scale), Hi: min(1, (middle+half)/scale)}
-}
-
-// DealtCounts is the two-sided p of "who has which count of a block is chance": the first count
-// of each block is that of the arm, and each of the block could as well have been. It is the
-// chance that the arm's counts lie as far from their expectation, in all, when each block is dealt out anew.
+// DealtCounts is the two-sided p of "who has which count of a block is chance": the first count of each block is
+// that of the arm, and each of the block could as well have been. It is the chance that all blocks, dealt
+// out anew, put the arm's sum as far from its expectation.
 func DealtCounts(blocks [][]int) float64 {
-	chance := []float64{1} // by the arm's count in all
+	chance := []float64{1} // by the arm's sum
 	expected, seen := 0.0, 0
 	for _, counts := range blocks {
 		next, each := make([]float64, len(chance)+slices.Max(counts)), 1/float64(len(counts))
 		for _, count := range counts {
 			expected += float64(count) * each
-			for all, p := range chance {
-				next[all+count] += p * each
+			for sum, p := range chance {
+				next[sum+count] += p * each
 			}
 		}
 		chance, seen = next, seen+counts[0]
 	}
 	p, far := 0.0, math.Abs(float64(seen)-expected)
-	for all, one := range chance {
-		if math.Abs(float64(all)-expected) >= far-1e-9 {
+	for sum, one := range chance {
+		if math.Abs(float64(sum)-expected) >= far-1e-9 {
 			p += one
 		}
 	}

@@ -45,10 +45,7 @@ func Failed(f *analysis.Failures, baseline string) string {
 		text = string(f.Verdict) + ", " + Reason(f.Reason) + ": " + text
 	}
 	if f.Reference != nil {
-		text += "; " + baseline + " " + Frequency(*f.Reference)
-	}
-	if f.Difference != nil {
-		text += "; " + ShareDifference(*f.Difference)
+		text += "; " + baseline + " " + Frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
 	}
 	if f.Verdict == analysis.NotResolved {
 		text += " (not shown to differ, Holm " + pValue(f.PAdjusted) + ")"

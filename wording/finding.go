@@ -69,15 +69,12 @@ func runFinding(f analysis.Finding) string {
 	case analysis.Extended:
 		return fmt.Sprintf("the run was extended from %d to %d rounds after a look at its results: a second look makes false claims more likely, so that verdicts and intervals are at %s", f.Looks[len(f.Looks)-1], f.Rounds, Confidence(f.Confidence))
 	case analysis.MoreRepeats:
-		often, reference := "more", "the baseline"
+		often := "more"
 		if f.Arm.Share.Point < f.Reference.Share.Point {
 			often = "less"
 		}
-		if f.Pooled {
-			reference += " and its control"
-		}
-		return fmt.Sprintf("trials of this arm were spoilt by the machine's condition, or a failed proof, %s often than those of %s (%s of executions beside %s, %s): values that are missing may not be missing by chance, so that the arm may look faster or slower than it is",
-			often, reference, Frequency(f.Arm), Frequency(f.Reference), pValue(f.P))
+		return fmt.Sprintf("trials of this arm were repeated or lost %s often than those of the baseline and its control (%s of executions beside %s, %s), by the machine's condition or a failed proof: what is missing may not be missing by chance, and the arm may look faster or slower than it is",
+			often, Frequency(f.Arm), Frequency(f.Reference), pValue(f.P))
 	case analysis.StrayTrials:
 		return Count(f.Trials, "trial is", "trials are") + " left out: of no cell or arm of the plan"
 	case analysis.ReplacedTrials:

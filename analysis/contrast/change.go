@@ -89,9 +89,8 @@ func (d *Data) spread() float64 {
 // MethodOccasions stands behind the method of a change whose interval holds what occasions differ by as well.
 const MethodOccasions = "+occasions"
 
-// Over lets the estimate of a change hold what occasions differ by, of which so many runs have estimated the
-// same overhead with a deviation, as contrasts. Two runs of which nothing has changed differ by √2 times that, which is
-// known as well as so many runs tell (Student's t). An estimate claims what both that and the runs' own noise claim.
+// Over lets the estimate of a change hold what occasions differ by: so many runs have estimated one overhead with a deviation, as
+// contrasts. Two runs then differ by √2 times that (Student's t). A claim is what both that and the runs' own noise claim.
 func (d Data) Over(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -106,14 +105,8 @@ func (d Data) Over(deviation float64, runs int) Data {
 		at, se := e.Main.At.Point, math.Sqrt2*deviation
 		t := distuv.StudentsT{Sigma: se, Nu: float64(runs - 1)}
 		half := t.Quantile((1 + r.Confidence) / 2)
-		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * t.Survival(math.Abs(at)), Equiv: 1}
-		if margin := r.MarginOf(&of); margin > 0 {
-			wide.Equiv = t.Survival(margin - math.Abs(at))
-		}
-		e.Method, e.Main = e.Method+MethodOccasions, hull(e.Main, wide)
-		if e.T.OK {
-			e.T = hull(e.T, wide)
-		}
+		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * t.Survival(math.Abs(at)), Equiv: t.Survival(r.MarginOf(&of) - math.Abs(at))}
+		e.Method, e.Main, e.T = e.Method+MethodOccasions, hull(e.Main, wide), hull(e.T, wide)
 		return e
 	}
 	return d

@@ -19,6 +19,9 @@ type noise struct {
 	grid  float64 // step to which values are rounded, as a share of the nominal value
 	setUp float64 // standard deviation of what each set-up draws for an arm
 
+	broken float64 // share of the set-ups of each arm in which every trial fails
+	busy   float64 // share of the treatments' trials, the slowest, that meet foreign load and are repeated
+
 	stall       float64 // chance of a trial of a treatment to stall …
 	stallTimes  float64 // … and to take so many times as long
 	stallOthers float64 // chance of a trial of the baseline and the control to stall
@@ -30,7 +33,7 @@ type noise struct {
 
 // rare says whether some trials of a treatment stall or fail, and others do not.
 func (n *noise) rare() bool {
-	return n.stall > 0 || n.armFails > 0 || n.limit > 0 || n.absence.share > 0
+	return n.stall > 0 || n.armFails > 0 || n.broken > 0 || n.limit > 0 || n.absence.share > 0
 }
 
 // persistence of the AR(1) environment from one trial to the next.

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tare/analysis"
 	"tare/experiment"
 	"tare/experiment/quantity"
@@ -54,6 +56,7 @@ type tally struct {
 	controlFailed int // run invalid
 	blind         blindTally
 	stallsFound   int            // difference in how often trials stall
+	repeatsFound  int            // difference in how often trials were repeated
 	meanMissed    int            // true cost of the mean outside its interval
 	reasons       map[string]int // of no verdict, by kind
 }
@@ -74,6 +77,7 @@ func (t *tally) add(o tally) {
 	t.controlFailed += o.controlFailed
 	t.blind.add(o.blind)
 	t.stallsFound += o.stallsFound
+	t.repeatsFound += o.repeatsFound
 	t.meanMissed += o.meanMissed
 	for kind, n := range o.reasons {
 		if t.reasons == nil {
@@ -93,6 +97,7 @@ type laboratory struct {
 	trials []journal.Trial
 	clock  *clock
 	drawn  []float64 // what the present set-up drew, by arm
+	broken []bool    // whether every trial of the present set-up fails, by arm
 	offset float64   // of the nominal value from the grid, in steps
 	rare   int       // trials of the treatments that stalled or failed, or of the baseline that are missing
 }
@@ -108,6 +113,9 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 		Cells: []experiment.Cell{{ID: "cell", Metrics: []experiment.Metric{
 			{Name: metric, Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
 		}}},
+	}
+	if d.noise.busy > 0 {
+		l.plan.Attempts, l.plan.Cells[0].Metrics[0].Headline = 3, false // else Analyze draws for each how many rounds it would take
 	}
 	if d.counts {
 		m := &l.plan.Cells[0].Metrics[0]
@@ -137,8 +145,10 @@ func (l *laboratory) once() (tally, error) {
 	l.plan.Seed = l.rng.Uint64()
 	l.trials, l.rare = l.trials[:0], 0
 	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms), max(l.slices, 1))
-	l.drawn = make([]float64, len(l.plan.Arms))
-	l.offset = l.rng.Float64()
+	l.drawn, l.broken = make([]float64, len(l.plan.Arms)), make([]bool, len(l.plan.Arms))
+	if l.noise.grid > 0 {
+		l.offset = l.rng.Float64()
+	}
 	l.carryOut(1, l.rounds)
 	total := l.rounds
 	if l.precision > 0 {
@@ -147,6 +157,9 @@ func (l *laboratory) once() (tally, error) {
 			return tally{}, err
 		}
 		l.carryOut(l.rounds+1, total)
+	}
+	if l.noise.busy > 0 {
+		return l.tally(analysis.Analyze(&l.plan, l.trials, nil), total), nil
 	}
 	if l.tails {
 		return l.tally(analysis.JudgeTails(&l.plan, l.trials), total), nil
@@ -161,6 +174,7 @@ func (l *laboratory) carryOut(first, last int) {
 		if round == 1 || setUp != l.setUpOf(round-1) {
 			for a := range l.drawn {
 				l.drawn[a] = l.noise.setUp * l.rng.NormFloat64()
+				l.broken[a] = l.noise.broken > 0 && l.rng.Float64() < l.noise.broken
 			}
 		}
 		order := l.plan.Order(round)
@@ -176,6 +190,15 @@ func (l *laboratory) carryOut(first, last int) {
 			x := ran[step.Arm] + l.drawn[step.Arm]
 			if position == 0 {
 				x += math.Log1p(l.noise.first)
+			}
+			for treated && trial.Attempt < l.plan.Attempts && l.noise.busy > 0 && x > l.noise.sd*distuv.UnitNormal.Quantile(1-l.noise.busy) {
+				l.spoil(trial)
+				trial.Attempt++
+				x = l.clock.next()
+			}
+			if l.broken[step.Arm] {
+				l.fail(trial, workload.RuleExit, treated)
+				continue
 			}
 			l.run(trial, x, treated)
 		}
@@ -218,9 +241,15 @@ func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
 	}
 }
 
+// spoil appends a trial that met foreign load.
+func (l *laboratory) spoil(t journal.Trial) {
+	t.Invalid = []journal.Violation{{Rule: workload.RuleForeignCPU}}
+	l.trials = append(l.trials, t)
+}
+
 // fail appends a trial in which the program failed.
 func (l *laboratory) fail(t journal.Trial, rule string, treated bool) {
-	l.rare += one(treated || l.noise.absence.share > 0 && t.Arm != experiment.ControlName)
+	l.rare += one(treated || (l.noise.absence.share > 0 || l.noise.broken > 0) && t.Arm != experiment.ControlName)
 	t.Invalid = []journal.Violation{{Rule: rule}}
 	l.trials = append(l.trials, t)
 }
@@ -262,6 +291,7 @@ func (l *laboratory) tally(run *analysis.Run, rounds int) tally {
 	t.claims = one(slices.ContainsFunc(run.Comparisons, func(c analysis.Comparison) bool {
 		return c.Verdict == analysis.Costs || c.Verdict == analysis.Gains
 	}))
+	t.repeatsFound = one(slices.ContainsFunc(run.Warnings, func(w analysis.Warning) bool { return w.Finding.Kind() == analysis.MoreRepeats{}.Kind() }))
 	t.right = one(c.Verdict == analysis.Costs)
 	t.gains = one(c.Verdict == analysis.Gains)
 	t.equivalent = one(c.Verdict == analysis.Equivalent)

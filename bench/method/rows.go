@@ -40,6 +40,7 @@ type row struct {
 	// claimsOnly says that what is not resolved is not asked to have an interval that holds the
 	// truth: trials are missing, or rare ones decide.
 	claimsOnly bool
+	excused    bool // nothing is asked: the table shows what the method does not reach
 
 	mu      sync.Mutex
 	tallies []tally // one for each effect
