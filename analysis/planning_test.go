@@ -112,6 +112,9 @@ func TestPlanningRounds(t *testing.T) {
 					continue
 				}
 				named, ranges = append(named, c.Needed), append(ranges, *c.NeededRange)
+				if r := *c.NeededRange; r[0] < 11 || r[0] > c.Needed || r[1] < c.Needed*3/2 {
+					t.Fatalf("%d rounds, in the range %v", c.Needed, r)
+				}
 				n := min(c.Needed, 400)
 				for i, n := range []int{n, n * 4 / 3} {
 					b.plan.Looks, b.plan.Fixed = []int{10}, n
