@@ -201,14 +201,15 @@ type Comparison struct {
 	MDE float64 `json:"mde"`
 	// Power is the chance with which an effect of MDE is found, and with which a run of
 	// Needed rounds gives a verdict; 0 where there is no MDE.
-	Power     float64   `json:"power"`
-	Needed    int       `json:"roundsNeeded"` // rounds with which a new run gets a verdict of any kind, given what was observed; 0: not applicable or over 10,000
-	Floor     float64   `json:"floor"`        // noise floor: the control's |point|, same scale
-	Baseline  Summary   `json:"baseline"`     // of the pairs used, in the metric's unit
-	Treated   Summary   `json:"treated"`
-	Lag1      float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios, or of the means over set-ups that these share; 0 for independent samples
-	OrderP    float64   `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
-	Overheads []float64 `json:"overheads"` // one per pair, in round order, same scale as Overhead; empty for independent samples
+	Power       float64   `json:"power"`
+	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, given what was observed; 0: not applicable or over 10,000
+	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // where that lies, as far as so few rounds know the noise: the bounds of its variance at 95 %
+	Floor       float64   `json:"floor"`                       // noise floor: the control's |point|, same scale
+	Baseline    Summary   `json:"baseline"`                    // of the pairs used, in the metric's unit
+	Treated     Summary   `json:"treated"`
+	Lag1        float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios, or of the means over set-ups that these share; 0 for independent samples
+	OrderP      float64   `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
+	Overheads   []float64 `json:"overheads"` // one per pair, in round order, same scale as Overhead; empty for independent samples
 	// WithInvalid is what the verdict would be with the trials that broke the rule
 	// on errors; it is there only where that changes the verdict.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`

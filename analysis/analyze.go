@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
@@ -374,7 +376,13 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if h.SD == 0 || h.Missing.Count() > 0 { // how many of more trials fail, and in which arm, is not foreseen
 		return
 	}
-	c.Needed = x.needed(h, alpha, power)
+	if c.Needed = x.needed(h, alpha, power); c.Needed > 0 {
+		df := h.Freedom() // that the noise is known with; the number grows with its variance
+		at := func(p float64) int {
+			return int(math.Ceil(float64(c.Needed) * df / distuv.ChiSquared{K: df}.Quantile(p)))
+		}
+		c.NeededRange = &[2]int{max(at(0.975), (h.Size()+1)*h.RoundsEach()), at(0.025)}
+	}
 }
 
 // found is the overhead that so many values find with the chance power; 0: none.

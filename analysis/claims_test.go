@@ -115,27 +115,45 @@ func TestFailureClaims(t *testing.T) {
 		others, arm float64 // shares that fail
 		n           int
 		claimed     [2]float64
+		setUps      int     // that the rounds share; 0: none do
+		broken      float64 // share of the set-ups of each arm in which every trial fails
 	}{
-		{0, 0, 20, [2]float64{0, 0}}, {0.05, 0.05, 20, [2]float64{0, 0.05}}, {0.3, 0.3, 20, [2]float64{0, 0.05}}, {0.3, 0.3, 50, [2]float64{0, 0.05}},
-		{0, 0.3, 20, [2]float64{0.5, 1}}, {0, 0.3, 50, [2]float64{0.98, 1}}, {0.05, 0.2, 50, [2]float64{0.2, 0.8}}, {0.2, 0.05, 50, [2]float64{0.2, 0.8}},
+		{0, 0, 20, [2]float64{0, 0}, 0, 0}, {0.05, 0.05, 20, [2]float64{0, 0.05}, 0, 0}, {0.3, 0.3, 20, [2]float64{0, 0.05}, 0, 0}, {0.3, 0.3, 50, [2]float64{0, 0.05}, 0, 0},
+		{0, 0.3, 20, [2]float64{0.5, 1}, 0, 0}, {0, 0.3, 50, [2]float64{0.98, 1}, 0, 0}, {0.05, 0.2, 50, [2]float64{0.2, 0.8}, 0, 0}, {0.2, 0.05, 50, [2]float64{0.2, 0.8}, 0, 0},
+		{0, 0, 50, [2]float64{0, 0.05}, 10, 0.15}, {0, 0, 24, [2]float64{0, 0.05}, 6, 0.3}, {0.1, 0.1, 50, [2]float64{0, 0.05}, 10, 0},
+		{0, 0.3, 50, [2]float64{0.9, 1}, 10, 0}, {0.05, 0.2, 50, [2]float64{0.1, 0.8}, 10, 0},
 	} {
 		r := rand.New(rand.NewPCG(uint64(k), 6))
 		plan := testPlan(c.n, []experiment.Metric{headline("time", experiment.Lower)}, "layer", "second", "third")
 		plan.Attempts = 1
-		claimed, others := 0, 0
+		claimed, others, held := 0, 0, 0
 		for range *simulated {
 			trials := testTrials(plan, c.n, drawn(r, map[string]func(*rand.Rand) float64{"": logNormal(0.02, 0, 1)}))
+			broken := map[string]bool{} // by arm and set-up
 			for i := range trials {
 				share := c.others
 				if trials[i].Arm == "layer" {
 					share = c.arm
 				}
+				if c.setUps > 0 {
+					trials[i].SetUp = 1 + (trials[i].Round-1)*c.setUps/c.n
+					key := fmt.Sprint(trials[i].Arm, trials[i].SetUp)
+					if _, known := broken[key]; !known {
+						broken[key] = r.Float64() < c.broken
+					}
+					if broken[key] {
+						share = 1
+					}
+				}
 				if r.Float64() < share {
 					trials[i].Values, trials[i].Invalid = nil, []journal.Violation{{Rule: "exit-status"}}
 				}
 			}
-			layer, other := false, false
+			layer, other, holds := false, false, true
 			for _, f := range Judge(plan, trials).Failures {
+				if truth := c.arm - c.others; f.Arm == "layer" {
+					holds = f.Difference.Lo <= truth && truth <= f.Difference.Hi
+				}
 				claim := f.Verdict == Fails || f.Verdict == Gains
 				layer, other = layer || claim && f.Arm == "layer", other || claim && f.Arm != "layer"
 			}
@@ -145,12 +163,16 @@ func TestFailureClaims(t *testing.T) {
 			if other {
 				others++
 			}
+			if holds {
+				held++
+			}
 		}
-		fmt.Fprintf(t.Output(), "%2.0f %% fail, of the layer %2.0f %%, %d rounds: claimed in %5.1f %% of runs, of other arms in %.1f %%\n", 100*c.others, 100*c.arm, c.n,
-			100*float64(claimed)/float64(*simulated), 100*float64(others)/float64(*simulated))
-		what := fmt.Sprintf("%v and %v, %d rounds", c.others, c.arm, c.n)
+		percent := func(n int) float64 { return 100 * float64(n) / float64(*simulated) }
+		what := fmt.Sprintf("%v and %v, %d rounds in %d set-ups, %v of them broken", c.others, c.arm, c.n, c.setUps, c.broken)
+		fmt.Fprintf(t.Output(), "%s: claimed in %.1f %% of runs, of other arms in %.1f %%; the interval of the difference holds it in %.1f %%\n", what, percent(claimed), percent(others), percent(held))
 		within(t, what, claimed, c.claimed[0], c.claimed[1])
 		within(t, what+", other arms", others, 0, 0.05)
+		within(t, what+", difference", held, 0.94, 1)
 	}
 }
 

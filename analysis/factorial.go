@@ -14,10 +14,11 @@ import (
 //
 // Each round that has a value of every combination gives one contrast for each effect: the
 // logarithms of its values with the signs of the design. Contrasts of rounds are estimated as
-// those of pairs are, with set-ups as units where rounds share them. For noise of any shape that
-// is the same in all arms of a round, an effect of nothing leaves the contrast symmetric about
+// those of slopes are, by signed ranks and t together, with set-ups as units where rounds share them. Noise of any shape that
+// is the same in all arms of a round leaves the contrast of an effect of nothing symmetric about
 // zero, since as many values come with a plus as with a minus: that is all that
-// the signed-rank test asks. The control takes no part, which would disturb that balance.
+// the signed-rank test asks. Where one arm is noisier and skewed, only the mean is zero, for which
+// t stands. The control takes no part, which would disturb that balance.
 //
 // An interaction is not halved, as textbooks have it, but is the logarithm of what
 // the factors do together over the product of what they do alone: with two factors,
@@ -85,7 +86,7 @@ func effectSets(factors int) (sets []int) {
 // signed collects the contrasts of one effect: in each round the values of all combinations,
 // with a minus for each factor of the set that is off, averaged over the other factors.
 func (t *table) signed(c int, arms []int, set int, m experiment.Metric) contrast.Data {
-	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference, Margin: t.margin(c, m)}
+	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference, Uneven: true, Margin: t.margin(c, m)}
 	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
 	weight := math.Ldexp(1, -others)
 	places := t.places(c, m)

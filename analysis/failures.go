@@ -15,8 +15,8 @@ import (
 // says something about its arm. Such trials have no value, so they cannot enter the
 // comparison of a metric; they are counted and compared by themselves.
 //
-// How often the program failed is compared by Fisher's exact test. Its reference is
-// the baseline and the control together, which are the same, as long as they do not
+// How often the program failed is compared by Fisher's exact test, or where rounds share set-ups,
+// whose executions may fail together, by set-ups. The reference is the baseline and the control together, which are the same, as long as they do not
 // differ; where they do, a claim must hold against both. The hypotheses are members of
 // the family under Holm's correction. Which of them count is known before anyone looks
 // at who failed: a cell in which so few trials failed, over all arms together, that no
@@ -54,11 +54,22 @@ type Failures struct {
 	// Reference is what it is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	P         float64    `json:"p"`                // Fisher's exact test, two-sided; 1 for the baseline
-	PAdjusted float64    `json:"pAdjusted"`        // after Holm
+	// Difference is the share of the arm less that of the reference, with its interval; none for the baseline.
+	Difference Interval `json:"difference,omitzero"`
+	Method     string   `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
+	P          float64  `json:"p"`                // by that test, two-sided; 1 for the baseline
+	PAdjusted  float64  `json:"pAdjusted"`        // after Holm
 	// Observational says that what is claimed here is of no experiment.
 	Observational bool `json:"observational,omitempty"`
 }
+
+// The tests that Failures.Method names.
+const (
+	// MethodFisher is Fisher's exact test, which takes executions for independent.
+	MethodFisher = "fisher"
+	// MethodSetUps takes what failed in a set-up as one value, since its executions may fail together.
+	MethodSetUps = "set-ups"
+)
 
 // FailuresOf are those of an arm in a cell; nil where no arm of the cell has any.
 func (r *Run) FailuresOf(cell, arm string) *Failures {
@@ -104,6 +115,7 @@ func (t *table) failures(c, a int) (n int) {
 type tally struct {
 	executions, failed int
 	rules              map[string]int
+	setUps             map[int]int // failed, by set-up, where rounds share them; else nil
 }
 
 // tallies counts every execution, by cell and arm.
@@ -120,14 +132,20 @@ func tallies(t *table, trials []journal.Trial) [][]tally {
 			continue
 		}
 		n := &all[c][a]
-		n.executions++
-		if !bad {
-			continue
+		failed := 0
+		if bad {
+			failed = 1
 		}
-		n.failed++
+		n.executions, n.failed = n.executions+1, n.failed+failed
+		if n.setUps == nil && t.setUps.Shared() {
+			n.setUps = map[int]int{}
+		}
+		if n.setUps != nil {
+			n.setUps[trial.SetUp] += failed
+		}
 		seen := map[string]bool{}
 		for _, v := range trial.Invalid {
-			if !seen[v.Rule] {
+			if bad && !seen[v.Rule] {
 				seen[v.Rule] = true
 				if n.rules == nil {
 					n.rules = map[string]int{}
@@ -154,18 +172,9 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 		if base < 0 || !slices.ContainsFunc(arms, func(n tally) bool { return n.failed > 0 }) {
 			continue
 		}
-		total := 0
-		for _, n := range arms {
-			total += n.failed
-		}
-		reference, second := arms[base], tally{}
-		pooled := false
-		if control >= 0 {
-			second = arms[control]
-			if p := fisher(second, reference); p > r.Alpha {
-				pooled = true
-				reference = tally{executions: reference.executions + second.executions, failed: reference.failed + second.failed}
-			}
+		references, pooled := arms[base:base+1:base+1], false
+		if control >= 0 && arms[control].differs(references) > r.Alpha {
+			references, pooled = append(references, arms[control]), true
 		}
 		for a, arm := range t.plan.Arms {
 			f := &outage{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
@@ -173,17 +182,15 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 				Observational: t.plan.Import != nil}}
 			switch arm.Role {
 			case experiment.Control:
-				f.against(arms[base], r)
-				f.P = fisher(arms[a], arms[base])
+				f.against(arms[a], arms[base:base+1], r)
 				f.PAdjusted = f.P
 			case experiment.Treatment:
-				f.against(reference, r)
+				f.against(arms[a], references, r)
 				f.Pooled = pooled
-				f.P = fisher(arms[a], reference)
 				if control >= 0 && !pooled {
-					f.P = max(f.P, fisher(arms[a], second))
+					f.P = max(f.P, arms[a].differs(arms[control:control+1]))
 				}
-				f.counts = able(total, arms[a].executions, reference.executions, r.Alpha)
+				f.counts = arms[a].able(references, arms, r.Alpha)
 				if t.unlike(c, a, base) != nil { // other work fails in other ways
 					f.P, f.counts = 1, false
 				}
@@ -192,11 +199,6 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 		}
 	}
 	return list
-}
-
-func (f *outage) against(reference tally, r contrast.Rules) {
-	of := frequency(reference.failed, reference.executions, r.Confidence)
-	f.Reference = &of
 }
 
 func (n tally) byRule(r contrast.Rules) []RuleFailures {

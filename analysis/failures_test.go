@@ -218,3 +218,20 @@ func TestInterimPilot(t *testing.T) {
 		t.Errorf("after the pilot: %s", said(c))
 	}
 }
+
+// TestDisagreementOfWhatStands: a claim by ranks that t does not make, and that does not withstand the trials that failed,
+// is not resolved by either, and the estimators do not disagree.
+func TestDisagreementOfWhatStands(t *testing.T) {
+	for broken, want := range map[int]Verdict{0: Costs, 5: NotResolved} {
+		plan := testPlan(17, timeOnly, "layer")
+		plan.Attempts = 1
+		layer := []float64{0.04, 0.05, 0.045, 0.052, 0.043, -1.5, 0.055, 0.048, 0.041, 0.051, 0.047, 0.046, 0.04, 0.05, 0.045, 0.052, 0.043}
+		trials := testTrials(plan, 17, scripted(map[string][]float64{"layer": layer, "control": around(0, 1, 5)}))
+		breakRounds(trials, "plain", "exit-status", upTo(broken)...)
+		c := Analyze(plan, trials, nil).Comparisons[0]
+		disagrees := slices.ContainsFunc(c.Warnings, func(f Finding) bool { _, is := f.(Disagreement); return is })
+		if c.Verdict != want || disagrees != (want == Costs) {
+			t.Errorf("%d failed: %s, disagreement %v", broken, said(c), disagrees)
+		}
+	}
+}

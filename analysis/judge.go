@@ -209,6 +209,7 @@ func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
+		h.agree = h.agree || h.verdict == h.byT // a claim that does not withstand what is missing may be none by t
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}

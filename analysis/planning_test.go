@@ -93,6 +93,7 @@ func TestPlanningRounds(t *testing.T) {
 			b := w.bench(10, 1, effect, 1)
 			var named []int
 			unresolved, followed, none, extended, unit := 0, 0, 0, [2]int{}, unitEffects{}
+			var ranges [][2]int
 			for range *planned {
 				b.begin()
 				b.plan.Rounds = 10
@@ -110,7 +111,10 @@ func TestPlanningRounds(t *testing.T) {
 					named = append(named, mostRounds)
 					continue
 				}
-				named = append(named, c.Needed)
+				named, ranges = append(named, c.Needed), append(ranges, *c.NeededRange)
+				if r := *c.NeededRange; r[0] < 11 || r[0] > c.Needed || r[1] < c.Needed*3/2 {
+					t.Fatalf("%d rounds, in the range %v", c.Needed, r)
+				}
 				n := min(c.Needed, 400)
 				for i, n := range []int{n, n * 4 / 3} {
 					b.plan.Looks, b.plan.Fixed = []int{10}, n
@@ -128,8 +132,12 @@ func TestPlanningRounds(t *testing.T) {
 			if *planned >= 500 {
 				truth = b.enough()
 			}
-			t.Logf("%-5s %v: not resolved %s, named %s, none %d, in truth %d, resolved by as many new rounds %s, when extended to as many %s, to a third more %s", w.name, effect,
-				share(unresolved, *planned), quantiles(named), none, truth, share(followed, unresolved), share(extended[0], unresolved), share(extended[1], unresolved))
+			held := 0
+			for _, r := range ranges {
+				held += counted(r[0] <= truth && truth <= r[1])
+			}
+			t.Logf("%-5s %v: not resolved %s, named %s, none %d, in truth %d, resolved by as many new rounds %s, when extended to as many %s, to a third more %s; ranges that hold what it takes in truth %s", w.name, effect,
+				share(unresolved, *planned), quantiles(named), none, truth, share(followed, unresolved), share(extended[0], unresolved), share(extended[1], unresolved), share(held, len(ranges)))
 		}
 	}
 }

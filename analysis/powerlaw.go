@@ -193,7 +193,7 @@ func (t *table) law(f lawField, arm int) (l PowerLawArm, there bool) {
 		l.Exponents = append(l.Exponents, Exponent{at.Interval, at.PointOnly, at.Method,
 			!at.PointOnly && (at.Lo > factor.Expected+exponentMiss || at.Hi < factor.Expected-exponentMiss)})
 	}
-	at := w.located(t.plan, w.each(func(i int) float64 { return planes[i].Intercept }))
+	at := w.levelled(t.plan, w.each(func(i int) float64 { return planes[i].Intercept }))
 	l.Unity = Interval{contrast.Finite(math.Exp(at.Point)), contrast.Finite(math.Exp(at.Lo)), contrast.Finite(math.Exp(at.Hi))}
 	l.Method, l.PointOnly, l.Misfit = at.Method, at.PointOnly, t.misfit(f, left, w.setUps)
 	return l, true

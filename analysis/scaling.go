@@ -212,10 +212,10 @@ func moderate(v float64) bool { return math.Abs(v) < 1e150 } // false for NaN
 
 func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
 	s := ScalingArm{Rounds: c.rounds, Slopes: c.each(func(i int) float64 { return c.lines[i].Slope })}
-	slope := c.located(plan, s.Slopes)
+	slope := c.levelled(plan, s.Slopes)
 	s.Slope, s.Method, s.PointOnly = slope.Interval, slope.Method, slope.PointOnly
 	height := func(x float64) Interval {
-		return c.located(plan, c.each(func(i int) float64 { return c.lines[i].At(x) })).Interval
+		return c.levelled(plan, c.each(func(i int) float64 { return c.lines[i].At(x) })).Interval
 	}
 	for k, x := range l.x {
 		sum := 0.0
@@ -255,13 +255,22 @@ func (c *climbing) beyond(plan *experiment.Plan, base climbing, of func(stats.Li
 // located estimates where values of one per round lie, as everywhere else; where rounds
 // share set-ups, these are the unit. Where the values allow no interval, it gives their middle.
 func (w *wholeRounds) located(plan *experiment.Plan, values []float64) RoundValue {
+	return w.estimated(plan, values, contrast.Rules.Estimate)
+}
+
+// levelled is the same for values of one arm, in which the machine's drift does not cancel.
+func (w *wholeRounds) levelled(plan *experiment.Plan, values []float64) RoundValue {
+	return w.estimated(plan, values, contrast.Rules.Level)
+}
+
+func (w *wholeRounds) estimated(plan *experiment.Plan, values []float64, by func(contrast.Rules, *contrast.Data) contrast.Estimate) RoundValue {
 	d := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Uneven: true, Contrasts: values, SetUps: w.setUps}
 	for _, round := range w.rounds {
 		if round <= plan.Rounds {
 			d.Pilot++
 		}
 	}
-	e := contrast.RulesOf(plan).Estimate(&d)
+	e := by(contrast.RulesOf(plan), &d)
 	if !e.Main.OK {
 		v := contrast.Finite(stats.Quantile(slices.Sorted(slices.Values(values)), 0.5))
 		return RoundValue{Interval: Interval{v, v, v}, Rounds: len(w.rounds), PointOnly: true, P: 1, Method: e.Method}

@@ -84,7 +84,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "no round", rounds: 0, metric: lower,
 			want: NotResolved, text: "not resolved too-few-values"},
 		{name: "no spread", rounds: 3, metric: lower, arm: []float64{0.07},
-			want: Costs, text: `costs if normal 7.4 [5.0 9.9]`},
+			want: Costs, text: `costs if normal 7.4 [3.2 11.9]`},
 		{name: "no spread, but ranks", rounds: 6, metric: lower, arm: []float64{0.07},
 			want: Costs, text: "costs 7.3 [5.1 9.6]"},
 		{name: "proof fails", rounds: 6, metric: lower, arm: around(0.07, 1, 0),

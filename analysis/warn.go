@@ -152,6 +152,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	if !plan.Paired() {
 		list = append(list, seriesWarnings(plan, run)...)
 	}
+	if plan.Import == nil {
+		list = append(list, moreRepeats(t)...)
+	}
 	list = append(list, unexercised(t, run)...)
 	list = append(list, startUps(t, run)...)
 	list = append(list, omissions(plan, run)...)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 func newCompare(s State) *cobra.Command {
 	p := paged{page: "comparison.html"}
 	var reference string
-	var matches []string
+	var matches, occasions []string
 	var all bool
 	c := &cobra.Command{
 		Use:   "compare RUN...",
@@ -28,15 +29,20 @@ all arms against one of them.
 
 Runs are named by their directories. --reference takes one of them, its last
 element or its number in the order given, and after a colon an arm. --match says
-that two arms of different names are versions of one layer, of two runs or of one.`,
+that two arms of different names are versions of one layer, of two runs or of one.
+
+Two runs do not say how much an overhead differs from one occasion to the next, and no
+change of it has a verdict. --occasions names runs of which nothing changed since the
+first one: what they differ by is part of the interval.`,
 		Example: `  tare compare runs/wireguard-20260102-150405 runs/wireguard-20260203-150405
+  tare compare runs/monday runs/today --occasions runs/tuesday --occasions runs/thursday
   tare compare runs/azure runs/gcp --reference gcp:plain
   tare compare runs/istio-1.1 runs/istio-1.2 --match release-1.1=release-1.2
   tare compare runs/both-releases --match release-1.1=release-1.2 -o markdown`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := compareRuns(args, reference, matches)
+			r, err := compareRuns(args, reference, matches, occasions)
 			if err != nil {
 				return err
 			}
@@ -47,6 +53,8 @@ that two arms of different names are versions of one layer, of two runs or of on
 	}
 	c.Flags().StringVar(&reference, "reference", "", "RUN or RUN:ARM that levels are compared with (default: the baseline of the first run)")
 	c.Flags().StringArrayVar(&matches, "match", nil, "OLD=NEW: two arms that are versions of one layer; may be repeated")
+	c.Flags().StringArrayVar(&occasions, "occasions", nil, "RUN of which nothing changed since the first: the spread of these runs is part of the interval of a change; may be repeated")
+	_ = c.RegisterFlagCompletionFunc("occasions", completeRuns)
 	_ = c.RegisterFlagCompletionFunc("reference", completeReference)
 	_ = c.RegisterFlagCompletionFunc("match", completeMatch)
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
@@ -55,7 +63,7 @@ that two arms of different names are versions of one layer, of two runs or of on
 }
 
 // compareRuns opens and compares run directories.
-func compareRuns(dirs []string, reference string, matches []string) (*compare.Result, error) {
+func compareRuns(dirs []string, reference string, matches, occasions []string) (*compare.Result, error) {
 	in, err := openInputs(dirs)
 	if err != nil {
 		return nil, err
@@ -67,6 +75,16 @@ func compareRuns(dirs []string, reference string, matches []string) (*compare.Re
 			return nil, usage(err)
 		}
 		o.Reference = ref
+	}
+	if occasions != nil {
+		if err := distinct(slices.Concat(dirs, occasions)); err != nil {
+			return nil, err
+		}
+		unchanged, err := combineRuns(append(dirs[:1:1], occasions...))
+		if err != nil {
+			return nil, err
+		}
+		o.Occasions = unchanged.Deviation
 	}
 	for _, text := range matches {
 		m, err := compare.ParseMatch(text, in)

@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/analysis"
@@ -59,6 +60,17 @@ type Result struct {
 	plan     *experiment.Plan
 	analysed []*analysis.Run
 	executed map[place]analysis.Frequency
+}
+
+// Deviation is that of the overheads that the runs give of an arm, as contrasts, and the number of these runs: by so much
+// runs differ of which nothing changed. It is 0 where fewer than two tell.
+func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
+	for _, c := range slices.Concat(r.Comparisons, r.Controls) {
+		if c.Cell == cell && c.Arm == arm && c.Metric.Name == metric {
+			return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
+		}
+	}
+	return 0, 0
 }
 
 // Plan is that of the first run, whose question and rules all share.
@@ -329,7 +341,7 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
 	// These are of rounds within a run; occasions were drawn in no order.
-	c.Needed, c.Lag1, c.OrderP, c.Warnings = 0, 0, 1, nil
+	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {
 		return

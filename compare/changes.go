@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"tare/analysis"
 	"tare/analysis/contrast"
@@ -114,7 +115,7 @@ func (c *comparison) questions(list []asking) []analysis.Question {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
 			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
-			q.Data = contrast.Changed(from, to)
+			q.Data = contrast.Changed(from, to).Over(c.between(a))
 		}
 		questions[i] = q
 	}
@@ -129,15 +130,42 @@ func (a asking) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1)
 func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
-	if answer.Method == contrast.MethodWelchSum {
+	if strings.HasPrefix(answer.Method, contrast.MethodWelchSum) {
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
 	}
-	if !c.withheld(&ch.Comparison, a.cell, a.from, a.to) && failed {
+	if a.from != a.to {
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // more rounds say no more of occasions
+	}
+	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
+	case withheld:
+	case failed:
 		ch.Withhold(analysis.ControlChanged{})
+	case a.from != a.to:
+		c.occasions(&ch.Comparison, a)
 	}
 	c.in[a.from].Run.WithholdGains(&ch.Comparison, a.fromArm)
 	c.in[a.to].Run.WithholdGains(&ch.Comparison, a.toArm)
 	return ch
+}
+
+// between is by how much overheads of the old arm differ where nothing changed, and how many runs tell; 0: not known.
+func (c *comparison) between(a asking) (deviation float64, runs int) {
+	if c.options.Occasions == nil {
+		return 0, 0
+	}
+	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
+}
+
+// occasions takes back what two occasions alone cannot say.
+func (c *comparison) occasions(answer *analysis.Comparison, a asking) {
+	deviation, runs := c.between(a)
+	switch answer.Reason.(type) {
+	case analysis.TooFewValues, analysis.NoSpread, analysis.SameClaim:
+		return
+	}
+	if deviation == 0 || answer.Verdict == analysis.NotResolved {
+		answer.Verdict, answer.Grade, answer.Reason = analysis.NotResolved, analysis.Measured, Occasions{contrast.Magnitude(deviation, a.metric), runs}
+	}
 }
 
 // withheld takes the verdict of a comparison of two runs away where one of them gives none, or where

@@ -49,7 +49,20 @@ type Input struct {
 type Options struct {
 	Reference Reference // the zero value: the baseline of the first run
 	Matches   []Match
+	// Occasions says by how much runs of which nothing changed differ in an overhead: the deviation of their
+	// contrasts, and their number; 0: not known. Nil: of none it is.
+	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
+
+// Occasions is why a change from one run to another has no verdict, or is not resolved: overheads of which nothing changed
+// differ from occasion to occasion.
+type Occasions struct {
+	Deviation float64 `json:"deviation"` // of these overheads, on their scale; 0: not known, which leaves no verdict
+	Runs      int     `json:"runs"`      // that tell it
+}
+
+// Kind is its name.
+func (Occasions) Kind() string { return "occasions" }
 
 // Reference is the arm that levels are compared with.
 type Reference struct {

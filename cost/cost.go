@@ -222,13 +222,13 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 }
 
 // typical is where nodes lie over rounds, or over the values of a sample, estimated on
-// their logarithms. Where they allow no interval, it is their median.
+// their logarithms as a level, since the machine's drift does not cancel. Where they allow no interval, it is their median.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
 	logs := make([]float64, len(nodes))
 	for i, n := range nodes {
 		logs[i] = math.Log(n)
 	}
-	e := w.rules.Estimate(&contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Contrasts: logs,
+	e := w.rules.Level(&contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Contrasts: logs,
 		Rounds: d.Rounds, SetUps: d.SetUps, Pilot: d.Pilot})
 	if !e.Main.OK {
 		return point(math.Exp(stats.Median(logs))), false

@@ -2,13 +2,17 @@ package cost_test
 
 import (
 	"errors"
+	"flag"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tare/analysis"
+	"tare/analysis/contrast"
 	"tare/cost"
 	"tare/experiment"
 	"tare/journal"
@@ -63,8 +67,18 @@ func near(t *testing.T, what string, got analysis.Interval, point, lo, hi float6
 	}
 }
 
-// TestByHand checks both bases on values of six rounds. With six pairs the exact 95 % signed-rank interval reaches from
-// the smallest value to the largest. 1 ms/request at 12,000/s is 12 busy cores, which are 24 at
+// reach is by what factor the interval of a level reaches to either side of its point: 1.8 times t, of three degrees of
+// freedom, over the means of the quarters of six logarithms.
+func reach(values []float64) float64 {
+	var quarters []float64
+	for _, part := range [][]float64{values[:1], values[1:3], values[3:4], values[4:]} {
+		quarters = append(quarters, (math.Log(part[0])+math.Log(part[len(part)-1]))/2)
+	}
+	return math.Exp(1.8 * contrast.Deviation(quarters) / 2 * 3.182446305284263)
+}
+
+// TestByHand checks both bases on values of six rounds. The interval of a level is wider than the exact signed-rank interval,
+// which reaches from the smallest value to the largest, as that of the difference does. 1 ms/request at 12,000/s is 12 busy cores, which are 24 at
 // half of them busy: 3 nodes of 8.
 func TestByHand(t *testing.T) {
 	drift := []float64{0.98, 0.99, 1, 1, 1.01, 1.02}
@@ -86,20 +100,24 @@ func TestByHand(t *testing.T) {
 	if r.Rate != 12000 || r.Unit != "request" || r.Confidence != 0.95 || len(r.Bills) != 2 || r.Bills[1].Basis != cost.Capacity {
 		t.Fatalf("%+v", r)
 	}
-	first, last := 1.2*0.98*own[0], 1.2*1.02*own[5]
+	both := make([]float64, len(own))
+	for i := range both {
+		both[i] = drift[i] * own[i]
+	}
+	wide, wider := reach(drift), reach(both)
 	for i, b := range r.Bills {
 		perNode := []float64{3, 6}[i] // of a value of 1 ms; by capacity a node does 4,000/s, of which half may be used
 		if len(b.Arms) != 2 || b.Arms[0].Arm != "plain" || b.Arms[0].More != nil || b.Arms[1].More == nil || b.Arms[0].Rounds != 6 {
 			t.Fatalf("arms of %s: %+v", b.Metric.Name, b.Arms)
 		}
 		plain, mtls := b.Arms[0], b.Arms[1]
-		if n := plain.Nodes; math.Abs(n.Lo-0.98*perNode) > 1e-9 || math.Abs(n.Hi-1.02*perNode) > 1e-9 || math.Abs(n.Point/perNode-1) > 0.001 {
-			t.Errorf("nodes of plain by %s: %+v", b.Metric.Name, n)
+		n, m := plain.Nodes.Point, mtls.Nodes.Point
+		if math.Abs(n/perNode-1) > 0.001 || math.Abs(m/perNode/1.2-1) > 0.004 {
+			t.Errorf("nodes by %s: %v and %v", b.Metric.Name, n, m)
 		}
-		near(t, "cores of plain by "+b.Metric.Name, plain.Cores, 8*plain.Nodes.Point, 8*0.98*perNode, 8*1.02*perNode)
-		if n := mtls.Nodes; math.Abs(n.Lo-first*perNode) > 1e-9 || math.Abs(n.Hi-last*perNode) > 1e-9 {
-			t.Errorf("nodes of mtls by %s: %+v; want %v to %v", b.Metric.Name, n, first*perNode, last*perNode)
-		}
+		near(t, "nodes of plain by "+b.Metric.Name, plain.Nodes, n, n/wide, n*wide)
+		near(t, "cores of plain by "+b.Metric.Name, plain.Cores, 8*n, 8*n/wide, 8*n*wide)
+		near(t, "nodes of mtls by "+b.Metric.Name, mtls.Nodes, m, m/wider, m*wider)
 		more := mtls.More
 		near(t, "nodes more by "+b.Metric.Name, more.Nodes, more.Nodes.Point, perNode*0.98*(1.2*own[0]-1), perNode*1.02*(1.2*own[5]-1))
 		if more.Verdict != analysis.Costs || more.PointOnly || math.Abs(more.Nodes.Point/perNode-0.203) > 0.002 {
@@ -109,10 +127,10 @@ func TestByHand(t *testing.T) {
 		near(t, "price of an hour", r.PerHour(plain.Whole), 0.4*plain.Whole.Point, 0.4*plain.Whole.Lo, 0.4*plain.Whole.Hi)
 	}
 	mtls := r.Bills[0].Arms[1]
-	near(t, "whole nodes", mtls.Whole, 4, 4, 4) // 3.53 to 3.69
-	near(t, "level", mtls.Level, mtls.Level.Point, 0.001*first, 0.001*last)
+	near(t, "whole nodes", mtls.Whole, 4, 4, 4) // 3.44 to 3.78
+	near(t, "level", mtls.Level, mtls.Level.Point, mtls.Level.Point/wider, mtls.Level.Point*wider)
 	level := r.Bills[1].Arms[0].Level
-	near(t, "level of capacity", level, level.Point, 4000/1.02, 4000/0.98)
+	near(t, "level of capacity", level, level.Point, level.Point/wide, level.Point*wide)
 }
 
 // TestWholeNodes checks that what comes out whole is not rounded up, and that nodes more are
@@ -168,7 +186,7 @@ func TestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	mtls := r.Bills[0].Arms[1]
-	if r.Observation == nil || mtls.Rounds != 8 || math.Abs(mtls.Nodes.Point-6) > 0.01 || mtls.Nodes.Lo < 5.9 || mtls.Nodes.Hi > 6.1 {
+	if r.Observation == nil || mtls.Rounds != 8 || math.Abs(mtls.Nodes.Point-6) > 0.01 || mtls.Nodes.Lo < 5.8 || mtls.Nodes.Hi > 6.2 {
 		t.Errorf("%+v, observation %v", mtls, r.Observation)
 	}
 	if n := mtls.More.Nodes; math.Abs(n.Point-3) > 0.02 || n.Lo < 2.9 || n.Hi > 3.1 || n.Lo > 2.97 {
@@ -300,46 +318,81 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestCoverage simulates runs of 12 rounds with noise and drift of 5 %: how often the intervals hold what
-// is true of the baseline, of the arm and of the difference. -v prints it.
+var simulatedRuns = flag.Int("cost.n", 200, "simulated runs in each case of TestCoverage")
+
+// drifts are how a machine drifts over the rounds of a run, by 5 % at the end, in deviation or on either side.
+var drifts = map[string]func(rng *rand.Rand, rounds int) []float64{
+	"anew": func(rng *rand.Rand, rounds int) []float64 {
+		return path(rounds, func(float64, int) float64 { return 0.05 * rng.NormFloat64() })
+	},
+	"linear": func(rng *rand.Rand, rounds int) []float64 {
+		end := 0.05 * float64(1-2*rng.IntN(2))
+		return path(rounds, func(_ float64, i int) float64 { return end * (2*float64(i)/float64(rounds-1) - 1) })
+	},
+	"random walk": func(rng *rand.Rand, rounds int) []float64 {
+		return path(rounds, func(at float64, _ int) float64 { return at + 0.05/math.Sqrt(float64(rounds))*rng.NormFloat64() })
+	},
+	"AR 0.8": func(rng *rand.Rand, rounds int) []float64 { return autoregression(rng, rounds, 0.8) },
+	"AR 0.9": func(rng *rand.Rand, rounds int) []float64 { return autoregression(rng, rounds, 0.9) },
+}
+
+func path(rounds int, next func(at float64, i int) float64) []float64 {
+	list := make([]float64, rounds)
+	at := 0.0
+	for i := range list {
+		at = next(at, i)
+		list[i] = at
+	}
+	return list
+}
+
+func autoregression(rng *rand.Rand, rounds int, keeps float64) []float64 {
+	return path(rounds, func(at float64, i int) float64 {
+		if i == 0 {
+			return 0.05 * rng.NormFloat64()
+		}
+		return keeps*at + 0.05*math.Sqrt(1-keeps*keeps)*rng.NormFloat64()
+	})
+}
+
+// TestCoverage simulates runs with noise of 5 % on a machine that drifts: how often the intervals hold what
+// is true of the baseline and of the arm on a machine that does not drift, and of the difference. -v prints it; docs/cost.md quotes it
+// from -cost.n 4000.
 func TestCoverage(t *testing.T) {
-	const runs = 200
 	rng := rand.New(rand.NewPCG(3, 1))
-	held := map[string]int{}
-	for range runs {
-		plan := planned(cpu)
-		plan.Rounds = 12
-		drift, last := 0.0, 0
-		trials := simulated(plan, func(arm, _ string, round int) float64 {
-			if round != last {
-				drift, last = 0.05*rng.NormFloat64(), round
+	for _, name := range slices.Sorted(maps.Keys(drifts)) {
+		for _, rounds := range []int{12, 30} {
+			held := map[string]int{}
+			for range *simulatedRuns {
+				plan := planned(cpu)
+				plan.Rounds = rounds
+				drift := drifts[name](rng, rounds)
+				trials := simulated(plan, func(arm, _ string, round int) float64 {
+					return (0.001 + map[string]float64{"mtls": 0.0002}[arm]) * math.Exp(drift[round-1]+0.05*rng.NormFloat64())
+				})
+				run := analysis.Judge(plan, trials)
+				run.Valid = true // whatever the control says by chance
+				r, err := cost.Of(run, trials, asked)
+				if err != nil {
+					t.Fatal(err)
+				}
+				plain, mtls := r.Bills[0].Arms[0], r.Bills[0].Arms[1]
+				for name, c := range map[string]struct {
+					in   analysis.Interval
+					true float64
+				}{"baseline": {plain.Nodes, 3}, "arm": {mtls.Nodes, 3.6}, "difference": {mtls.More.Nodes, 0.6}} {
+					if c.in.Lo <= c.true && c.true <= c.in.Hi {
+						held[name]++
+					}
+				}
 			}
-			return (0.001 + map[string]float64{"mtls": 0.0002}[arm]) * math.Exp(drift+0.05*rng.NormFloat64())
-		})
-		run := analysis.Judge(plan, trials)
-		run.Valid = true // whatever the control says by chance
-		r, err := cost.Of(run, trials, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, mtls := r.Bills[0].Arms[0], r.Bills[0].Arms[1]
-		for name, c := range map[string]struct {
-			in   analysis.Interval
-			true float64
-		}{"baseline": {plain.Nodes, 3}, "arm": {mtls.Nodes, 3.6}, "difference": {mtls.More.Nodes, 0.6}} {
-			if c.in.Lo <= c.true && c.true <= c.in.Hi {
-				held[name]++
+			for _, of := range []string{"baseline", "arm", "difference"} {
+				share := float64(held[of]) / float64(*simulatedRuns)
+				t.Logf("drift %s, %d rounds, %s: %.3f", name, rounds, of, share)
+				if slack := 4 * math.Sqrt(0.92*0.08/float64(*simulatedRuns)); share < 0.92-slack {
+					t.Errorf("drift %s, %d rounds: %.3f of the intervals of the %s hold the truth; at least 0.92 must", name, rounds, share, of)
+				}
 			}
 		}
-	}
-	for name, n := range held {
-		share := float64(n) / runs
-		t.Logf("%s: %.3f", name, share)
-		if slack := 4 * math.Sqrt(0.94*0.06/runs); share < 0.94-slack {
-			t.Errorf("%.3f of the intervals of the %s hold the truth; at least 0.94 must", share, name)
-		}
-	}
-	if len(held) != 3 {
-		t.Errorf("held: %v", held)
 	}
 }

@@ -54,7 +54,7 @@ func (j *judge) failing() (list []Case) {
 		if at := (place{f.Cell, f.Arm}); f.Verdict == analysis.Fails && judged[at] && !bounded[at] {
 			list = append(list, Case{Cell: f.Cell, Arm: f.Arm, Metric: experiment.FailuresMetric, Outcome: Fail, Reason: FailsMore,
 				Limit:     experiment.Bound{Value: f.Reference.Share.Point, Scale: experiment.Ratio},
-				Estimated: true, Overhead: f.Failed.Share, Method: "fisher", P: f.P, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})
+				Estimated: true, Overhead: f.Failed.Share, Method: f.Method, P: f.P, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})
 		}
 	}
 	return list

@@ -20,7 +20,7 @@ func TestAnswer(t *testing.T) {
 		{analysis.Gains, -0.032, -0.044, -0.02, nil, "wg gains 3.2 % [2.0, 4.4] on rtt in net (95 % interval; median 400 µs with plain, 428.4 µs with wg)."},
 		{analysis.Equivalent, 0.003, -0.005, 0.011, nil, "wg and plain are equivalent on rtt in net: the overhead, 0.3 % more [0.5 less, 1.1 more], lies within ±2 %."},
 		{analysis.NotResolved, -0.004, -0.03, 0.025, analysis.NothingShown{},
-			"What wg costs on rtt in net is not resolved (0.4 % less [2.5 more, 3.0 less]): differences of 4 % are found with 80 % chance; about 22 rounds would resolve this."},
+			"What wg costs on rtt in net is not resolved (0.4 % less [2.5 more, 3.0 less]): differences of 4 % are found with 80 % chance; 13 to 44 rounds would resolve this, 22 with 80 % chance if the noise is as large as it seems."},
 		{analysis.NotResolved, -0.004, -0.03, 0.025, analysis.FarReaching{},
 			"What wg costs on rtt in net is not resolved (0.4 % less [2.5 more, 3.0 less]): the tests of equivalence pass, but the interval reaches beyond twice that margin: a few pairs decide."},
 		{analysis.NotResolved, 0.02, 0.01, 0.03, analysis.WithinBias{Bias: 0.03},
@@ -31,7 +31,7 @@ func TestAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := analysis.Comparison{Paired: true, Arm: "wg", Cell: "net", Metric: experiment.Metric{Name: "rtt", Unit: "s", Scale: experiment.Ratio},
-			Rounds: 12, Verdict: tt.verdict, MDE: 0.04, Power: 0.8, Needed: 22, Reason: tt.reason, PointOnly: tt.verdict == analysis.Invalid,
+			Rounds: 12, Verdict: tt.verdict, MDE: 0.04, Power: 0.8, Needed: 22, NeededRange: &[2]int{13, 44}, Reason: tt.reason, PointOnly: tt.verdict == analysis.Invalid,
 			Overhead: analysis.Interval{Point: tt.point, Lo: tt.lo, Hi: tt.hi},
 			Baseline: analysis.Summary{N: 12, Median: 400e-6}, Treated: analysis.Summary{N: 12, Median: 428.4e-6}}
 		if got := s.answer(c); got != tt.want {

@@ -86,7 +86,7 @@ func TestComparePage(t *testing.T) {
 	}
 	page := asPage(t, Compare(someComparison(t, 2), CompareOptions{Generated: time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)}))
 	says(t, "the page", page, "Comparison of 2 runs", "runs/wireguard-20260414", "6.8.0", "What is the same", "1 June 2026, 08:00 UTC",
-		"made at different times (2026-03-14 and 2026-04-14)", "more than in run 1", "Levels against plain of run 1", "control (noise floor)")
+		"made at different times (2026-03-14 and 2026-04-14)", "between these two occasions", "Levels against plain of run 1", "control (noise floor)")
 }
 
 // Numbers at the ends of what they can be are drawn, and JSON can be written.

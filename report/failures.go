@@ -29,13 +29,13 @@ func (s *sheet) failureBlocks() []doc.Block {
 		return nil
 	}
 	t := doc.Table{Bare: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "verdict"}, {Title: "failed", Right: true},
-		{Title: "share", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rule"}, {Title: "Holm p", Right: true, In: doc.Markdown | doc.Page}}}
+		{Title: "share", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "difference", Right: true}, {Title: "rule"}, {Title: "Holm p", Right: true, In: doc.Markdown | doc.Page}}}
 	for _, f := range s.run.Failures {
 		g := found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == plain(f.Cell) }, doc.Group{Title: doc.Words(plain(f.Cell)), Parts: []doc.Part{{}}})
 		g.Add(s.failureRow(f))
 		if len(f.Rules) > 1 {
 			for _, r := range f.Rules {
-				row := frequencyRow("", nil, r.Frequency, plain(r.Rule), "")
+				row := frequencyRow("", nil, r.Frequency, "", plain(r.Rule), "")
 				row.Muted = true
 				g.Add(row)
 			}
@@ -45,7 +45,10 @@ func (s *sheet) failureBlocks() []doc.Block {
 }
 
 func (s *sheet) failureRow(f analysis.Failures) doc.Row {
-	rule, p := "", ""
+	rule, p, difference := "", "", ""
+	if f.Reference != nil {
+		difference = wording.ShareDifference(f.Difference)
+	}
 	switch len(f.Rules) {
 	case 0:
 	case 1:
@@ -62,15 +65,15 @@ func (s *sheet) failureRow(f analysis.Failures) doc.Row {
 	default:
 		said = doc.In(doc.Muted, "baseline")
 	}
-	row := frequencyRow(plain(f.Arm), said, f.Failed, rule, p)
+	row := frequencyRow(plain(f.Arm), said, f.Failed, difference, rule, p)
 	row.Muted = f.Role != experiment.Treatment
 	return row
 }
 
-func frequencyRow(arm string, said doc.Text, f analysis.Frequency, rule, p string) doc.Row {
+func frequencyRow(arm string, said doc.Text, f analysis.Frequency, difference, rule, p string) doc.Row {
 	point, interval := wording.FrequencyParts(f)
 	return doc.Row{Cells: append([]doc.Cell{doc.C(arm), doc.Of(said)},
-		doc.Cells(fmt.Sprintf("%s of %s", number(f.Count), number(f.Of)), point, interval, rule, p)...)}
+		doc.Cells(fmt.Sprintf("%s of %s", number(f.Count), number(f.Of)), point, interval, difference, rule, p)...)}
 }
 
 func (s *sheet) failureNote() string {
@@ -79,7 +82,11 @@ func (s *sheet) failureNote() string {
 	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Pooled }) {
 		text += " and its control together"
 	}
-	return text + " by Fisher's exact test."
+	test := " by Fisher's exact test"
+	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Method == analysis.MethodSetUps }) {
+		test = " by set-ups, in which several rounds may fail together"
+	}
+	return text + test + ". The difference is in percentage points."
 }
 
 // failureAnswers are the arms that fail more, or less, often than the baseline.

@@ -20,7 +20,7 @@ func TestFailuresAreShown(t *testing.T) {
 	none := share(0, 0, 0, 0.088)
 	r.Failures = []analysis.Failures{
 		{Cell: cell, Arm: "plain", Role: experiment.Baseline, Failed: none, P: 1, PAdjusted: 1},
-		{Cell: cell, Arm: "wireguard", Role: experiment.Treatment, Verdict: analysis.Fails, Failed: share(12, 0.3, 0.166, 0.468), Reference: &none, P: 0.0002, PAdjusted: 0.001,
+		{Cell: cell, Arm: "wireguard", Role: experiment.Treatment, Verdict: analysis.Fails, Failed: share(12, 0.3, 0.166, 0.468), Reference: &none, Difference: analysis.Interval{Point: 0.3, Lo: 0.166, Hi: 0.44}, P: 0.0002, PAdjusted: 0.001,
 			Rules: []analysis.RuleFailures{{Rule: "exit-status", Frequency: share(9, 0.225, 0.108, 0.385)}, {Rule: "timeout", Frequency: share(3, 0.075, 0.016, 0.204)}}},
 	}
 	r.Comparisons[0].Verdict, r.Comparisons[0].Grade = analysis.Costs, analysis.Normal
@@ -30,8 +30,8 @@ func TestFailuresAreShown(t *testing.T) {
 		want []string
 	}{
 		"text": {asText(t, Run(r, RunOptions{}), text.Options{Width: 160}), []string{"12 failed", "Failures", "12 of 40", "30 % [17, 47]", "exit-status", "22 % [11, 38]", "timeout", "if normal", "interim", "after 7 of 12 rounds"}},
-		"markdown": {strings.ReplaceAll(asMarkdown(t, Run(r, RunOptions{})), `\`, ""), []string{"wireguard in " + cell + ": fails in 30 % [17, 47] of trials; plain 0.0 % [0.0, 8.8].", "## Failures", "| ▲ fails | 12 of 40 | 30 % | [17, 47] | any | 0.0010 |",
-			"9 of 40 | 22 % | [11, 38] | exit-status |", "is interim, after 7 of 12 rounds: ", "costs (if noise is normal)"}},
+		"markdown": {strings.ReplaceAll(asMarkdown(t, Run(r, RunOptions{})), `\`, ""), []string{"wireguard in " + cell + ": fails in 30 % [17, 47] of trials; plain 0.0 % [0.0, 8.8]; 30 points more [17, 44].", "## Failures", "| ▲ fails | 12 of 40 | 30 % | [17, 47] | 30 points more [17, 44] | any | 0.0010 |",
+			"9 of 40 | 22 % | [11, 38] |  | exit-status |", "is interim, after 7 of 12 rounds: ", "costs (if noise is normal)"}},
 		"page": {words(render(t, r, RunOptions{})), []string{"fails in 30 % [17, 47] of trials", "if normal", "is interim, after 7 of 12 rounds"}},
 	} {
 		says(t, name, c.doc, c.want...)

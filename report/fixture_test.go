@@ -187,7 +187,7 @@ func compare(cell string, m experiment.Metric, base, arm analysis.ArmSeries) ana
 	case m.Scale == experiment.Ratio && c.Overhead.Lo > -0.02 && c.Overhead.Hi < 0.02:
 		c.Verdict, c.PEquiv, c.PEquivAdjusted = analysis.Equivalent, 0.003, 0.006
 	default:
-		c.Verdict, c.P, c.PAdjusted, c.Needed, c.Reason = analysis.NotResolved, 0.41, 1, 87, analysis.NothingShown{}
+		c.Verdict, c.P, c.PAdjusted, c.Needed, c.NeededRange, c.Reason = analysis.NotResolved, 0.41, 1, 87, &[2]int{52, 174}, analysis.NothingShown{}
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/aclements/go-moremath/stats"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -64,6 +65,31 @@ func fisher(a, total, m, n int) float64 {
 	p := 0.0
 	for k := max(0, total-n); k <= min(m, total); k++ {
 		if one := d.PMF(float64(k)); one <= seen {
+			p += one
+		}
+	}
+	return math.Min(1, p)
+}
+
+// DealtCounts is the two-sided p of "who has which count of a block is chance": the first count of each block is
+// that of the arm, and each of the block could as well have been. It is the chance that all blocks, dealt
+// out anew, put the arm's sum as far from its expectation.
+func DealtCounts(blocks [][]int) float64 {
+	chance := []float64{1} // by the arm's sum
+	expected, seen := 0.0, 0
+	for _, counts := range blocks {
+		next, each := make([]float64, len(chance)+slices.Max(counts)), 1/float64(len(counts))
+		for _, count := range counts {
+			expected += float64(count) * each
+			for sum, p := range chance {
+				next[sum+count] += p * each
+			}
+		}
+		chance, seen = next, seen+counts[0]
+	}
+	p, far := 0.0, math.Abs(float64(seen)-expected)
+	for sum, one := range chance {
+		if math.Abs(float64(sum)-expected) >= far-1e-9 {
 			p += one
 		}
 	}

@@ -154,3 +154,21 @@ func meanRatioSimulations() []simulation {
 	}
 	return list
 }
+
+// TestDealtCounts checks chances that can be counted by hand.
+func TestDealtCounts(t *testing.T) {
+	for _, c := range []struct {
+		blocks [][]int
+		want   float64
+	}{
+		{[][]int{{5, 0}}, 1},
+		{[][]int{{5, 0}, {5, 0}}, 0.5},                       // both or none of two coins
+		{[][]int{{5, 0, 0}, {5, 0, 0}, {5, 0, 0}}, 1.0 / 27}, // 5 are expected: none is less far than 15
+		{[][]int{{5, 0, 0}, {5, 0, 0}, {3, 3, 3}, {2}}, 1.0 / 9},
+		{nil, 1},
+	} {
+		if got := DealtCounts(c.blocks); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v: p %v, want %v", c.blocks, got, c.want)
+		}
+	}
+}

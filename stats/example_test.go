@@ -49,6 +49,15 @@ func ExampleSignedRankRoundsNeeded() {
 	// Output: 35 rounds find 1.0 %
 }
 
+func ExampleWelchDetectableEffect() { // docs/studies/varmor.md quotes it
+	for _, sd := range []float64{0.05, 0.01} {
+		fmt.Printf("ten values each that vary by %g %% find %.2g %%\n", 100*sd, 100*stats.WelchDetectableEffect(sd, sd, 10, 10, 0.05, 0.8))
+	}
+	// Output:
+	// ten values each that vary by 5 % find 6.6 %
+	// ten values each that vary by 1 % find 1.3 %
+}
+
 func ExampleSteinRounds() {
 	pilot := []float64{0.071, 0.085, 0.062, 0.079, 0.074, 0.091}
 	n, capped, err := stats.SteinRounds(pilot, 0.005, 0.95, 100)

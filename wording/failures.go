@@ -27,8 +27,15 @@ func FrequencyParts(f analysis.Frequency) (point, interval string) {
 	return Plain.interval(shares, f.Share, false)
 }
 
+// ShareDifference writes the difference of two shares: "30 points more [17, 44]".
+func ShareDifference(d analysis.Interval) string {
+	d = analysis.Interval{Point: 100 * d.Point, Lo: 100 * d.Lo, Hi: 100 * d.Hi}
+	point, interval := More.written(d, decimalsOf(d), false, Scale{Div: 1, Label: "points"})
+	return point + " " + interval
+}
+
 // Failed says how often the program failed in an arm: "fails in 30 % [18, 45] of
-// trials; baseline 0 % [0, 7]".
+// trials; baseline 0 % [0, 7]; 30 points more [17, 44]".
 func Failed(f *analysis.Failures, baseline string) string {
 	text := "fails in " + Frequency(f.Failed) + " of trials"
 	switch f.Verdict {
@@ -38,7 +45,7 @@ func Failed(f *analysis.Failures, baseline string) string {
 		text = string(f.Verdict) + ", " + Reason(f.Reason) + ": " + text
 	}
 	if f.Reference != nil {
-		text += "; " + baseline + " " + Frequency(*f.Reference)
+		text += "; " + baseline + " " + Frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
 	}
 	if f.Verdict == analysis.NotResolved {
 		text += " (not shown to differ, Holm " + pValue(f.PAdjusted) + ")"

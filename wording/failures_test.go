@@ -17,15 +17,22 @@ func TestFailed(t *testing.T) {
 	}{
 		{analysis.Failures{Failed: none}, "fails in 0.0 % [0.0, 4.5] of trials"},
 		{analysis.Failures{Failed: share(0, 0, 0, 0, 1)}, "fails in – of trials"},
-		{analysis.Failures{Verdict: analysis.Fails, Failed: arm, Reference: &none}, "fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]"},
-		{analysis.Failures{Verdict: analysis.Fails, Failed: arm, Reference: &none, Observational: true}, "observational: fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]"},
-		{analysis.Failures{Verdict: analysis.Gains, Failed: none, Reference: &arm}, "fails less often, in 0.0 % [0.0, 4.5] of trials; plain 30 % [19, 44]"},
-		{analysis.Failures{Verdict: analysis.NotResolved, Failed: arm, Reference: &arm, PAdjusted: 0.3}, "fails in 30 % [19, 44] of trials; plain 30 % [19, 44] (not shown to differ, Holm p = 0.3)"},
+		{analysis.Failures{Verdict: analysis.Fails, Failed: arm, Reference: &none}, "fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]; 30 points more [19, 43]"},
+		{analysis.Failures{Verdict: analysis.Fails, Failed: arm, Reference: &none},
+			"fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]; 30 points more [19, 43]"},
+		{analysis.Failures{Failed: none, Reference: &none, Difference: analysis.Interval{Point: -0.01, Lo: -0.06, Hi: 0.045}},
+			"fails in 0.0 % [0.0, 4.5] of trials; plain 0.0 % [0.0, 4.5]; 1.0 points less [4.5 more, 6.0 less]"},
+		{analysis.Failures{Verdict: analysis.Fails, Failed: arm, Reference: &none, Observational: true}, "observational: fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]; 30 points more [19, 43]"},
+		{analysis.Failures{Verdict: analysis.Gains, Failed: none, Reference: &arm}, "fails less often, in 0.0 % [0.0, 4.5] of trials; plain 30 % [19, 44]; 30 points more [19, 43]"},
+		{analysis.Failures{Verdict: analysis.NotResolved, Failed: arm, Reference: &arm, PAdjusted: 0.3}, "fails in 30 % [19, 44] of trials; plain 30 % [19, 44]; 30 points more [19, 43] (not shown to differ, Holm p = 0.3)"},
 		{analysis.Failures{Verdict: analysis.Interim, Reason: analysis.RoundsMissing{Rounds: 7, Of: 30}, Failed: arm, Reference: &none},
-			"interim, after 7 of 30 rounds: fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]"},
+			"interim, after 7 of 30 rounds: fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]; 30 points more [19, 43]"},
 		{analysis.Failures{Verdict: analysis.Invalid, Reason: analysis.InvalidRuns{}, Failed: arm, Reference: &none},
-			"invalid, the run is invalid: fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]"},
+			"invalid, the run is invalid: fails in 30 % [19, 44] of trials; plain 0.0 % [0.0, 4.5]; 30 points more [19, 43]"},
 	} {
+		if c.f.Reference != nil && c.f.Difference == (analysis.Interval{}) {
+			c.f.Difference = analysis.Interval{Point: 0.304, Lo: 0.188, Hi: 0.433}
+		}
 		if got := Failed(&c.f, "plain"); got != c.want {
 			t.Errorf("%q\nwant %q", got, c.want)
 		}

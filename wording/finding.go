@@ -31,7 +31,7 @@ func Finding(f analysis.Finding) string {
 	case analysis.Imprecise:
 		return fmt.Sprintf("the precision asked for, ±%s, is not reached: the interval is ±%s wide", Share(f.Asked), Share(f.Reached))
 	case analysis.WeakClaim:
-		return fmt.Sprintf("just enough for a claim, and only estimates that are large enough are claimed: allowing for that, about %s of runs like this one would claim this effect and show it %s as large as it is; take the estimate for an upper end", Share(f.Power), asLarge(f.Factor))
+		return "this estimate may be too large: small effects are only claimed when chance makes them look larger"
 	case analysis.NoVariation:
 		if !f.Paired {
 			return "no value of either arm varies: the metric may be too coarse to show noise"
@@ -70,6 +70,13 @@ func runFinding(f analysis.Finding) string {
 		return "the machine was busy before the first trial (" + f.By + "), so that Tare's own limits on that are off, as was decided then: times hold what waiting for a processor costs under this load, CPU time does not; the control shows how much the load disturbs"
 	case analysis.Extended:
 		return fmt.Sprintf("the run was extended from %d to %d rounds after a look at its results: a second look makes false claims more likely, so that verdicts and intervals are at %s", f.Looks[len(f.Looks)-1], f.Rounds, Confidence(f.Confidence))
+	case analysis.MoreRepeats:
+		often := "more"
+		if f.Arm.Share.Point < f.Reference.Share.Point {
+			often = "less"
+		}
+		return fmt.Sprintf("trials of this arm were repeated or lost %s often than those of the baseline and its control (%s of executions beside %s, %s), by the machine's condition or a failed proof: what is missing may not be missing by chance, and the arm may look faster or slower than it is",
+			often, Frequency(f.Arm), Frequency(f.Reference), pValue(f.P))
 	case analysis.StrayTrials:
 		return Count(f.Trials, "trial is", "trials are") + " left out: of no cell or arm of the plan"
 	case analysis.ReplacedTrials:
@@ -237,12 +244,4 @@ func places(effects []float64) string {
 		list = append(list, fmt.Sprintf("place %d %s", i+1, More.Amount(experiment.Metric{}, e, analysis.Interval{Hi: 0.01})))
 	}
 	return strings.Join(list, ", ")
-}
-
-// asLarge writes a factor, which is rough where it is large: "1.4 times", "3 times or more".
-func asLarge(factor float64) string {
-	if factor >= 3 {
-		return "3 times or more"
-	}
-	return Number(factor, 2) + " times"
 }

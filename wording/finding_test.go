@@ -14,6 +14,9 @@ import (
 
 func TestFinding(t *testing.T) {
 	metric := experiment.Metric{Name: "latency", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
+	share := func(count, of int, point, lo, hi float64) analysis.Frequency {
+		return analysis.Frequency{Count: count, Of: of, Share: analysis.Interval{Point: point, Lo: lo, Hi: hi}}
+	}
 	place := analysis.Place{Metric: "time", Cell: "randread", Diagnostics: analysis.Diagnostics{Changes: []int{41}, Trend: 0.03, Lag1: 0.77, DipP: 0.0001}}
 	for _, c := range []struct {
 		f    analysis.Finding
@@ -32,13 +35,12 @@ func TestFinding(t *testing.T) {
 			"the values of the arm spread 5.2 times as wide as those of the other: the arms differ in more than their level, which is all that the interval is about"},
 		{analysis.Unfinished{Done: 30, Planned: 36},
 			"the run is not finished: 30 of 36 planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely"},
-		{analysis.WeakClaim{Power: 0.214, Factor: 2.13},
-			"just enough for a claim, and only estimates that are large enough are claimed: allowing for that, about 21 % of runs like this one would claim this effect and show it 2.1 times as large as it is; take the estimate for an upper end"},
-		{analysis.WeakClaim{Power: 0.08, Factor: 4.9},
-			"just enough for a claim, and only estimates that are large enough are claimed: allowing for that, about 8 % of runs like this one would claim this effect and show it 3 times or more as large as it is; take the estimate for an upper end"},
+		{analysis.WeakClaim{Power: 0.214, Factor: 2.13}, "this estimate may be too large: small effects are only claimed when chance makes them look larger"},
 		{analysis.Extended{Looks: []int{10, 20}, Rounds: 32, Confidence: 0.996875},
 			"the run was extended from 20 to 32 rounds after a look at its results: a second look makes false claims more likely, so that verdicts and intervals are at 99.69 %"},
 		{analysis.StrayTrials{Trials: 1}, "1 trial is left out: of no cell or arm of the plan"},
+		{analysis.MoreRepeats{Arm: share(12, 62, 0.194, 0.104, 0.314), Reference: share(3, 123, 0.024, 0.005, 0.07), P: 0.0002},
+			"trials of this arm were repeated or lost more often than those of the baseline and its control (19 % [10, 31] of executions beside 2.4 % [0.5, 7.0], p < 0.001), by the machine's condition or a failed proof: what is missing may not be missing by chance, and the arm may look faster or slower than it is"},
 		{analysis.ReplacedTrials{Trials: 2}, "2 valid trials are left out: a later one of the same arm and round counts"},
 		{analysis.Uncontrolled{}, "there is no control arm: nothing shows what this machine makes up by itself"},
 		{analysis.FewRounds{Rounds: 7, Family: 4, Fewest: 8}, "7 rounds are too few to claim anything of 4 headline comparisons: at least 8 are needed"},

@@ -268,7 +268,7 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 	case r.Occasions > 0:
 		return "; more runs narrow it"
 	case c.Needed > 0:
-		return "; about " + gateSize(r, c.Needed) + " would resolve it"
+		return "; about " + gateSize(r, c.Needed) + " would resolve it if the noise is as large as it seems"
 	}
 	_, many, of := gateUnit(r)
 	return "; the estimate is too near to it for any reasonable number of " + many + of + " to resolve it"

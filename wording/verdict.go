@@ -7,6 +7,7 @@ import (
 
 	"tare/analysis"
 	"tare/analysis/contrast"
+	"tare/compare"
 	"tare/experiment"
 )
 
@@ -286,6 +287,11 @@ func Why(c *analysis.Comparison) string {
 		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + wayOf(c).Interval(c.Metric, *c.Mean)
 	case analysis.MissingTrials:
 		return missingTrials(r, noun(c.Paired), c.Verdict.Claims())
+	case compare.Occasions:
+		if r.Deviation == 0 {
+			return "between these two occasions; how much others differ is not known, so there is no verdict"
+		}
+		return fmt.Sprintf("%d runs of which nothing changed differ by %s, as a standard deviation", r.Runs, Size(c.Metric, r.Deviation))
 	case analysis.TooFewToClaim:
 		if !c.Paired {
 			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",
@@ -305,11 +311,13 @@ func unseen(c *analysis.Comparison) string {
 		return "the " + noun(c.Paired) + " vary so much that no difference could be seen"
 	}
 	text := "differences of " + Size(c.Metric, c.MDE) + " are found with " + Share(c.Power) + " chance"
-	switch {
-	case c.Needed > 0 && c.Paired:
-		text += "; about " + Count(c.Needed, "round", "rounds") + " would resolve this"
-	case c.Needed > 0:
-		text += "; about " + Count(c.Needed, "value per arm", "values per arm") + " would resolve this"
+	if c.Needed > 0 && c.NeededRange != nil {
+		many := "rounds"
+		if !c.Paired {
+			many = "values per arm"
+		}
+		text += fmt.Sprintf("; %s to %s would resolve this, %s with %s chance if the noise is as large as it seems",
+			thousands(strconv.Itoa(c.NeededRange[0])), Count(c.NeededRange[1], "", many), thousands(strconv.Itoa(c.Needed)), Share(c.Power))
 	}
 	return text
 }

@@ -23,7 +23,11 @@ func because(r analysis.Reason) func(*analysis.Comparison) {
 }
 
 func seen(mde float64, needed int) func(*analysis.Comparison) {
-	return func(c *analysis.Comparison) { c.MDE, c.Power, c.Needed = mde, 0.8, needed }
+	return func(c *analysis.Comparison) {
+		if c.MDE, c.Power, c.Needed = mde, 0.8, needed; needed > 0 {
+			c.NeededRange = &[2]int{needed / 2, 2 * needed}
+		}
+	}
 }
 
 func inner(lo, hi float64) func(*analysis.Comparison) {
@@ -81,9 +85,9 @@ func TestSentence(t *testing.T) {
 		{judged(analysis.NotResolved, 5, -1, 216, because(analysis.FarReaching{}), inner(0.2, 0.7)),
 			"not resolved: 5 % more [1 less, 216 more] (the 90 % interval [0.2, 0.7] lies within ±2 %, but this one reaches beyond twice that margin: a few pairs decide)"},
 		{judged(analysis.NotResolved, 0.6, -2.6, 4.3, because(analysis.NothingShown{}), seen(0.046, 538)),
-			"not resolved: 0.6 % more [2.6 less, 4.3 more] (differences of 4.6 % are found with 80 % chance; about 538 rounds would resolve this)"},
+			"not resolved: 0.6 % more [2.6 less, 4.3 more] (differences of 4.6 % are found with 80 % chance; 269 to 1,076 rounds would resolve this, 538 with 80 % chance if the noise is as large as it seems)"},
 		{judged(analysis.NotResolved, 6, -2, 14, because(analysis.NothingShown{}), samples(12, 12), seen(0.2, 46)),
-			"not resolved: 6.0 % more [2.0 less, 14.0 more] (differences of 20 % are found with 80 % chance; about 46 values per arm would resolve this)"},
+			"not resolved: 6.0 % more [2.0 less, 14.0 more] (differences of 20 % are found with 80 % chance; 23 to 92 values per arm would resolve this, 46 with 80 % chance if the noise is as large as it seems)"},
 		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.NothingShown{})), "not resolved: 0.0 % [0.0, 0.0] (the pairs do not vary, so that nothing says what could be seen)"},
 		{judged(analysis.NotResolved, 7.4, 6.3, 8.5, because(analysis.TooFewToClaim{Family: 1, Fewest: 6}), rounds(4)),
 			"not resolved: 7.4 % more [6.3, 8.5] (4 rounds are too few to claim anything of 1 comparison: at least 6 are needed)"},
@@ -108,7 +112,7 @@ func TestSentence(t *testing.T) {
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.WithinBias{Bias: 0.018})),
 			"not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself"},
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.NotInFamily{Family: 4}), seen(0.03, 20), func(c *analysis.Comparison) { c.PAdjusted = 0.064 }),
-			"not resolved: 2.9 % more [1.7, 4.3] excludes 0 by itself, but not as one of 4 claims (Holm p = 0.064; differences of 3 % are found with 80 % chance; about 20 rounds would resolve this)"},
+			"not resolved: 2.9 % more [1.7, 4.3] excludes 0 by itself, but not as one of 4 claims (Holm p = 0.064; differences of 3 % are found with 80 % chance; 10 to 40 rounds would resolve this, 20 with 80 % chance if the noise is as large as it seems)"},
 		{judged(analysis.NotResolved, 2.9, 0, 4.3, because(analysis.Ties{}), func(c *analysis.Comparison) { c.PAdjusted = 0.01 }),
 			"not resolved: 2.9 % more [0.0, 4.3], p = 0.01: so many values are the same that the interval cannot exclude 0"},
 		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.InvalidRuns{})), "no verdict, the run is invalid: 7.2 % more [6.8, 7.7]"},

@@ -3,6 +3,8 @@ package contrast
 import (
 	"math"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tare/experiment"
 	"tare/stats"
 )
@@ -82,4 +84,30 @@ func (d *Data) spread() float64 {
 	base, arm := d.samples()
 	b, a := Deviation(base), Deviation(arm)
 	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
+}
+
+// MethodOccasions stands behind the method of a change whose interval holds what occasions differ by as well.
+const MethodOccasions = "+occasions"
+
+// Over lets the estimate of a change hold what occasions differ by: so many runs have estimated one overhead with a deviation, as
+// contrasts. Two runs then differ by √2 times that (Student's t). A claim is what both that and the runs' own noise claim.
+func (d Data) Over(deviation float64, runs int) Data {
+	if !(deviation > 0) || runs < 2 {
+		return d
+	}
+	of := d
+	d.imputed = func(sign, margin float64) Data { return of.Imputed(sign, margin).Over(deviation, runs) }
+	d.estimate = func(r Rules) Estimate {
+		e := r.Estimate(&of)
+		if !e.Main.OK {
+			return e
+		}
+		at, se := e.Main.At.Point, math.Sqrt2*deviation
+		t := distuv.StudentsT{Sigma: se, Nu: float64(runs - 1)}
+		half := t.Quantile((1 + r.Confidence) / 2)
+		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * t.Survival(math.Abs(at)), Equiv: t.Survival(r.MarginOf(&of) - math.Abs(at))}
+		e.Method, e.Main, e.T = e.Method+MethodOccasions, hull(e.Main, wide), hull(e.T, wide)
+		return e
+	}
+	return d
 }

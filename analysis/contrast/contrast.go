@@ -54,9 +54,10 @@ type Data struct {
 	// Missing counts the trials that failed and so have no value.
 	Missing Missing
 
-	apart    []float64            // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
-	estimate func(Rules) Estimate // where the values do not say how they are to be estimated; nil: they do
-	errs     []float64            // standard errors of the contrasts, where runs are combined
+	apart    []float64                       // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
+	estimate func(Rules) Estimate            // where the values do not say how they are to be estimated; nil: they do
+	imputed  func(sign, margin float64) Data // Imputed of what Over was given; nil: it was not
+	errs     []float64                       // standard errors of the contrasts, where runs are combined
 }
 
 // Compare sets the contrasts of pairs from their values.

@@ -171,7 +171,7 @@ func (r Rules) Estimate(d *Data) Estimate {
 // pairs makes the estimates of paired data, on its independent units.
 func (r Rules) pairs(d *Data) Estimate {
 	step := d.grid()
-	r.Margin = max(0, r.Margin-step/4)
+	r.Margin = max(0, r.Margin-step/2)
 	contrasts, apart, pilot := d.Units()
 	e := Estimate{SD: Deviation(contrasts)}
 	if d.Means {
@@ -208,7 +208,7 @@ func (r Rules) pairs(d *Data) Estimate {
 		e.Method, e.T = MethodT, r.pairedT(contrasts)
 		e.Main = e.T
 	}
-	e.Main, e.T = e.Main.wider(step/4), e.T.wider(step/4)
+	e.Main, e.T = e.Main.wider(step/2), e.T.wider(step/2)
 	return e
 }
 

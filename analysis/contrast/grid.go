@@ -11,8 +11,9 @@ import (
 // grid that is coarse beside their noise: a clock of few digits, a tool that rounds. 0: they
 // do not. It is taken for one where at most half of the values are distinct.
 //
-// Contrasts of such values lie on a grid, too, and medians of their averages on one of half
-// a step: they can miss the truth by a quarter of a step, however many rounds there are.
+// Contrasts of such values lie on a grid, too. Where the step is several times the noise, the
+// typical value of each arm can lie half a step from its true one, on either side, however many
+// rounds there are. The interval therefore reaches half a step further on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

@@ -37,6 +37,9 @@ const farther = 1.5
 // cannot tell by how much. Any other failure counts as no difference, which chance moves in
 // that direction as far as it did any value seen.
 func (d *Data) Imputed(sign, margin float64) Data {
+	if d.imputed != nil {
+		return d.imputed(sign, margin)
+	}
 	full := *d
 	full.Missing = Missing{}
 	if d.Paired {

@@ -25,6 +25,12 @@ func (o options) failing() []*row {
 		add(noise{name: fmt.Sprintf("all fail in %s %%", share(odds)), sd: 0.02, fails: odds, armFails: odds}, effects)
 	}
 	add(noise{name: "arm fails in 30 %", sd: 0.02, armFails: 0.3}, []float64{0, 0.3})
+	for _, kind := range []noise{{name: "15 % of all arms' set-ups", sd: 0.02, broken: 0.15}, {name: "arm fails in 30 %, by set-ups", sd: 0.02, armFails: 0.3}} {
+		r := newRow(design{noise: kind, rounds: 50, setUps: 10, arms: 1}, effects[:1])
+		if r.claimsOnly = true; o.selected(r.name()) {
+			list = append(list, r)
+		}
+	}
 	for _, limit := range []float64{0.03, 0.06} {
 		add(noise{name: fmt.Sprintf("limit at +%s %%", share(limit)), sd: 0.02, limit: limit}, effects)
 	}
@@ -36,7 +42,7 @@ func ofFailing(rows []*row) *table.Table {
 	t := &table.Table{
 		Title: "Programs that fail",
 		Notes: []string{
-			"Beside noise of 2 %. *Fail*: by chance, whatever the value would have been. *Limit*: trials that\ntake so much longer than nominal time out, in every arm, so that a slower arm loses more of them,\nand keeps its fastest.",
+			"Beside noise of 2 %. *Fail*: by chance, whatever the value would have been. *Set-ups*: five rounds share\none, and so many set-ups of every arm are broken, so that all their trials fail. *Limit*: trials that\ntake so much longer than nominal time out, in every arm, so that a slower arm loses more of them,\nand keeps its fastest.",
 			"*Fails* is the verdict on failures; *costs*, *gains* and *equivalent* are those on the time. False:\nexperiments with a false verdict of either kind, such as *fails* where the arms fail alike, and\n*equivalent* on the margin or of an arm that fails more often. (In 12 rounds an arm that fails in\n30 % does not fail at all with a chance of 1.4 %, and nothing is to be seen of it.)",
 			"Claimed and missed: there is a verdict on the time, and the interval beside it does not hold the\ntrue cost. The interval of any run is shown beside that: without a verdict it is of the trials that\ndid not fail, and where the slow ones fail, it says too little.",
 		},

@@ -30,6 +30,7 @@ func (o options) machines() []*row {
 	}
 	for _, n := range []int{12, 20, 50} {
 		add("grid of 5 %", design{noise: noise{sd: 0.02, grid: 0.05}, rounds: n})
+		add("grid of 5 sd", design{noise: noise{sd: 0.01, grid: 0.05}, rounds: n})
 	}
 	return list
 }
@@ -40,7 +41,7 @@ func ofMachines(rows []*row) *table.Table {
 		Title: "What machines do besides noise",
 		Notes: []string{
 			"Set-ups: each set-up of an arm draws an effect of its own, of that deviation, beside\nnoise of 1 % on every trial. Where several rounds share a set-up, the mean over the set-up is the value.",
-			"First: the first trial of each round is 5 % slower. Grid: values are rounded to steps\nof 5 % of the nominal value. Both beside noise of 2 %.",
+			"First: the first trial of each round is 5 % slower. Grid: values are rounded to steps\nof 5 % of the nominal value, which lies anywhere between two of them. Both beside noise of 2 %, and the grid of five\nstandard deviations beside noise of 1 %.",
 		},
 		Head: []string{"what", "rounds", "set-ups", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "finds 5 % in %", "control failed %"},
 	}

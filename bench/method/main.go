@@ -77,7 +77,7 @@ func (o *options) setRounds(text string) error {
 // run simulates everything, prints the tables, and says whether every design
 // reaches what is required.
 func run(w io.Writer, o options) (ok bool, err error) {
-	s := simulation{rows: o.rows(), machines: o.machines(), failing: o.failing(), missing: o.missing(), stalling: o.stalling(), counting: o.counting(), searching: o.searching(), spreading: o.spreading(), deciding: o.deciding(),
+	s := simulation{rows: o.rows(), machines: o.machines(), failing: o.failing(), missing: o.missing(), repeating: o.repeating(), stalling: o.stalling(), counting: o.counting(), searching: o.searching(), spreading: o.spreading(), deciding: o.deciding(),
 		powers: o.powers(), sequentials: o.sequentials(), needs: o.efforts()}
 	if len(s.all()) == 0 {
 		return false, fmt.Errorf("no design has %q in its name; names are like fixed-6/iid and stein-12/drift", o.only)
@@ -103,14 +103,14 @@ func run(w io.Writer, o options) (ok bool, err error) {
 
 // simulation is all that is simulated, by table.
 type simulation struct {
-	rows, machines, failing, missing, stalling, counting, searching, spreading, deciding, powers []*row
-	sequentials                                                                                  []sequentialRow
-	needs                                                                                        []effort
+	rows, machines, failing, missing, repeating, stalling, counting, searching, spreading, deciding, powers []*row
+	sequentials                                                                                             []sequentialRow
+	needs                                                                                                   []effort
 }
 
 // all are the designs that the method is asked to judge rightly.
 func (s *simulation) all() []*row {
-	return slices.Concat(s.rows, s.machines, s.failing, s.missing, s.stalling, s.counting, s.searching, s.spreading, s.deciding, s.powers)
+	return slices.Concat(s.rows, s.machines, s.failing, s.missing, s.repeating, s.stalling, s.counting, s.searching, s.spreading, s.deciding, s.powers)
 }
 
 // efforts are the searches for the trials needed, the longest first so that no

@@ -56,6 +56,36 @@ func (o options) missing() []*row {
 	return list
 }
 
+// repeating are designs in which the slowest trials of the arm meet foreign load, and are repeated.
+func (o options) repeating() []*row {
+	var list []*row
+	for _, c := range []struct {
+		odds float64
+		n    int
+	}{{0.1, 20}, {0.1, 50}, {0.3, 10}, {0.3, 20}} {
+		r := newRow(design{noise: noise{name: fmt.Sprintf("busy: slowest %s %% of the arm", share(c.odds)), sd: 0.02, busy: c.odds}, rounds: c.n, arms: 1}, effects[:2])
+		if r.unasked = true; o.selected(r.name()) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// ofRepeating shows them.
+func ofRepeating(rows []*row) *table.Table {
+	t := &table.Table{
+		Title: "Trials repeated for their slowness",
+		Notes: []string{"Beside noise of 2 %, the slowest trials of an arm meet foreign load, and are tried again up to twice. The machine's\nrule takes slow values from that arm alone: an arm on the margin is called *equivalent*, and no test of the values can\nknow. Warned: the report says that trials of the arm were repeated more often."},
+		Head:  []string{"repeated %", "rounds", "true cost %", "gains %", "equivalent %", "interval holds %", "warned %"},
+	}
+	for _, r := range rows {
+		for e, s := range r.tallies {
+			t.Add(share(r.noise.busy), fmt.Sprint(r.rounds), share(r.effects[e]), rate(s.gains, s.n), rate(s.equivalent, s.n), rate(s.n-s.missed, s.n), rate(s.repeatsFound, s.n))
+		}
+	}
+	return t
+}
+
 // ofMissing shows them.
 func ofMissing(rows []*row) *table.Table {
 	t := &table.Table{

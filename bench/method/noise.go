@@ -26,6 +26,8 @@ type noise struct {
 	swing   float64 // … and its height; 0: none
 	regimes float64 // by how much the slower of two states is slower, between which all trials change now and then
 	arma    float64 // standard deviation of an ARMA(1,1) environment
+	broken  float64 // share of the set-ups of each arm in which every trial fails
+	busy    float64 // share of the treatments' trials, the slowest, that meet foreign load and are repeated
 
 	stall       float64 // chance of a trial of a treatment to stall …
 	stallTimes  float64 // … and to take so many times as long
@@ -76,7 +78,7 @@ const (
 
 // rare says whether some trials of a treatment stall or fail, and others do not.
 func (n *noise) rare() bool {
-	return n.stall > 0 || n.armFails > 0 || n.limit > 0 || n.absence.share > 0
+	return n.stall > 0 || n.armFails > 0 || n.broken > 0 || n.limit > 0 || n.absence.share > 0
 }
 
 // persistence of the AR(1) environment from one trial to the next.

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tare/analysis"
 	"tare/experiment"
 	"tare/experiment/quantity"
@@ -57,6 +59,7 @@ type tally struct {
 	controlFailed   int // run invalid
 	blind           blindTally
 	stallsFound     int            // difference in how often trials stall
+	repeatsFound    int            // difference in how often trials were repeated
 	meanMissed      int            // true cost of the mean outside its interval
 	off, offSquares float64        // sum of what the estimate is off by, and of its squares
 	levels          levels         // of capacities
@@ -80,6 +83,7 @@ func (t *tally) add(o tally) {
 	t.controlFailed += o.controlFailed
 	t.blind.add(o.blind)
 	t.stallsFound += o.stallsFound
+	t.repeatsFound += o.repeatsFound
 	t.meanMissed += o.meanMissed
 	t.off, t.offSquares = t.off+o.off, t.offSquares+o.offSquares
 	t.levels.first, t.levels.second = append(t.levels.first, o.levels.first...), append(t.levels.second, o.levels.second...)
@@ -103,6 +107,8 @@ type laboratory struct {
 	truth  float64   // logarithm of the baseline's capacity
 	before *float64  // error of the level in the run before, if that was the first of a pair
 	drawn  []float64 // what the present set-up drew, by arm
+	broken []bool    // whether every trial of the present set-up fails, by arm
+	offset float64   // of the nominal value from the grid, in steps
 	rare   int       // trials of the treatments that stalled or failed, or of the baseline that are missing
 }
 
@@ -117,6 +123,9 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 		Cells: []experiment.Cell{{ID: "cell", Metrics: []experiment.Metric{
 			{Name: metric, Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
 		}}},
+	}
+	if d.noise.busy > 0 {
+		l.plan.Attempts, l.plan.Cells[0].Metrics[0].Headline = 3, false // else Analyze draws for each how many rounds it would take
 	}
 	if d.counts {
 		m := &l.plan.Cells[0].Metrics[0]
@@ -153,7 +162,10 @@ func (l *laboratory) once() (tally, error) {
 	l.plan.Seed = l.rng.Uint64()
 	l.trials, l.rare = l.trials[:0], 0
 	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms), max(l.slices, 1))
-	l.drawn = make([]float64, len(l.plan.Arms))
+	l.drawn, l.broken = make([]float64, len(l.plan.Arms)), make([]bool, len(l.plan.Arms))
+	if l.noise.grid > 0 {
+		l.offset = l.rng.Float64()
+	}
 	if l.search != nil && l.before == nil {
 		l.truth = math.Log(near) + math.Log(16)*(l.rng.Float64()-0.5)
 	}
@@ -174,6 +186,9 @@ func (l *laboratory) once() (tally, error) {
 		}
 		l.carryOut(l.rounds+1, total)
 	}
+	if l.noise.busy > 0 {
+		return l.tally(analysis.Analyze(&l.plan, l.trials, nil), total), nil
+	}
 	if l.tails {
 		return l.tally(analysis.JudgeTails(&l.plan, l.trials), total), nil
 	}
@@ -187,6 +202,7 @@ func (l *laboratory) carryOut(first, last int) {
 		if round == 1 || setUp != l.setUpOf(round-1) {
 			for a := range l.drawn {
 				l.drawn[a] = l.noise.setUp * l.rng.NormFloat64()
+				l.broken[a] = l.noise.broken > 0 && l.rng.Float64() < l.noise.broken
 			}
 		}
 		order := l.plan.Order(round)
@@ -206,6 +222,15 @@ func (l *laboratory) carryOut(first, last int) {
 			x := ran[step.Arm] + l.drawn[step.Arm]
 			if position == 0 {
 				x += math.Log1p(l.noise.first)
+			}
+			for treated && trial.Attempt < l.plan.Attempts && l.noise.busy > 0 && x > l.noise.sd*distuv.UnitNormal.Quantile(1-l.noise.busy) {
+				l.spoil(trial)
+				trial.Attempt++
+				x = l.clock.next()
+			}
+			if l.broken[step.Arm] {
+				l.fail(trial, workload.RuleExit, treated)
+				continue
 			}
 			l.run(trial, x, treated)
 		}
@@ -234,7 +259,7 @@ func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
 	}
 	value := 100 * math.Exp(x)
 	if l.noise.grid > 0 {
-		value = 100 * l.noise.grid * math.Round(value/(100*l.noise.grid))
+		value = 100 * l.noise.grid * math.Round(value*(1+l.offset*l.noise.grid)/(100*l.noise.grid))
 	}
 	switch {
 	case fails > 0 && l.rng.Float64() < fails:
@@ -248,9 +273,15 @@ func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
 	}
 }
 
+// spoil appends a trial that met foreign load.
+func (l *laboratory) spoil(t journal.Trial) {
+	t.Invalid = []journal.Violation{{Rule: workload.RuleForeignCPU}}
+	l.trials = append(l.trials, t)
+}
+
 // fail appends a trial in which the program failed.
 func (l *laboratory) fail(t journal.Trial, rule string, treated bool) {
-	l.rare += one(treated || l.noise.absence.share > 0 && t.Arm != experiment.ControlName)
+	l.rare += one(treated || (l.noise.absence.share > 0 || l.noise.broken > 0) && t.Arm != experiment.ControlName)
 	t.Invalid = []journal.Violation{{Rule: rule}}
 	l.trials = append(l.trials, t)
 }
@@ -299,6 +330,7 @@ func (l *laboratory) tally(run *analysis.Run, rounds int) tally {
 	t.claims = one(slices.ContainsFunc(run.Comparisons, func(c analysis.Comparison) bool {
 		return c.Verdict == analysis.Costs || c.Verdict == analysis.Gains
 	}))
+	t.repeatsFound = one(slices.ContainsFunc(run.Warnings, func(w analysis.Warning) bool { return w.Finding.Kind() == analysis.MoreRepeats{}.Kind() }))
 	t.right = one(c.Verdict == analysis.Costs)
 	t.gains = one(c.Verdict == analysis.Gains)
 	t.equivalent = one(c.Verdict == analysis.Equivalent)

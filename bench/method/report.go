@@ -25,6 +25,7 @@ func report(w io.Writer, o options, s simulation) (ok bool) {
 	ofMachines(s.machines).Write(w, o.markdown)
 	ofFailing(s.failing).Write(w, o.markdown)
 	ofMissing(s.missing).Write(w, o.markdown)
+	ofRepeating(s.repeating).Write(w, o.markdown)
 	ofStalling(s.stalling).Write(w, o.markdown)
 	ofCounting(s.counting).Write(w, o.markdown)
 	ofSearching(s.searching).Write(w, o.markdown)

@@ -1,0 +1,70 @@
+package analysis
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"tare/analysis/contrast"
+	"tare/stats"
+)
+
+// against compares an arm with its references, the baseline and where it is pooled the control. The interval of the
+// difference is made of those of both shares (Zou and Donner 2008, "Construction of confidence limits about effect measures",
+// Statistics in Medicine 27). Where rounds share set-ups, all executions of one may fail together: the interval is then
+// wider by the root of their number, the largest design effect that there can be (Rao and Scott 1992, Biometrics 48).
+func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
+	of := sum(references)
+	reference, wider := frequency(of.failed, of.executions, r.Confidence), 1.0
+	f.Reference, f.P, f.Method = &reference, arm.differs(references), MethodFisher
+	if n := len(arm.setUps); n > 0 {
+		f.Method, wider = MethodSetUps, math.Sqrt(float64(arm.executions)/float64(n))
+	}
+	x, y := f.Failed.Share, reference.Share
+	d := x.Point - y.Point
+	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
+}
+
+// differs is the p that an arm fails as its references do: of executions by Fisher's exact test, of set-ups
+// by dealing out in each what failed in the arm and in its references.
+func (n tally) differs(references []tally) float64 {
+	if n.setUps == nil {
+		return fisher(n, sum(references))
+	}
+	var blocks [][]int
+	for _, setUp := range slices.Sorted(maps.Keys(n.setUps)) {
+		block := []int{n.setUps[setUp]}
+		for _, other := range references {
+			if failed, there := other.setUps[setUp]; there {
+				block = append(block, failed)
+			}
+		}
+		blocks = append(blocks, block)
+	}
+	return stats.DealtCounts(blocks)
+}
+
+// able says whether what failed in all arms of the cell could be a finding on this one, however it were dealt out.
+func (n tally) able(references, arms []tally, alpha float64) bool {
+	all := sum(arms)
+	if n.setUps == nil {
+		return able(all.failed, n.executions, sum(references).executions, alpha)
+	}
+	failing := 0
+	for _, failed := range all.setUps {
+		failing += min(failed, 1)
+	}
+	return math.Pow(float64(1+len(references)), -float64(failing)) <= alpha
+}
+
+// sum is all executions of some arms together.
+func sum(list []tally) (all tally) {
+	all.setUps = map[int]int{}
+	for _, n := range list {
+		all.executions, all.failed = all.executions+n.executions, all.failed+n.failed
+		for setUp, failed := range n.setUps {
+			all.setUps[setUp] += failed
+		}
+	}
+	return all
+}
