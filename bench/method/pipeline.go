@@ -226,7 +226,7 @@ func (l *laboratory) carryOut(first, last int) {
 			for treated && trial.Attempt < l.plan.Attempts && l.noise.busy > 0 && x > l.noise.sd*distuv.UnitNormal.Quantile(1-l.noise.busy) {
 				l.spoil(trial)
 				trial.Attempt++
-				x = l.clock.next()
+				x = l.clock.next(1)
 			}
 			if l.broken[step.Arm] {
 				l.fail(trial, workload.RuleExit, treated)
