@@ -167,7 +167,7 @@ limits: {foreignCPU: none, steal: none, cpuPressure: none, throttling: none}
 
 func main() {
 	binary := flag.String("tare", "bin/tare", "the tare binary")
-	rounds := flag.Int("rounds", 7, "rounds of each run, of three searches each")
+	rounds := flag.Int("rounds", 6, "rounds of each run, of three searches each")
 	probe := flag.Duration("probe", 200*time.Millisecond, "how long a rate is tried")
 	only := flag.String("only", "", "one server alone: refuses, or delays")
 	markdown := flag.Bool("markdown", false, "print Markdown")
@@ -235,7 +235,7 @@ func check(ctx context.Context, binary, only string, rounds int, probe time.Dura
 		less.cells *= 1 - slower
 		arms, full, lower := []string{"full", "control", "slower"}, k.capacity(probe), less.capacity(probe)
 		var errs [2][]float64
-		held, levels, costs := 0, 0, ""
+		held, levels, costs := 0, 0, []string(nil)
 		for i := range errs {
 			text := fmt.Sprintf(experiment, k.cells, less.cells, self, k.name, k.latency, 100*k.errors, probe, k.cells, rounds)
 			run, err := carryout.Run(ctx, binary, filepath.Join(dir, fmt.Sprint(k.name, i)), []byte(text))
@@ -256,7 +256,7 @@ func check(ctx context.Context, binary, only string, rounds int, probe time.Dura
 			}
 			for _, c := range analysis.Judge(run.Plan, run.Trials).Comparisons {
 				if c.Metric.Name == "capacity" && c.Arm == "slower" {
-					costs += fmt.Sprintf(" %.2f [%.2f, %.2f]", 100*c.Overhead.Point, 100*c.Overhead.Lo, 100*c.Overhead.Hi)
+					costs = append(costs, fmt.Sprintf("%.2f [%.2f, %.2f]", 100*c.Overhead.Point, 100*c.Overhead.Lo, 100*c.Overhead.Hi))
 				}
 			}
 		}
@@ -271,7 +271,7 @@ func check(ctx context.Context, binary, only string, rounds int, probe time.Dura
 		t.Add(k.name, fmt.Sprint(k.cells), fmt.Sprintf("%.0f", full), fmt.Sprintf("%d of %d", len(both), len(all)),
 			fmt.Sprintf("%+.2f ± %.2f", 100*stat.Mean(both, nil), 100*stat.StdErr(stat.StdDev(both, nil), float64(len(both)))),
 			fmt.Sprintf("%+.2f", 100*stats.Median(both)), fmt.Sprintf("%.2f", 100*stat.StdDev(both, nil)),
-			fmt.Sprintf("%d of %d", held, levels), fmt.Sprintf("%.2f", 100*(1-lower/full)), costs, fmt.Sprintf("%.2f ± %.2f", rho, (1-rho*rho)/math.Sqrt(float64(len(first)))))
+			fmt.Sprintf("%d of %d", held, levels), fmt.Sprintf("%.2f", 100*(1-lower/full)), strings.Join(costs, ", "), fmt.Sprintf("%.2f ± %.2f", rho, (1-rho*rho)/math.Sqrt(float64(len(first)))))
 	}
 	t.Write(os.Stdout, markdown)
 	return nil
