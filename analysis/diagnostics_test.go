@@ -183,11 +183,11 @@ func TestWeakClaims(t *testing.T) {
 		centre float64
 		want   bool
 	}{
-		{"just enough", 12, timeOnly[0], 0.0055, true},
+		{"just enough", 12, timeOnly[0], 0.0061, true},
 		{"clear", 12, timeOnly[0], 0.02, false},
 		{"clear, six rounds", 6, timeOnly[0], 0.1, false},
 		{"nothing claimed", 12, timeOnly[0], 0.0005, false},
-		{"exploratory", 12, exploratory, 0.0055, false},
+		{"exploratory", 12, exploratory, 0.0061, false},
 	} {
 		plan := testPlan(c.rounds, []experiment.Metric{c.metric}, "layer")
 		plan.Equivalence = 0.0001
@@ -209,7 +209,7 @@ func TestWeakClaims(t *testing.T) {
 func TestExtendedRun(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	plan.Fixed, plan.Looks = 12, []int{6}
-	trials := testTrials(plan, 12, scripted(map[string][]float64{"layer": around(0.0055, 1, 0), "control": around(0, 1, 5)}))
+	trials := testTrials(plan, 12, scripted(map[string][]float64{"layer": around(0.0061, 1, 0), "control": around(0, 1, 5)}))
 	plan.Equivalence = 0.0001
 	run := Analyze(plan, trials, nil)
 	if c := run.Comparisons[0]; c.Verdict != NotResolved || !run.Finished || run.Trials.Planned != 36 {

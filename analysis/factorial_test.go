@@ -316,7 +316,7 @@ func TestNeededRoundsOfEffects(t *testing.T) {
 		return needed
 	}
 	arms, pairs, three := rounds(false, "a", "b"), rounds(true, "a", "b"), rounds(true, "a", "b", "c")
-	if float64(pairs) < 1.3*float64(arms) || float64(three) > 1.6*float64(arms) {
+	if float64(pairs) < 1.3*float64(arms) || float64(three) > 1.8*float64(arms) {
 		t.Errorf("%d rounds for arms, %d with effects of two factors, %d of three", arms, pairs, three)
 	}
 }

@@ -70,7 +70,7 @@ func TestBreakdownMarkdown(t *testing.T) {
 func TestBreakdownPage(t *testing.T) {
 	page := render(t, swept(12, true), RunOptions{})
 	checkPage(t, "breakdown", page)
-	says(t, "the page", strings.ToLower(page), `<section id="breakdown">`, "any rule", "not a line: 64 rules cost", "time by rules, seccomp")
+	says(t, "the page", strings.ToLower(page), `<section id="breakdown">`, "any rule", "not a line: ", "time by rules, seccomp")
 	poisoned, n := swept(6, true), 0
 	poison(reflect.ValueOf(poisoned), &n)
 	checkPage(t, "hostile breakdown", render(t, poisoned, RunOptions{}))

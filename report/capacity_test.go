@@ -39,7 +39,7 @@ func capacity(t *testing.T, beyondName, want string) {
 	}), nil)
 	for form, page := range map[string]string{"terminal": asText(t, Run(r, RunOptions{}), text.Options{Width: 120}), "Markdown": asMarkdown(t, Run(r, RunOptions{})), "page": words(render(t, r, RunOptions{}))} {
 		page = strings.NewReplacer("\u00a0", " ", "\\", "").Replace(page)
-		says(t, form, page, "holds 10.8 %", "less load at p99 ≤ 20 ms", "Loaded beyond its capacity: "+want)
+		says(t, form, page, "holds 11.1 %", "less load at p99 ≤ 20 ms", "Loaded beyond its capacity: "+want)
 		if strings.Contains(page, "control holds") || strings.Contains(page, "control: holds") {
 			t.Errorf("%s tells the control as a result", form)
 		}

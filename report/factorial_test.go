@@ -104,7 +104,7 @@ func TestFactorialSummary(t *testing.T) {
 			t.Errorf("%s: a warning on an exploratory interaction", form)
 		}
 		if form != "terminal" {
-			says(t, form, shown, "wireguard × mtls on cpu in http: together costs 5.6 %")
+			says(t, form, shown, "wireguard × mtls on cpu in http: together costs 5.7 %")
 		}
 	}
 }
