@@ -42,7 +42,7 @@ func TestStop(t *testing.T) {
 		"{rounds: {atMost: 40}, stop: soon}":                    "planned or decided",
 		"{rounds: many, stop: decided}":                         "rounds",
 	} {
-		x, err := experiment.Load("stop.yaml", []byte("apiVersion: tare/v1alpha1\nkind: Experiment\nname: n\narms: [{name: plain}]\nworkloads: [{command: {run: [\"true\"], metrics: [{name: wall, from: wall-clock}]}}]\ndesign: " + design + "\n"), catalog.Kinds())
+		x, err := experiment.Load("stop.yaml", []byte("apiVersion: tare/v1alpha1\nkind: Experiment\nname: n\narms: [{name: plain}]\nworkloads: [{command: {run: [\"true\"], metrics: [{name: wall, from: wall-clock}]}}]\ndesign: "+design+"\n"), catalog.Kinds())
 		text := ""
 		if err != nil {
 			text = err.Error()
