@@ -178,7 +178,13 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 || neg {
 		ts.Fatalf("usage: killed PIDFILE")
 	}
-	pid := strings.TrimSpace(ts.ReadFile(args[0]))
+	file, pid := ts.MkAbs(args[0]), ""
+	awaited(ts, "a number in "+file, func() bool {
+		text, _ := os.ReadFile(file)
+		pid = strings.TrimSpace(string(text))
+		return strings.HasSuffix(string(text), "\n")
+	})
+	ts.Check(os.Remove(file)) // the next one is not to be taken for it
 	ts.Check(exec.Command("kill", "-9", pid).Run())
 }
 

@@ -149,8 +149,8 @@ func TestServersOnACluster(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		_, counted := result.Used["server"]
-		if result.Work == 0 || result.Failed > 0 || result.Values["latency-mean"] <= 0 || counted != (one.up != nil) {
-			t.Errorf("%s: %v requests, %+v, used %+v", name, result.Work, result.Values, result.Used)
+		if result.Work == 0 || result.Failed > 0.2 || result.Values["latency-mean"] <= 0 || counted != (one.up != nil) {
+			t.Errorf("%s: %v requests, failed %v of %+v, %+v, used %+v", name, result.Work, result.Failed, result.Behaviour, result.Values, result.Used)
 		}
 	}
 }
