@@ -50,9 +50,10 @@ type Plan struct {
 	// enough of them; 0: it has not. The notes tell it.
 	Ended int `json:"endedRounds,omitempty"`
 	// DecideAt are the numbers of rounds after which the run ends if every headline comparison is decided, the last
-	// being Rounds; none: it ends with its rounds. Decided is where it has ended so; 0: it has not. The notes tell it.
+	// being Rounds; none: it ends with its rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
-	Decided  int   `json:"decidedRounds,omitempty"`
+	// Decided is the number of rounds after which everything was decided; 0: it was not. The notes tell it.
+	Decided int `json:"decidedRounds,omitempty"`
 	// Looks are the numbers of rounds after which the finished run was looked at and then
 	// extended. The notes tell them as well.
 	Looks  []int  `json:"looks,omitempty"`

@@ -70,10 +70,21 @@ func (s *sheet) facts() []doc.Fact {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
 	wires, usedUp := s.shared()
-	return known("Run", state, "Rounds", number(r.Rounds), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
+	return known("Run", state, "Rounds", number(r.Rounds)+s.stopped(), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
 		"Testbed", s.plan.Testbed, "Wire", wires, "Used up", usedUp, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
+}
+
+// stopped says how a run that looks at its results on the way ended.
+func (s *sheet) stopped() string {
+	switch {
+	case len(s.plan.DecideAt) == 0:
+		return ""
+	case s.plan.Decided > 0:
+		return fmt.Sprintf(" of at most %d (all was decided at a planned look)", s.plan.Rounds)
+	}
+	return " with looks after " + s.plan.LookRounds()
 }
 
 // known are facts, given as keys and values in turn, of which the value is known.
@@ -101,7 +112,7 @@ func (s *sheet) state() []doc.Block {
 			doc.List{Items: doc.Each(ranked(from))}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
 	}
 	wires, _ := s.shared()
-	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"),
+	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds")+s.stopped(),
 		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
 		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)), when(wires != "", "wire "+wires),
 		when(s.spoiltTrials() > 0, wording.Count(s.spoiltTrials(), "spoilt attempt", "spoilt attempts")),
