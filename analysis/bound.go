@@ -20,8 +20,7 @@ const (
 	ownProcessors  = 0.1   // of the programs' CPU time, under which the client leaves the processors to the server
 )
 
-// ResourceSummary is what the trials of an arm used of something that their programs share: that of the trial in their
-// middle.
+// ResourceSummary is the use of something that programs share, in the trial of an arm that used the median.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // its name
 	testbed.Resource
@@ -83,7 +82,7 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 	return list
 }
 
-// disk is what was used of a device of which the file says what it can give.
+// disk is the use of a device whose limit stands in the file.
 func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resource) {
 	for _, m := range cell.Metrics {
 		if m.Cap > 0 && values[m.Name] > 0 {

@@ -100,7 +100,7 @@ func TestBoundOfFailures(t *testing.T) {
 	}
 }
 
-// TestDisk: a device that gives what the file says that it can is used up, and it is what is measured.
+// A device at the limit in its file is used up, and is the thing that the workload measures.
 func TestDisk(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	plan.Cells[0].Tests, plan.Cells[0].Metrics = experiment.TestsDisk, slices.Clone(timeOnly)

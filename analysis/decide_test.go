@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// What is plain is decided at the first look, and what is not at a later one; intervals are wider than those of a
-// number of rounds that was fixed.
+// A large cost is decided at the first look and a small one later. Intervals are wider than those of fixed rounds.
 func TestDecided(t *testing.T) {
 	plan := testPlan(20, timeOnly, "layer")
 	plan.DecideAt = []int{6, 9, 13, 20}

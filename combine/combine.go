@@ -294,7 +294,7 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 		o := Occasion{Run: i + 1, LeftOut: r.Runs[i].LeftOut}
 		if own := in[i].Run.Comparison(cell, arm, m.Name); own != nil {
 			o.Overhead, o.Rounds = own.Overhead, own.Rounds
-			at, se := placed(own, float64(in[i].Run.Plan.Judged()))
+			at, se := placed(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
 			if o.LeftOut == nil && se > 0 {
 				contrasts, errs = append(contrasts, at), append(errs, se)
 			} else if o.LeftOut == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/analysis"
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 	"tare/machine"
@@ -123,7 +124,7 @@ func overheads(plan *experiment.Plan, judged *analysis.Run) []value {
 	asked := newAsker(plan)
 	list := make([]value, 0, len(judged.Comparisons))
 	for _, c := range judged.Comparisons {
-		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked.of(c.Cell, c.Arm), z: z(plan)}
+		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked.of(c.Cell, c.Arm), z: z(contrast.RulesOf(plan).AtLook())}
 		if c.Rounds == 0 {
 			v.why = NothingToCompare{}
 		} else {
@@ -147,7 +148,7 @@ func levels(j *journal.Run) []value {
 	var list []value
 	for _, cell := range plan.Cells {
 		for _, m := range cell.Metrics {
-			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked.of(cell.ID, name), machine: machine, z: z(plan)}
+			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked.of(cell.ID, name), machine: machine, z: z(float64(plan.Judged()))}
 			if v.estimate = median(values.Sample(cell.ID, name, m), float64(plan.Judged())); v.estimate == nil {
 				v.why = NoValidTrial{}
 			}
@@ -170,8 +171,6 @@ func median(values []float64, confidence float64) *analysis.Interval {
 	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
 }
 
-// z is how many standard errors half an interval of the plan spans, roughly: by
+// z is how many standard errors half an interval of that confidence spans, roughly: by
 // the normal distribution.
-func z(plan *experiment.Plan) float64 {
-	return math.Sqrt2 * math.Erfinv(float64(plan.Judged()))
-}
+func z(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }

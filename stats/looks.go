@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Looks are planned looks at data that come in, at the last of which the question is: whether a test claims
-// something is asked at each of them, and together they claim falsely no more often than one test would. Of a level
+// Looks are planned looks at data that come in. A test is made at each of them, and all tests together claim
+// falsely no more often than one would. The numbers here are those of the last look. Of a level
 // alpha the share t^1.5 is spent by the time that t of all data are there (Kim and DeMets 1987, Design and analysis
 // of group sequential tests based on the type I error spending rate function, Biometrika 74). What is left for each
 // look follows from the joint distribution of all looks (Armitage, McPherson and Rowe 1969, Repeated significance tests
@@ -68,7 +68,7 @@ func (l *Looks) Level(alpha float64) float64 {
 func (l *Looks) P(p float64) float64 {
 	low, high := 0., lookLevels*lookStep
 	if p >= l.Level(0.5) {
-		return p + (1-p)*(0.5-l.Level(0.5)) // no claim; it only is to stay a probability
+		return max(p, 0.5)
 	}
 	for range 60 {
 		mid := (low + high) / 2

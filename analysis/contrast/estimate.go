@@ -37,8 +37,8 @@ const (
 	// the paired t interval, and the larger p of both. Skewed noise leaves a slope skewed although it is the same in all arms;
 	// the ranks then claim what is not there, in every seventh of 40 rounds of exponential noise. The t interval is about the mean, where it cancels.
 	MethodUneven = "signed-rank+t"
-	// MethodNoisier is that of fewer than ten rounds in which the arm seems to spread more than the
-	// others: the hull of the interval by aligned ranks, which is then too narrow, and the paired t interval.
+	// MethodNoisier, for fewer than ten rounds in which the arm seems to spread more than the others: the hull
+	// of the interval by aligned ranks, which alone is too narrow then, and the paired t interval.
 	MethodNoisier = "aligned-rank+t"
 	// MethodTwoSample, unpaired: two-sample Hodges–Lehmann with the hull of Mann and
 	// Whitney's interval and Welch's, and the larger p of both. The ranks take noise
@@ -93,7 +93,7 @@ type Rules struct {
 	Margin     float64 // of equivalence, on the log scale; 0: none
 	Pilot      bool    // a pilot sets the number of rounds
 
-	looks *stats.Looks // at the last of which the data are judged; nil: only once
+	looks *stats.Looks // up to the one at which the data are judged; nil: the number of rounds was fixed
 }
 
 // RulesOf gives the rules of a plan.
@@ -123,15 +123,16 @@ func looksOf(at []int, most int) *stats.Looks {
 	return looks
 }
 
-// level is the confidence of one interval, so that those of all looks together have that of the rules.
-func (r Rules) level() float64 {
+// AtLook is the confidence that an interval has by itself. Where the run looks several times, it is more than
+// the Confidence of the intervals of all looks together.
+func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
 	}
 	return 1 - 2*r.looks.Level((1-r.Confidence)/2)
 }
 
-// twoSided is the p over all looks, from that of the last look.
+// twoSided makes a p that counts for all looks from the p of the last look.
 func (r Rules) twoSided(p float64) float64 {
 	if r.looks == nil {
 		return p
@@ -139,7 +140,7 @@ func (r Rules) twoSided(p float64) float64 {
 	return min(1, 2*r.looks.P(p/2))
 }
 
-// oneSided is the same of a one-sided p.
+// oneSided does so with a one-sided p.
 func (r Rules) oneSided(p float64) float64 {
 	if r.looks == nil {
 		return p
@@ -255,7 +256,7 @@ var none = View{P: 1, Equiv: 1}
 
 // signedRank is there as soon as the number of pairs allows its interval.
 func (r Rules) signedRank(contrasts []float64) View {
-	e, err := stats.SignedRank(contrasts, r.level())
+	e, err := stats.SignedRank(contrasts, r.AtLook())
 	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignedRank(contrasts, margin) })
 }
 
@@ -265,7 +266,7 @@ func (r Rules) aligned(rounds stats.AlignedRounds) View {
 	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
 		return none
 	}
-	e, err := stats.AlignedRank(rounds, r.level())
+	e, err := stats.AlignedRank(rounds, r.AtLook())
 	return r.seen(e, err, func(margin float64) (float64, error) {
 		return stats.EquivalenceAlignedRank(rounds, margin)
 	})
@@ -273,12 +274,12 @@ func (r Rules) aligned(rounds stats.AlignedRounds) View {
 
 // means compares means by flipping signs.
 func (r Rules) means(contrasts []float64) View {
-	e, err := stats.SignFlip(contrasts, r.level())
+	e, err := stats.SignFlip(contrasts, r.AtLook())
 	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignFlip(contrasts, margin) })
 }
 
 func (r Rules) pairedT(contrasts []float64) View {
-	e, err := stats.PairedT(contrasts, r.level())
+	e, err := stats.PairedT(contrasts, r.AtLook())
 	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceT(contrasts, margin) })
 }
 

@@ -23,13 +23,13 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 	switch {
 	case d.Metric.Scale == experiment.Difference && d.Paired:
 		contrasts, _, _ := d.Units()
-		at, err = interval(stats.PairedT(contrasts, r.level()))
+		at, err = interval(stats.PairedT(contrasts, r.AtLook()))
 	case d.Metric.Scale == experiment.Difference:
 		base, arm := d.samples()
 		at, err = interval(stats.WelchT(base, arm, r.Confidence))
 	case d.Paired:
 		base, arm := d.meanUnits()
-		at, err = stats.LogMeanRatioPaired(base, arm, r.level())
+		at, err = stats.LogMeanRatioPaired(base, arm, r.AtLook())
 	default:
 		at, err = stats.LogMeanRatio(d.Baseline, d.Treated, r.Confidence)
 	}

@@ -108,7 +108,7 @@ func Fewest(paired bool, alpha float64) int {
 }
 
 // FewestPairs is the smallest number of pairs whose signed ranks have an interval.
-func (r Rules) FewestPairs() int { return Fewest(true, 1-r.level()) }
+func (r Rules) FewestPairs() int { return Fewest(true, 1-r.AtLook()) }
 
 // FewestControlled is the same of rounds, at alpha over the number of hypotheses that share
 // it, where baseline and control are the reference together.
