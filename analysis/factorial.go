@@ -13,8 +13,8 @@ import (
 // Experiments, chapter 6; Box, Hunter and Hunter 2005, Statistics for Experimenters, chapter 5).
 //
 // Each round that has a value of every combination gives one contrast for each effect: the
-// logarithms of its values with the signs of the design. Contrasts of rounds are estimated as
-// those of slopes are, by signed ranks and t together, with set-ups as units where rounds share them. Noise of any shape that
+// logarithms of its values with the signs of the design. Contrasts of rounds are estimated
+// by signed ranks and t together, as slopes are, with set-ups as units where rounds share them. Noise of any shape that
 // is the same in all arms of a round leaves the contrast of an effect of nothing symmetric about
 // zero, since as many values come with a plus as with a minus: that is all that
 // the signed-rank test asks. Where one arm is noisier and skewed, only the mean is zero, for which
