@@ -158,7 +158,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 		least := rounds // of the arms that all others stand against
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
-				if t.settled(&t.slots[c][a][i], t.at[c][i]) {
+				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
 					done[a]++
 				}
 			}

@@ -26,17 +26,17 @@ func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
 }
 
 // differs is the p that an arm fails as its references do: of executions by Fisher's exact test, of set-ups
-// by dealing out in each what failed in the arm and in its references.
+// by dealing out in each what failed in the arm and in those of its references that had as many executions.
 func (n tally) differs(references []tally) float64 {
 	if n.setUps == nil {
 		return fisher(n, sum(references))
 	}
 	var blocks [][]int
 	for _, setUp := range slices.Sorted(maps.Keys(n.setUps)) {
-		block := []int{n.setUps[setUp]}
+		block := []int{n.setUps[setUp].failed}
 		for _, other := range references {
-			if failed, there := other.setUps[setUp]; there {
-				block = append(block, failed)
+			if other := other.setUps[setUp]; other.executions == n.setUps[setUp].executions {
+				block = append(block, other.failed)
 			}
 		}
 		blocks = append(blocks, block)
@@ -51,19 +51,19 @@ func (n tally) able(references, arms []tally, alpha float64) bool {
 		return able(all.failed, n.executions, sum(references).executions, alpha)
 	}
 	failing := 0
-	for _, failed := range all.setUps {
-		failing += min(failed, 1)
+	for _, s := range all.setUps {
+		failing += min(s.failed, 1)
 	}
 	return math.Pow(float64(1+len(references)), -float64(failing)) <= alpha
 }
 
 // sum is all executions of some arms together.
 func sum(list []tally) (all tally) {
-	all.setUps = map[int]int{}
+	all.setUps = map[int]shared{}
 	for _, n := range list {
 		all.executions, all.failed = all.executions+n.executions, all.failed+n.failed
-		for setUp, failed := range n.setUps {
-			all.setUps[setUp] += failed
+		for setUp, s := range n.setUps {
+			all.setUps[setUp] = shared{all.setUps[setUp].executions + s.executions, all.setUps[setUp].failed + s.failed}
 		}
 	}
 	return all

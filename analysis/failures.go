@@ -115,8 +115,11 @@ func (t *table) failures(c, a int) (n int) {
 type tally struct {
 	executions, failed int
 	rules              map[string]int
-	setUps             map[int]int // failed, by set-up, where rounds share them; else nil
+	setUps             map[int]shared // by set-up, where rounds share them; else nil
 }
+
+// shared are the executions that share a set-up.
+type shared struct{ executions, failed int }
 
 // tallies counts every execution, by cell and arm.
 func tallies(t *table, trials []journal.Trial) [][]tally {
@@ -138,10 +141,11 @@ func tallies(t *table, trials []journal.Trial) [][]tally {
 		}
 		n.executions, n.failed = n.executions+1, n.failed+failed
 		if n.setUps == nil && t.setUps.Shared() {
-			n.setUps = map[int]int{}
+			n.setUps = map[int]shared{}
 		}
 		if n.setUps != nil {
-			n.setUps[trial.SetUp] += failed
+			s := n.setUps[trial.SetUp]
+			n.setUps[trial.SetUp] = shared{s.executions + 1, s.failed + failed}
 		}
 		seen := map[string]bool{}
 		for _, v := range trial.Invalid {

@@ -354,6 +354,9 @@ func picked(x []float64, at []int) []float64 {
 // the reader of the first that he need not look at the second.
 const reach = 2
 
+// thinControl is how many times as many values as the control an arm may have.
+const thinControl = 4
+
 // decide is the order of decision: equivalent, else costs or gains, else not
 // resolved and why.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
@@ -371,7 +374,7 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 		return NotResolved, TooFewToClaim{Family: h.family, Fewest: h.fewest(r)}
 	case h.control != nil && !h.control.Main.OK:
 		return NotResolved, NoControl{}
-	case h.control != nil && 2*h.control.Size() < h.Size():
+	case h.control != nil && thinControl*h.control.Size() < h.Size():
 		return NotResolved, ThinControl{Values: h.control.Size()}
 	case adj.equiv <= r.Alpha && beyond(v.At, reach*r.MarginOf(&h.Data)):
 		return NotResolved, FarReaching{}

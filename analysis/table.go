@@ -191,7 +191,7 @@ func (t *table) settled(s *slot, round int) bool {
 func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	var c Counts
 	for k, cell := range t.slots {
-		for _, arm := range cell {
+		for a, arm := range cell {
 			done := 0
 			for i := range arm {
 				switch s := &arm[i]; {
@@ -207,7 +207,7 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 				}
 			}
 			c.Done += done
-			c.Planned += max(rounds, done)
+			c.Planned += max(t.plan.RoundsOf(a, rounds), done)
 		}
 	}
 	if t.plan.Import != nil {
@@ -256,8 +256,8 @@ func (t *table) complete(last int) bool {
 		}
 		seen++
 		for _, cell := range t.slots {
-			for _, arm := range cell {
-				if !t.settled(&arm[i], r) {
+			for a, arm := range cell {
+				if t.plan.TakesPart(a, r) && !t.settled(&arm[i], r) {
 					return false
 				}
 			}

@@ -116,7 +116,7 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	} else {
 		say("%d rounds", p.Rounds)
 	}
-	say("%d trials, about %s without setting up", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration(p.Rounds)))
+	say("%d trials, about %s without setting up", p.Trials(p.Rounds)*len(p.Cells), span(p.Duration(p.Rounds)))
 	say("all arms are set up %s", setUps(p))
 	drawn := ""
 	if !seeded {
@@ -168,7 +168,8 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 		rounds = p.Rounds
 	}
 	for round := 1; round <= rounds; round++ {
-		for block := range slices.Chunk(p.Order(round), len(p.Arms)) {
+		steps := p.Order(round)
+		for block := range slices.Chunk(steps, len(steps)/len(p.Cells)) {
 			var arms []string
 			for _, step := range block {
 				arms = append(arms, p.Arms[step.Arm].Name)

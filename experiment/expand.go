@@ -116,6 +116,7 @@ func (e *Expansion) addArms(x *Experiment) {
 			e.addArm(control)
 		}
 	}
+	e.Plan.SpareControl()
 }
 
 func (e *Expansion) addArm(v armVariant) {

@@ -142,7 +142,7 @@ type WorkloadItem struct {
 
 // Design says how the experiment is carried out and judged (docs/method.md).
 type Design struct {
-	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds, each of which runs every arm once; under 6 there is no exact 95% interval"`
+	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds, each of which runs every arm once, but for the control of a single arm; under 6 there is no exact 95% interval"`
 	Stop        Stop             `yaml:"stop" doc:"what ends the run: its rounds, or that every headline comparison is decided at a look"`
 	Looks       []int            `yaml:"looks" doc:"numbers of rounds after which the run ends if all is decided, ascending, with stop: decided"`
 	Precision   quantity.Percent `yaml:"precision" above:"0%" below:"100%" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`

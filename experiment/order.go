@@ -18,7 +18,7 @@ const (
 )
 
 // Order gives the trials of a round (counted from 1): cells in random order, and within
-// each cell every arm once, so that the arms that are compared stand next to each other
+// each cell every arm that takes part once, so that the arms that are compared stand next to each other
 // in time. It depends only on the seed and the round.
 //
 // The orders of the arms are the rows of Williams squares: within a square every arm stands
@@ -33,10 +33,45 @@ func (p *Plan) Order(round int) []Step {
 	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
 	for _, cell := range rng.Perm(len(p.Cells)) {
 		for _, arm := range p.arms(cell, round) {
-			steps = append(steps, Step{Cell: cell, Arm: arm})
+			if p.TakesPart(arm, round) {
+				steps = append(steps, Step{Cell: cell, Arm: arm})
+			}
 		}
 	}
 	return steps
+}
+
+// controlledFirst is the number of rounds at the beginning of a run in which the control always takes part: as many as
+// an exact interval of it needs.
+const controlledFirst = 6
+
+// SpareControl has the control of a plan with a single arm take part in every third round only, after the first ones.
+// It takes a third of the machine's time there, and more rounds in its place find more.
+func (p *Plan) SpareControl() {
+	if baselineControlAndArm := 3; len(p.Arms) == baselineControlAndArm {
+		p.ControlEvery = 3
+	}
+}
+
+// TakesPart says whether an arm has a trial in a round.
+func (p *Plan) TakesPart(arm, round int) bool {
+	return p.ControlEvery == 0 || p.Arms[arm].Role != Control || round <= controlledFirst || round%p.ControlEvery == 0
+}
+
+// RoundsOf is in how many of the first rounds an arm takes part.
+func (p *Plan) RoundsOf(arm, rounds int) int {
+	if p.ControlEvery == 0 || p.Arms[arm].Role != Control || rounds <= controlledFirst {
+		return rounds
+	}
+	return controlledFirst + rounds/p.ControlEvery - controlledFirst/p.ControlEvery
+}
+
+// Trials is the number of trials of so many rounds, in one cell.
+func (p *Plan) Trials(rounds int) (n int) {
+	for arm := range p.Arms {
+		n += p.RoundsOf(arm, rounds)
+	}
+	return n
 }
 
 // arms gives the order of the arms in a cell of a round.

@@ -62,8 +62,11 @@ type Plan struct {
 	// Factorial names the factors of a factorial design, in which every combination of them
 	// is an arm.
 	Factorial []string `json:"factorial,omitempty"`
-	Attempts  int      `json:"attempts"`
-	Limits    Limits   `json:"limits"`
+	// ControlEvery is how often the control takes part: in the first rounds, and then in each whose number it
+	// divides; 0: in all.
+	ControlEvery int    `json:"controlEvery,omitempty"`
+	Attempts     int    `json:"attempts"`
+	Limits       Limits `json:"limits"`
 	// Busy says by what the machine was too busy, before the first trial, for limits that are Tare's own and
 	// that were lifted therefore; "": by nothing.
 	Busy   string       `json:"busy,omitempty"`
@@ -287,5 +290,5 @@ func (p *Plan) Duration(rounds int) time.Duration {
 	for _, c := range p.Cells {
 		round += c.Expected + aroundTrial + time.Duration(c.Slices)*aroundSlice
 	}
-	return time.Duration(rounds*len(p.Arms)) * round
+	return time.Duration(p.Trials(rounds)) * round
 }

@@ -43,8 +43,9 @@ func (s *sheet) done() string {
 		return s.importedTrials()
 	}
 	lost, bad, failed := s.run.Trials.Lost, s.spoiltTrials(), s.failedTrials()
-	text := fmt.Sprintf("%s, each with every arm once in random order; %s gave data",
-		wording.Count(s.run.Rounds, "round", "rounds"), s.validOf("planned trial", "planned trials"))
+	controlled := s.plan.RoundsOf(1, s.run.Rounds)
+	text := fmt.Sprintf("%s, each with every arm once in random order%s; %s gave data", wording.Count(s.run.Rounds, "round", "rounds"),
+		when(controlled < s.run.Rounds, fmt.Sprintf(", the control in %d of them", controlled)), s.validOf("planned trial", "planned trials"))
 	text += when(failed > 0, "; in "+wording.Count(failed, "trial", "trials")+" the program failed")
 	if bad > 0 {
 		text += "; " + wording.Count(bad, "trial was", "trials were") + " spoilt by the machine's condition or a failed proof" +

@@ -160,9 +160,9 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	expected := map[string]time.Duration{}
 	for _, cell := range c.plan.Cells {
 		expected[cell.ID] = cell.Expected
-		for _, arm := range c.plan.Arms {
+		for a, arm := range c.plan.Arms {
 			k := [2]string{cell.ID, arm.Name}
-			planned := max(c.rounds-c.passed[k], done[k])
+			planned := max(c.plan.RoundsOf(a, c.rounds)-c.passed[k], done[k])
 			if c.gone[arm.Name] {
 				planned = done[k]
 			}

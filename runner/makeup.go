@@ -43,7 +43,7 @@ func (r *run) passed() map[[2]string]int {
 	for a, arm := range r.plan.Arms {
 		for _, cell := range r.plan.Cells {
 			for round := 1; round < r.since[a]; round++ {
-				if !done[step{round, cell.ID, arm.Name}] {
+				if r.plan.TakesPart(a, round) && !done[step{round, cell.ID, arm.Name}] {
 					passed[[2]string{cell.ID, arm.Name}]++
 				}
 			}

@@ -213,16 +213,14 @@ func (r *run) decided(round int) (bool, error) {
 // those whose trial was spoilt, up to the plan's attempts.
 func (r *run) round(ctx context.Context, round int) error {
 	steps := r.plan.Order(round)
-	width := len(r.plan.Arms)
-	for len(steps) > 0 {
+	for steps := range slices.Chunk(steps, len(steps)/len(r.plan.Cells)) {
 		block := r.block
 		if r.plan.Cells[steps[0].Cell].Slices > 0 {
 			block = r.slicedBlock
 		}
-		if err := block(ctx, round, steps[:width]); err != nil {
+		if err := block(ctx, round, steps); err != nil {
 			return err
 		}
-		steps = steps[width:]
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type AlignedRounds struct {
 // a round could as well have been the arm's: the null distribution is that of the studentised sum when
 // the arm's place in each round is dealt by chance. It needs no normality and no symmetry, and trials of
 // a round in random order. Arms that are alike but for the shift make it exact; an arm that spreads
-// more than the others leaves it nearly right from ten rounds on (see Noisier).
+// more than the others leaves its interval a little too narrow (see Noisier).
 //
 // The interval holds all shifts that the test does not reject, and the point is the shift
 // at which the sum is what chance expects (Hodges and Lehmann 1963, section 4). P is
@@ -89,8 +89,9 @@ func (r AlignedRounds) Noisier() float64 {
 	}
 	_, arm := meanSD(r.Contrasts)
 	_, others := meanSD(both)
-	f := distuv.F{D1: float64(len(r.Contrasts) - 1), D2: float64(len(both) - 1)}
-	return f.Survival(arm * arm / (3 * others * others)) // alike, contrasts have three times the variance of half a difference
+	rounds, triples := float64(len(r.Contrasts)), float64(len(both))
+	alike := 3*triples/rounds + 4*(rounds-triples)/rounds // variance of a contrast over that of half a difference
+	return distuv.F{D1: rounds - 1, D2: triples - 1}.Survival(arm * arm / (alike * others * others))
 }
 
 // AlignedRankLeast is the smallest two-sided p that rounds can give of which pairs have one

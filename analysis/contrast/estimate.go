@@ -37,7 +37,7 @@ const (
 	// the paired t interval, and the larger p of both. Skewed noise leaves a slope skewed although it is the same in all arms;
 	// the ranks then claim what is not there, in every seventh of 40 rounds of exponential noise. The t interval is about the mean, where it cancels.
 	MethodUneven = "signed-rank+t"
-	// MethodNoisier, for fewer than ten rounds in which the arm seems to spread more than the others: the hull
+	// MethodNoisier, for an arm that seems to spread more than the others: the hull
 	// of the interval by aligned ranks, which alone is too narrow then, and the paired t interval.
 	MethodNoisier = "aligned-rank+t"
 	// MethodTwoSample, unpaired: two-sample Hodges–Lehmann with the hull of Mann and
@@ -60,8 +60,8 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{MethodSignedRank, MethodAligned, MethodMeans, MethodBoth, MethodAlignedBoth, MethodUneven, MethodNoisier, MethodRankSum, MethodTwoSample}, method)
 }
 
-// From manyRounds on aligned ranks are right for an arm that spreads more than the others. With fewer, one that
-// seems to at a p of seemsNoisier is judged by t as well, and any is at an early look, whose level is small.
+// An arm that seems to spread more than the others, at a p of seemsNoisier, is judged by t as well, and with fewer
+// than manyRounds any is at an early look, whose level is small.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.2
@@ -188,7 +188,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	if rounds, ok := d.aligned(contrasts, apart); ok {
 		method, both = MethodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
-		if len(contrasts) < manyRounds && (r.looks != nil || rounds.Noisier() < seemsNoisier) {
+		if rounds.Noisier() < seemsNoisier || r.looks != nil && len(contrasts) < manyRounds {
 			uneven = MethodNoisier
 		}
 	} else {

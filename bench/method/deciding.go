@@ -77,9 +77,8 @@ func (o options) deciding() []*row {
 	var list []*row
 	for _, kind := range append(noises[:len(noises):len(noises)], otherNoises...) {
 		for _, most := range []int{20, 40} {
-			for _, decided := range []bool{false, true} {
-				list = append(list, newRow(design{noise: kind, rounds: most, arms: 1, decided: decided}, stoppingEffects))
-			}
+			list = append(list, newRow(design{noise: kind, rounds: most, arms: 1, always: true}, stoppingEffects),
+				newRow(design{noise: kind, rounds: most, arms: 1}, stoppingEffects), newRow(design{noise: kind, rounds: most, arms: 1, decided: true}, stoppingEffects))
 		}
 	}
 	return slices.DeleteFunc(list, func(r *row) bool { return !o.selected(r.name()) })
@@ -95,7 +94,10 @@ func ofDeciding(rows []*row) *table.Table {
 	for _, r := range rows {
 		null, margin, far := r.tallies[0], r.tallies[1], r.tallies[2]
 		stop := fmt.Sprintf("after %d", r.rounds)
-		if r.decided {
+		switch {
+		case r.always:
+			stop += ", control in each"
+		case r.decided:
 			stop = fmt.Sprintf("decided, at most %d", r.rounds)
 		}
 		cells := []string{r.noise.name, stop, plusMinus(null.claims, null.n)}

@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in the output:\n%s", want, first.String())
 		}
 	}
-	if strings.Contains(first.String(), "| iid") || strings.Contains(first.String(), "Rounds needed") {
+	if strings.Contains(first.String(), "| iid") || strings.Contains(first.String(), "Seconds to find") {
 		t.Errorf("the output holds what was not asked for:\n%s", first.String())
 	}
 }
@@ -182,11 +182,11 @@ func TestNoise(t *testing.T) {
 }
 
 func TestEffort(t *testing.T) {
-	e := effort{effect: 0.05, noise: 0.03}
+	e := effort{effect: 0.05, noise: noise{name: "iid", sd: 0.03}}
 	if err := e.simulate(200, 1); err != nil {
 		t.Fatal(err)
 	}
-	if e.quiet < 7 || e.quiet > 14 || e.welch < 5 || e.welch > 11 {
+	if e.always < 7 || e.always > 14 || e.spared < e.always || e.spared > 14 || e.hyperfine.trials < 5 || e.hyperfine.trials > 11 || e.hyperfine.claims > 0.12 {
 		t.Errorf("%+v: far from the textbook's 2·(2.8·0.042/0.049)²", e)
 	}
 }

@@ -38,7 +38,7 @@ func sequential(kind noise, n int, effect float64, times int, rng *rand.Rand) (o
 			a[i] = c.next(1)
 		}
 		for i := range b {
-			b[i] = c.next(1) + math.Log1p(effect)
+			b[i] = c.next(max(1, kind.noisier)) + math.Log1p(effect)
 		}
 		welch, err := stats.WelchT(a, b, confidence)
 		if err != nil {

@@ -36,6 +36,7 @@ type design struct {
 	count     float64    // what the baseline counts in a trial, on average
 	search    *searching // the metric is a capacity that trials search; nil: it is not
 	decided   bool       // the run looks on the way, and stops when it is decided
+	always    bool       // the control takes part in every round of a single arm, too
 	tails     bool       // stalls and means are looked at as well
 	effect    float64    // true cost of an arm, as a share of the baseline; of counts, in their unit
 }
@@ -137,6 +138,9 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 	}
 	for i := range d.arms {
 		l.plan.Arms = append(l.plan.Arms, experiment.PlannedArm{Name: fmt.Sprintf("layer-%d", i+1), Role: experiment.Treatment})
+	}
+	if !d.always {
+		l.plan.SpareControl()
 	}
 	l.plan.Precision = quantity.Percent(d.precision)
 	if d.decided {
@@ -380,6 +384,9 @@ func (l *laboratory) rankHolds(rounds int) bool {
 	r := stats.AlignedRounds{Contrasts: make([]float64, rounds), Apart: make([]float64, rounds)}
 	for i, x := range logs {
 		r.Contrasts[i], r.Apart[i] = x[2]-(x[0]+x[1])/2, (x[1]-x[0])/2
+		if !l.plan.TakesPart(1, i+1) {
+			r.Contrasts[i], r.Apart[i] = x[2]-x[0], math.NaN()
+		}
 	}
 	e, err := stats.AlignedRank(r, confidence)
 	return err == nil && e.Contains(math.Log1p(l.effect))

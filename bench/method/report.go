@@ -200,22 +200,6 @@ func elsewhere(rows []sequentialRow) *table.Table {
 	return t
 }
 
-// needed shows the trials that a true effect takes.
-func needed(o options, needs []effort) *table.Table {
-	t := &table.Table{
-		Title: "Rounds needed to find a true effect",
-		Notes: []string{
-			fmt.Sprintf("The fewest rounds after which at least %s %% of %d simulated experiments say *costs*.\nA round has one trial of the baseline, one of the arm and one of the control.", share(power), o.powerTimes),
-			"Welch is the number of trials of each arm, one arm after the other, where nothing\ndrifts. Where it drifts, that order claims falsely too often to be counted.",
-		},
-		Head: []string{"noise of a trial", "true effect", "rounds, iid", "rounds, drift of 3 %", "Welch, iid"},
-	}
-	for _, e := range needs {
-		t.Add(share(e.noise)+" %", share(e.effect)+" %", fmt.Sprint(e.quiet), fmt.Sprint(e.drifting), fmt.Sprint(e.welch))
-	}
-	return t
-}
-
 // rate is a count as a percentage of n.
 func rate(k, n int) string { return fmt.Sprintf("%.2f", 100*float64(k)/float64(n)) }
 

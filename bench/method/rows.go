@@ -51,6 +51,8 @@ func (r *row) name() string {
 	switch {
 	case r.decided:
 		kind = "decided"
+	case r.always:
+		kind = "controlled"
 	case r.precision == finePrecision:
 		kind = "fine-stein"
 	case r.precision > 0:
