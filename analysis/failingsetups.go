@@ -15,8 +15,8 @@ import (
 // wider by the root of their number, the largest design effect that there can be (Rao and Scott 1992, Biometrics 48).
 func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
 	of := sum(references)
-	reference, wider := frequency(of.failed, of.executions, r.Confidence), 1.0
-	f.Reference, f.P, f.Method = &reference, arm.differs(references), MethodFisher
+	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
+	f.Reference, f.P, f.Method = &reference, r.TwoSided(arm.differs(references)), MethodFisher
 	if n := len(arm.setUps); n > 0 {
 		f.Method, wider = MethodSetUps, math.Sqrt(float64(arm.executions)/float64(n))
 	}

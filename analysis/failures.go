@@ -30,7 +30,7 @@ import (
 type Frequency struct {
 	Count int `json:"count"` // times that it did
 	Of    int `json:"of"`    // times that it could have
-	// Share is the share with its exact interval (Clopper–Pearson) at the design's confidence.
+	// Share is the share with its exact interval (Clopper–Pearson), at the confidence of the intervals of its run.
 	Share Interval `json:"share"`
 }
 
@@ -182,7 +182,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 		}
 		for a, arm := range t.plan.Arms {
 			f := &outage{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
-				Failed: frequency(arms[a].failed, arms[a].executions, r.Confidence), Rules: arms[a].byRule(r), P: 1, PAdjusted: 1,
+				Failed: frequency(arms[a].failed, arms[a].executions, r.AtLook()), Rules: arms[a].byRule(r), P: 1, PAdjusted: 1,
 				Observational: t.plan.Import != nil}}
 			switch arm.Role {
 			case experiment.Control:
@@ -192,7 +192,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 				f.against(arms[a], references, r)
 				f.Pooled = pooled
 				if control >= 0 && !pooled {
-					f.P = max(f.P, arms[a].differs(arms[control:control+1]))
+					f.P = max(f.P, r.TwoSided(arms[a].differs(arms[control:control+1])))
 				}
 				f.counts = arms[a].able(references, arms, r.Alpha)
 				if t.unlike(c, a, base) != nil { // other work fails in other ways
@@ -208,7 +208,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 func (n tally) byRule(r contrast.Rules) []RuleFailures {
 	var list []RuleFailures
 	for rule, count := range n.rules {
-		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.Confidence)})
+		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.AtLook())})
 	}
 	slices.SortFunc(list, func(a, b RuleFailures) int {
 		return cmp.Or(b.Count-a.Count, cmp.Compare(a.Rule, b.Rule))

@@ -82,6 +82,23 @@ func TestLatestAttempt(t *testing.T) {
 	}
 }
 
+// A run whose control takes part in some rounds only is whole without it in the others.
+func TestSparedControl(t *testing.T) {
+	plan := testPlan(12, timeOnly, "layer")
+	plan.SpareControl()
+	trials := testTrials(plan, 12, scripted(map[string][]float64{"layer": around(0.07, 1, 0)}))
+	got := Analyze(plan, trials, nil)
+	if want := (Counts{Planned: 32, Done: 32, Valid: 32}); !got.Finished || got.Trials.Planned != want.Planned || got.Trials.Done != want.Done || got.Trials.Valid != want.Valid {
+		t.Errorf("finished %t, %+v, want %+v", got.Finished, got.Trials, want)
+	}
+	if c, control := got.Comparisons[0], got.Controls[0]; c.Verdict != Costs || c.Rounds != 12 || c.Pooled != 8 || control.Rounds != 8 {
+		t.Errorf("%s from %d rounds, %d with a control of %d", c.Verdict, c.Rounds, c.Pooled, control.Rounds)
+	}
+	if c := Analyze(plan, trials[:len(trials)-1], nil).Comparisons[0]; c.Verdict != Interim {
+		t.Errorf("%s with a trial missing", c.Verdict)
+	}
+}
+
 // Of trials that are cut into slices only those of the last attempt count: they share their
 // slices with each other, and with no other attempt.
 func TestLastAttemptOfSlicedBlocks(t *testing.T) {

@@ -87,6 +87,50 @@ func TestOrderIsRandom(t *testing.T) {
 	}
 }
 
+// The control of a single arm is in the first six rounds and then in every third, and what is left of a round is in either order
+// equally often. From two arms on it is in all.
+func TestSpareControl(t *testing.T) {
+	t.Parallel()
+	first := map[int]int{}
+	const seeds, rounds = 2000, 30
+	for seed := range uint64(seeds) {
+		p := orderedPlan(seed, 2, 3)
+		p.Arms[0].Role, p.Arms[1].Role, p.Arms[2].Role = Baseline, Control, Treatment
+		p.SpareControl()
+		var took [3]int
+		trials := 0
+		for round := 1; round <= rounds; round++ {
+			order := orders(p, 0, round, round)[0]
+			if want := round <= 6 || round%3 == 0; slices.Contains(order, 1) != want || len(slices.Compact(slices.Sorted(slices.Values(order)))) != len(order) {
+				t.Fatalf("round %d: %v", round, order)
+			}
+			if len(order) == 2 {
+				first[order[0]]++
+			}
+			for _, arm := range order {
+				took[arm]++
+				trials++
+			}
+			for arm, n := range took {
+				if got := p.RoundsOf(arm, round); got != n {
+					t.Fatalf("arm %d takes part in %d of %d rounds, RoundsOf says %d", arm, n, round, got)
+				}
+			}
+			if p.Trials(round) != trials {
+				t.Fatalf("%d trials of %d rounds, Trials says %d", trials, round, p.Trials(round))
+			}
+		}
+	}
+	if n := first[0] + first[2]; math.Abs(float64(first[0])-float64(n)/2) > 4*math.Sqrt(float64(n))/2 {
+		t.Errorf("the baseline is first in %d of %d rounds without a control", first[0], n)
+	}
+	two := orderedPlan(1, 1, 4)
+	two.Arms[1].Role = Control
+	if two.SpareControl(); len(two.Order(8)) != 4 {
+		t.Errorf("two arms: %v", two.Order(8))
+	}
+}
+
 // What trials draw is spread evenly, and differs by seed, round, cell and arm.
 func TestTrialSeed(t *testing.T) {
 	t.Parallel()

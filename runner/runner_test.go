@@ -59,6 +59,24 @@ func TestRunFollowsThePlan(t *testing.T) {
 	}
 }
 
+// A control that takes part in some rounds only is waited for in no other, and no round makes up for it.
+func TestSparedControl(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	x.Plan.Rounds = 12
+	x.Plan.SpareControl()
+	var last TrialDone
+	j := finished(t, x, func(o *Options) {
+		o.Events = func(e Event) {
+			if done, ok := e.(TrialDone); ok {
+				last = done
+			}
+		}
+	})
+	if n := len(j.Trials()); n != 32 || last.Progress.Done != 32 || last.Progress.Total != 32 || !j.Finished() {
+		t.Errorf("%d trials, progress %+v, finished %t; want 12 of the baseline and the arm, and 8 of the control", n, last.Progress, j.Finished())
+	}
+}
+
 // What the machine's condition spoilt is tried again at the end of its block; that a program
 // failed stands, unless the machine may be why.
 func TestSpoiltTrialIsRepeatedAtTheEndOfItsBlock(t *testing.T) {

@@ -80,18 +80,28 @@ func EquivalenceAlignedRank(r AlignedRounds, margin float64) (p float64, err err
 	return max(above, below), nil
 }
 
-// Noisier is the p of an arm that spreads no more than the others, by the F test on normal values; 1
-// where the others ran together in fewer than two rounds.
+// Noisier is the p of an arm that spreads no more than the others: Mann and Whitney's test, one-sided, of how far its contrasts lie
+// from their median and how far the others lie from each other, all in units of one value's noise. Ranks do not take a few
+// outliers for a wide spread. It is 1 where the others ran together in fewer than two rounds.
 func (r AlignedRounds) Noisier() float64 {
-	both := slices.DeleteFunc(slices.Clone(r.Apart), math.IsNaN)
-	if len(r.Contrasts) < 2 || len(both) < 2 {
+	var distances, apart []float64
+	middle := Median(r.Contrasts)
+	for i, c := range r.Contrasts {
+		variance := 2. // of a contrast with one other, in those of a value; with two 1.5, and of half a difference 0.5
+		if half := r.Apart[i]; !math.IsNaN(half) {
+			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
+		}
+		distances = append(distances, math.Abs(c-middle)/math.Sqrt(variance))
+	}
+	if len(apart) < 2 {
 		return 1
 	}
-	_, arm := meanSD(r.Contrasts)
-	_, others := meanSD(both)
-	rounds, triples := float64(len(r.Contrasts)), float64(len(both))
-	alike := 3*triples/rounds + 4*(rounds-triples)/rounds // variance of a contrast over that of half a difference
-	return distuv.F{D1: rounds - 1, D2: triples - 1}.Survival(arm * arm / (alike * others * others))
+	ranks, _ := midRanks(slices.Concat(distances, apart))
+	n, m, sum := float64(len(distances)), float64(len(apart)), 0.0
+	for _, rank := range ranks[:len(distances)] {
+		sum += rank
+	}
+	return distuv.UnitNormal.Survival((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
 // AlignedRankLeast is the smallest two-sided p that rounds can give of which pairs have one

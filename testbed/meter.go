@@ -15,7 +15,8 @@ type Resource struct {
 	Name string `json:"name"` // one of the constants below
 	// Used is a share of Of, from 0 to 1; in a reading, bits sent or CPU seconds so far.
 	Used    float64 `json:"used,omitempty"`
-	Of      float64 `json:"of,omitempty"`      // what there is: bit/s of each direction of the wire, processors; 0: unlimited or unknown
+	Held    float64 `json:"-"`                 // in a reading: places of a table that are taken
+	Of      float64 `json:"of,omitempty"`      // what there is: bit/s of each direction of the wire, processors, places; 0: unlimited or unknown
 	Packets uint64  `json:"packets,omitempty"` // that the wire was given
 	Dropped uint64  `json:"dropped,omitempty"` // of these, for want of room in its queues
 
@@ -32,6 +33,8 @@ const (
 	ResourceClient  = "client"  // processors of the client's machine
 	ResourceServer  = "server"  // processors of the server's machine
 	ResourceDisk    = "disk"    // by the cap that the experiment file gives
+	// ResourceConnections is the table of the connections that the system follows, as it does for NAT.
+	ResourceConnections = "connection table"
 )
 
 // Metered is a site that counts what the programs of a trial share.
@@ -64,7 +67,7 @@ func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) 
 
 // since makes of a reading what was used in the seconds since an earlier one.
 func (r *Resource) since(o Resource, seconds float64) {
-	r.Used = min(1, max(0, r.Used-o.Used)/max(r.Of, 1)/seconds)
+	r.Used, r.Held = min(1, (max(0, r.Used-o.Used)/seconds+r.Held)/max(r.Of, 1)), 0
 	for i, n := range r.counts() {
 		*n -= min(*o.counts()[i], *n)
 	}
@@ -90,6 +93,17 @@ func Joined(lists ...[]Resource) (all []Resource) {
 		}
 	}
 	return all
+}
+
+// ReadConnections reads how full the connection table is of the network namespace of the calling thread. A system without
+// one gives 0 of 0.
+func ReadConnections() Resource {
+	read := func(name string) (n float64) {
+		text, _ := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)
+		n, _ = strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+		return n
+	}
+	return Resource{Name: ResourceConnections, Held: read("count"), Of: read("max")}
 }
 
 // ReadNetwork reads what the network namespace of the calling thread has counted of TCP, as a resource of that name.

@@ -36,6 +36,8 @@ func TestStartMeter(t *testing.T) {
 		// Shares are those of any time, however short or long, where nothing or too much is used.
 		{"two directions are one wire", [][]Resource{begun, {wire(10, 103), wire(1e12, 9)}}, []Resource{wire(1, 5)}},
 		{"a counter that begins anew", [][]Resource{begun, {wire(0, 0), wire(0, 8)}}, []Resource{wire(0, 1)}},
+		{"what a table holds in the end", [][]Resource{{{Name: ResourceConnections, Held: 10, Of: 1000}}, {{Name: ResourceConnections, Held: 950, Of: 1000}}},
+			[]Resource{{Name: ResourceConnections, Used: 0.95, Of: 1000}}},
 		{"the second reading fails", [][]Resource{begun}, nil},
 		{"both fail", nil, nil},
 		{"something is gone", [][]Resource{begun, begun[:1]}, nil},

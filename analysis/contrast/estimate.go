@@ -60,11 +60,12 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{MethodSignedRank, MethodAligned, MethodMeans, MethodBoth, MethodAlignedBoth, MethodUneven, MethodNoisier, MethodRankSum, MethodTwoSample}, method)
 }
 
-// An arm that seems to spread more than the others, at a p of seemsNoisier, is judged by t as well, and with fewer
-// than manyRounds any is at an early look, whose level is small.
+// An arm that seems to spread more than the others is judged by t as well: at a p of seemsNoisier, and with fewer than
+// manyRounds, which show little of a spread, of mayBeNoisier. At an early look of so few any is, since the level is small.
 const (
 	manyRounds   = 10
-	seemsNoisier = 0.2
+	seemsNoisier = 0.1
+	mayBeNoisier = 0.5
 )
 
 // View is what one estimator says of the contrasts.
@@ -93,18 +94,23 @@ type Rules struct {
 	Margin     float64 // of equivalence, on the log scale; 0: none
 	Pilot      bool    // a pilot sets the number of rounds
 
-	looks *stats.Looks // up to the one at which the data are judged; nil: the number of rounds was fixed
+	controlled func(rounds int) int // in how many of the first rounds the control takes part; nil: in all
+	looks      *stats.Looks         // up to the one at which the data are judged; nil: the number of rounds was fixed
 }
 
 // RulesOf gives the rules of a plan.
 func RulesOf(plan *experiment.Plan) Rules {
-	return Rules{
+	r := Rules{
 		Confidence: float64(plan.Judged()),
 		Alpha:      1 - float64(plan.Judged()),
 		Margin:     math.Log1p(float64(plan.Equivalence)),
 		Pilot:      plan.Precision > 0,
 		looks:      looksOf(plan.LooksUpTo(plan.Total()), plan.Rounds),
 	}
+	if plan.ControlEvery > 0 {
+		r.controlled = func(rounds int) int { return plan.RoundsOf(1, rounds) }
+	}
+	return r
 }
 
 // allLooks remembers looks, whose levels take long to work out.
@@ -132,8 +138,8 @@ func (r Rules) AtLook() float64 {
 	return 1 - 2*r.looks.Level((1-r.Confidence)/2)
 }
 
-// twoSided makes a p that counts for all looks from the p of the last look.
-func (r Rules) twoSided(p float64) float64 {
+// TwoSided makes a p that counts for all looks from the p of the last look.
+func (r Rules) TwoSided(p float64) float64 {
 	if r.looks == nil {
 		return p
 	}
@@ -188,7 +194,8 @@ func (r Rules) pairs(d *Data) Estimate {
 	if rounds, ok := d.aligned(contrasts, apart); ok {
 		method, both = MethodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
-		if rounds.Noisier() < seemsNoisier || r.looks != nil && len(contrasts) < manyRounds {
+		few := len(contrasts) < manyRounds
+		if p := rounds.Noisier(); p < seemsNoisier || few && (p < mayBeNoisier || r.looks != nil) {
 			uneven = MethodNoisier
 		}
 	} else {
@@ -310,7 +317,7 @@ func (r Rules) seen(e stats.Estimate, err error, equivalence func(margin float64
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return none
 	}
-	v := View{OK: true, At: e.Interval, P: r.twoSided(e.P), Equiv: 1}
+	v := View{OK: true, At: e.Interval, P: r.TwoSided(e.P), Equiv: 1}
 	if r.Margin > 0 {
 		if p, err := equivalence(r.Margin); err == nil && !math.IsNaN(p) {
 			v.Equiv = r.oneSided(p)

@@ -85,9 +85,9 @@ func (r Rules) LeastP(d *Data) float64 {
 		}
 	}
 	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
-		return r.twoSided(least) // the control cannot be shown to differ: it takes no part
+		return r.TwoSided(least) // the control cannot be shown to differ: it takes no part
 	}
-	return r.twoSided(stats.AlignedRankLeast(pairs, triples))
+	return r.TwoSided(stats.AlignedRankLeast(pairs, triples))
 }
 
 // enough says whether a claim at a level is possible with that least p.
@@ -114,7 +114,11 @@ func (r Rules) FewestPairs() int { return Fewest(true, 1-r.AtLook()) }
 // it, where baseline and control are the reference together.
 func (r Rules) FewestControlled(family int) int {
 	return max(Fewest(true, r.Alpha), fewest(func(n int) bool {
-		return enough(stats.AlignedRankLeast(0, n), r.Alpha/float64(family))
+		controlled := n
+		if r.controlled != nil {
+			controlled = r.controlled(n)
+		}
+		return enough(stats.AlignedRankLeast(n-controlled, controlled), r.Alpha/float64(family))
 	}))
 }
 

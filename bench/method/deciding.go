@@ -67,6 +67,39 @@ func ofSpreading(rows []*row) *table.Table {
 	return t
 }
 
+// mixing are families in which half of the arms differ in nothing and the others lie on the margin of equivalence, by
+// the rules as they are and with half of the error for each kind of claim.
+func (o options) mixing() []*row {
+	var list []*row
+	for _, rounds := range []int{manyRounds, 20} {
+		for _, arms := range []int{1, 4, 10} {
+			for _, half := range []bool{false, true} {
+				r := newRow(design{noise: noises[0], rounds: rounds, arms: arms, mixed: arms > 1, half: half}, []float64{equivalence})
+				r.unasked = true
+				list = append(list, r)
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(r *row) bool { return !o.selected(r.name()) })
+}
+
+// ofMixing shows them.
+func ofMixing(rows []*row) *table.Table {
+	t := &table.Table{
+		Title: "Two kinds of claims in one family",
+		Notes: []string{"Independent noise. Every second arm differs in nothing, the others lie on the margin of equivalence, where *costs* is true and *equivalent* is not.\nFalse verdicts: experiments in which any arm has one. Found: those in which the first arm, which lies on the margin, *costs*."},
+		Head:  []string{"rounds", "arms", "error of claims of a difference and of equivalence %", "false verdicts %", "found %"},
+	}
+	for _, r := range rows {
+		s, level := r.tallies[0], "5 each"
+		if r.half {
+			level = "2.5 each"
+		}
+		t.Add(fmt.Sprint(r.rounds), fmt.Sprint(r.arms), level, plusMinus(s.wrong, s.n), rate(s.right, s.n))
+	}
+	return t
+}
+
 // plusMinus is a share with its standard error, in percent.
 func plusMinus(k, n int) string {
 	return rate(k, n) + " ± " + number(100*standardError(float64(k)/float64(n), n))

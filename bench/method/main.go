@@ -7,7 +7,7 @@
 //
 // It exits with 1 when a design claims falsely in more than 5.5 % of the
 // experiments or an interval covers the truth in less than 94 %, at a nominal
-// confidence of 95 %. Where trials are missing, and where rare ones decide, that is asked of
+// confidence of 95 %, by more than two standard errors. Where trials are missing, and where rare ones decide, that is asked of
 // what is claimed only: of the verdicts, and of the intervals beside them.
 //
 // With -n 4000 it takes about a quarter of an hour of processor time, in full more than twice that.
@@ -35,7 +35,7 @@ const (
 
 func main() {
 	o := options{rounds: roundCounts}
-	flag.IntVar(&o.times, "n", 10_000, "experiments per design and true effect; with few, a requirement can be missed by chance")
+	flag.IntVar(&o.times, "n", 10_000, "experiments per design and true effect")
 	flag.IntVar(&o.powerTimes, "power-n", 1_000, "experiments per step of the search for the trials needed; 0 leaves that table out")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	flag.StringVar(&o.only, "cells", "", "only designs whose name contains this (drift, fine-stein, fixed-6/iid)")
@@ -77,7 +77,7 @@ func (o *options) setRounds(text string) error {
 // run simulates everything, prints the tables, and says whether every design
 // reaches what is required.
 func run(w io.Writer, o options) (ok bool, err error) {
-	s := simulation{rows: o.rows(), machines: o.machines(), failing: o.failing(), missing: o.missing(), repeating: o.repeating(), stalling: o.stalling(), counting: o.counting(), searching: o.searching(), spreading: o.spreading(), deciding: o.deciding(),
+	s := simulation{rows: o.rows(), machines: o.machines(), failing: o.failing(), missing: o.missing(), repeating: o.repeating(), stalling: o.stalling(), counting: o.counting(), searching: o.searching(), spreading: o.spreading(), mixing: o.mixing(), deciding: o.deciding(),
 		powers: o.powers(), sequentials: o.sequentials(), needs: o.efforts()}
 	if len(s.all()) == 0 {
 		return false, fmt.Errorf("no design has %q in its name; names are like fixed-6/iid and stein-12/drift", o.only)
@@ -103,14 +103,14 @@ func run(w io.Writer, o options) (ok bool, err error) {
 
 // simulation is all that is simulated, by table.
 type simulation struct {
-	rows, machines, failing, missing, repeating, stalling, counting, searching, spreading, deciding, powers []*row
+	rows, machines, failing, missing, repeating, stalling, counting, searching, spreading, mixing, deciding, powers []*row
 	sequentials                                                                                             []sequentialRow
 	needs                                                                                                   []effort
 }
 
 // all are the designs that the method is asked to judge rightly.
 func (s *simulation) all() []*row {
-	return slices.Concat(s.rows, s.machines, s.failing, s.missing, s.repeating, s.stalling, s.counting, s.searching, s.spreading, s.deciding, s.powers)
+	return slices.Concat(s.rows, s.machines, s.failing, s.missing, s.repeating, s.stalling, s.counting, s.searching, s.spreading, s.mixing, s.deciding, s.powers)
 }
 
 // efforts are the searches for the trials needed, the longest first so that no

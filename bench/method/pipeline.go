@@ -37,6 +37,8 @@ type design struct {
 	search    *searching // the metric is a capacity that trials search; nil: it is not
 	decided   bool       // the run looks on the way, and stops when it is decided
 	always    bool       // the control takes part in every round of a single arm, too
+	mixed     bool       // every second arm differs in nothing
+	half      bool       // claims of a difference and of equivalence have half of the error each
 	tails     bool       // stalls and means are looked at as well
 	effect    float64    // true cost of an arm, as a share of the baseline; of counts, in their unit
 }
@@ -142,6 +144,9 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 	if !d.always {
 		l.plan.SpareControl()
 	}
+	if d.half {
+		l.plan.Confidence = (1 + confidence) / 2
+	}
 	l.plan.Precision = quantity.Percent(d.precision)
 	if d.decided {
 		l.plan.DecideAt = experiment.UsualLooks(d.rounds)
@@ -236,6 +241,9 @@ func (l *laboratory) carryOut(first, last int) {
 				l.fail(trial, workload.RuleExit, treated)
 				continue
 			}
+			if treated {
+				x += math.Log1p(l.effectOf(step.Arm))
+			}
 			l.run(trial, x, treated)
 		}
 	}
@@ -249,12 +257,18 @@ func (l *laboratory) setUpOf(round int) int {
 	return 1 + (round-1)*l.setUps/l.rounds
 }
 
-// run carries out one trial, of which the logarithm of how slow it would be in the
-// baseline is given.
+// effectOf is the true cost of an arm.
+func (l *laboratory) effectOf(arm int) float64 {
+	if l.mixed && arm%2 == 1 {
+		return 0
+	}
+	return l.effect
+}
+
+// run carries out one trial, of which the logarithm of how slow it is, but for stalls, is given.
 func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
 	stall, fails := l.noise.stallOthers, l.noise.fails
 	if treated {
-		x += math.Log1p(l.effect)
 		stall, fails = l.noise.stall, l.noise.armFails
 	}
 	if stall > 0 && l.rng.Float64() < stall {
@@ -347,6 +361,12 @@ func (l *laboratory) tally(run *analysis.Run, rounds int) tally {
 	}
 	t.fails = one(failures == analysis.Fails)
 	t.wrong = one(l.untrue(c.Verdict) || l.untrueOfFailures(failures))
+	if l.mixed {
+		t.wrong = one(slices.ContainsFunc(run.Comparisons, func(c analysis.Comparison) bool {
+			nothing := l.effectOf(slices.IndexFunc(l.plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == c.Arm })) == 0
+			return nothing && (c.Verdict == analysis.Costs || c.Verdict == analysis.Gains) || !nothing && l.untrue(c.Verdict)
+		}))
+	}
 	t.claimMissed = one(c.Verdict.Claims() && t.missed > 0)
 	if l.tails {
 		t.stallsFound = one(slices.ContainsFunc(c.Warnings, func(f analysis.Finding) bool { return f.Kind() == analysis.Stalling{}.Kind() }))

@@ -30,6 +30,7 @@ func report(w io.Writer, o options, s simulation) (ok bool) {
 	ofCounting(s.counting).Write(w, o.markdown)
 	ofSearching(s.searching).Write(w, o.markdown)
 	ofSpreading(s.spreading).Write(w, o.markdown)
+	ofMixing(s.mixing).Write(w, o.markdown)
 	ofDeciding(s.deciding).Write(w, o.markdown)
 	ofPowers(s.powers).Write(w, o.markdown)
 	elsewhere(s.sequentials).Write(w, o.markdown)
@@ -39,7 +40,7 @@ func report(w io.Writer, o options, s simulation) (ok bool) {
 		fmt.Fprintln(w, m)
 	}
 	if len(misses) == 0 {
-		fmt.Fprintf(w, "Every design claims falsely in at most %s %% of the experiments and covers the truth in at least %s %%:\nwhere programs fail, of what is claimed; where trials stall, of the experiments in which the arm's did.\n", share(mostFalse), share(leastCoverage))
+		fmt.Fprintf(w, "Every design claims falsely in at most %s %% of the experiments and covers the truth in at least %s %%, but for two standard errors:\nwhere programs fail, of what is claimed; where trials stall, of the experiments in which the arm's did.\n", share(mostFalse), share(leastCoverage))
 	}
 	return len(misses) == 0
 }
@@ -132,13 +133,18 @@ func tables(rows []*row) (fixed, stein, several *table.Table) {
 	return fixed, stein, several
 }
 
+// over says whether a share is beyond a limit by more than two standard errors: less is chance.
+func over(k, n int, most float64) bool {
+	return float64(k) > (most+2*standardError(most, n))*float64(n)
+}
+
 // missed lists what misses the requirements.
 func missed(rows []*row) (misses []string) {
 	for _, r := range rows {
 		if r.unasked {
 			continue
 		}
-		if null := r.tallies[0]; !r.claimsOnly && float64(null.claims) > mostFalse*float64(null.n) {
+		if null := r.tallies[0]; !r.claimsOnly && over(null.claims, null.n, mostFalse) {
 			misses = append(misses, fmt.Sprintf("MISS %s: false claims %s %%, over %s %%", r.name(), rate(null.claims, null.n), share(mostFalse)))
 		}
 		for e := range r.tallies {
@@ -158,7 +164,7 @@ func (r *row) missedAt(e int) (misses []string) {
 	if r.counts {
 		effect = number(r.effects[e])
 	}
-	few := func(k, n int) bool { return float64(k) < leastCoverage*float64(n) }
+	few := func(k, n int) bool { return over(n-k, n, 1-leastCoverage) }
 	if !r.claimsOnly {
 		if few(t.n-t.missed, t.n) {
 			miss("coverage at a true effect of %s is %s %%, under %s %%", effect, rate(t.n-t.missed, t.n), share(leastCoverage))
@@ -166,7 +172,7 @@ func (r *row) missedAt(e int) (misses []string) {
 		return misses
 	}
 	seen := t.n - t.blind.n
-	if wrong := t.wrong - t.blind.wrong; float64(wrong) > mostFalse*float64(seen) {
+	if wrong := t.wrong - t.blind.wrong; over(wrong, seen, mostFalse) {
 		miss("false verdicts at a true effect of %s in %s %%, over %s %%", effect, rate(wrong, seen), share(mostFalse))
 	}
 	if r.tails {

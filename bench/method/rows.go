@@ -51,6 +51,8 @@ func (r *row) name() string {
 	switch {
 	case r.decided:
 		kind = "decided"
+	case r.mixed:
+		kind = fmt.Sprintf("mixed-%d-arms", r.arms)
 	case r.always:
 		kind = "controlled"
 	case r.precision == finePrecision:

@@ -29,6 +29,9 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 			err := in.thread.do(func() error {
 				one, err := testbed.ReadNetwork(testbed.ResourceWire)
 				list = append(list, one)
+				if table := testbed.ReadConnections(); table.Of > 0 {
+					list = append(list, table)
+				}
 				return err
 			})
 			if err != nil {

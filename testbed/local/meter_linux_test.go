@@ -33,4 +33,8 @@ func TestMeter(t *testing.T) {
 	if !slices.ContainsFunc(got, func(r testbed.Resource) bool { return r.Name == testbed.ResourceMachine && r.Of > 0 }) {
 		t.Errorf("no processors: %+v", got)
 	}
+	known := testbed.ReadConnections().Of > 0
+	if slices.ContainsFunc(got, func(r testbed.Resource) bool { return r.Name == testbed.ResourceConnections && r.Of > 0 }) != known {
+		t.Errorf("this machine has a connection table: %t; %+v", known, got)
+	}
 }
