@@ -22,14 +22,14 @@
 package longcsv
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
+	"slices"
+	"strings"
 
+	"tare/experiment/factor"
+	"tare/experiment/strictyaml"
 	"tare/importer"
+	"tare/importer/delimited"
 )
 
 // Format reads the long CSV.
@@ -41,83 +41,73 @@ var Format = importer.Format{
 }
 
 func read(f importer.File) ([]importer.Trial, error) {
-	in := bufio.NewReaderSize(&text{r: importer.Bound(f, importer.Limit, "the file")}, 64<<10)
-	s, err := layout(in)
+	in, err := delimited.Text(f)
 	if err != nil {
 		return nil, err
 	}
-	r := csv.NewReader(in)
-	r.Comma = s.comma
-	r.ReuseRecord = true
-	r.FieldsPerRecord = -1 // counted here, for a better message
-	record, err := r.Read()
+	isMetric := func(title string) bool { return strings.ToLower(title) == "metric" }
+	table, err := delimited.Open(in, isMetric, `one of them metric, as in "arm,round,metric,unit,better,value"`)
 	if err != nil {
-		return nil, describe(err, s.line-1)
+		return nil, err
 	}
-	h, err := newHeader(record)
+	row := row{Table: table, place: map[string]int{}}
+	if err := row.columns(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", row.line(), err)
+	}
+	t := trials{latest: map[position]*trial{}, metrics: map[[2]string]*described{}, levels: map[string][]factor.Level{}}
+	err = table.Each(func(fields []string) error {
+		row.fields = fields
+		t.add(&row)
+		return row.err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("line %d: %w", s.line, err)
+		return nil, err
 	}
-	t := newTrials()
-	row := row{header: h, source: r, before: s.line - 1, comma: s.comma}
-	for rows := 0; ; rows++ {
-		row.fields, err = r.Read()
-		if errors.Is(err, io.EOF) {
-			return t.all()
-		}
-		if err == nil {
-			err = importer.Room(rows + 1)
-		}
-		if err == nil && len(row.fields) != h.width {
-			err = fmt.Errorf("line %d: %d fields where the header has %d", row.line(), len(row.fields), h.width)
-		}
-		if err == nil {
-			t.add(&row)
-			err = row.err
-		}
-		if err != nil {
-			return nil, describe(err, row.before)
-		}
-	}
+	return t.all()
 }
 
-// place is where a field stands in the file, both counted from 1; the column in
-// bytes.
-type place struct{ line, column int }
-
-func (p place) String() string { return fmt.Sprintf("line %d, column %d", p.line, p.column) }
-
-// describe puts an error of package csv into words with the same shape as ours.
-func describe(err error, before int) error {
-	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
-		return err
-	}
-	at := place{before + parse.Line, parse.Column}
-	switch {
-	case errors.Is(parse.Err, csv.ErrBareQuote):
-		return fmt.Errorf("%s: a quote inside a field that is not quoted: quote the field, and double the quote", at)
-	case errors.Is(parse.Err, csv.ErrQuote):
-		return fmt.Errorf("%s: a quoted field that does not end where it should: a quote inside it is written twice", at)
-	}
-	return fmt.Errorf("%s: %w", at, parse.Err)
+// names are those of the columns that are read. Others are passed over.
+var names = []string{
+	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
 
-// text is a reader that refuses what is no text, before a field of it grows as
-// long as the file.
-type text struct {
-	r   io.Reader
-	err error
-}
+// required are the columns without which no row can be understood. Which way is
+// better is among them: guessed wrong, it turns every verdict around.
+var required = []string{"metric", "better", "value"}
 
-func (t *text) Read(p []byte) (int, error) {
-	if t.err != nil {
-		return 0, t.err
+// Columns that tell levels: those of one factor, as "factor:qps", and all of them as tare export writes them.
+const (
+	factorPrefix = "factor:"
+	levelsColumn = "levels"
+)
+
+// columns finds the places of the columns by their names, whatever their case.
+func (r *row) columns() error {
+	for i, title := range r.Titles {
+		name := strings.ToLower(title)
+		if strings.HasPrefix(name, factorPrefix) {
+			named := strings.TrimSpace(title[len(factorPrefix):]) // as written
+			if named == "" {
+				return fmt.Errorf("the column %s names no factor: it is as in factor:qps", name)
+			}
+			name = factorPrefix + named
+			r.factors = append(r.factors, named)
+		} else if name != levelsColumn && !slices.Contains(names, name) {
+			// A column of the user's own is welcome, a misspelt one is not.
+			if near := strictyaml.Nearest(name, names); near != "" && !slices.ContainsFunc(r.Titles, func(t string) bool { return strings.ToLower(t) == near }) {
+				return fmt.Errorf("unknown column %q: did you mean %s?", name, near)
+			}
+			continue
+		}
+		if r.has(name) {
+			return fmt.Errorf("the column %s is there twice", name)
+		}
+		r.place[name] = i
 	}
-	n, err := t.r.Read(p)
-	if at := bytes.IndexByte(p[:n], 0); at >= 0 {
-		t.err = errors.New("the file holds NUL bytes: it is no text, or not in UTF-8")
-		return at, t.err
+	for _, name := range required {
+		if !r.has(name) {
+			return fmt.Errorf("the column %s is missing", name)
+		}
 	}
-	return n, err
+	return nil
 }

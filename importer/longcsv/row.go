@@ -2,41 +2,37 @@ package longcsv
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unique"
 
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/importer"
+	"tare/importer/delimited"
 )
 
 // row is one line of the table; the same value serves for one after the other. What
 // reads a field keeps what is wrong with it in err.
 type row struct {
-	header
-	fields []string
-	source *csv.Reader // tells where a field stands
-	before int         // lines before the header
-	comma  rune        // separates the fields
-	point  rune        // the decimal point of the numbers so far; 0: none had one
-	err    error       // the first
-}
-
-// at is where the field of a column stands in the file.
-func (r *row) at(column string) place {
-	line, at := r.source.FieldPos(r.place[column])
-	return place{r.before + line, at}
+	*delimited.Table
+	place   map[string]int // of the fields that are read, by the column's name
+	factors []string       // that have a column of their own
+	fields  []string
+	point   byte  // the decimal point of the numbers so far; 0: none had one
+	err     error // the first
 }
 
 // line is that of the row's first field.
-func (r *row) line() int {
-	line, _ := r.source.FieldPos(0)
-	return r.before + line
+func (r *row) line() int { return r.At(0).Line }
+
+// has says whether the table has a column.
+func (r *row) has(column string) bool {
+	_, ok := r.place[column]
+	return ok
 }
 
 // field gives the text of a column, without blanks around it; "" where the table
@@ -50,7 +46,7 @@ func (r *row) field(column string) string {
 }
 
 func (r *row) wrong(column, format string, args ...any) error {
-	return fmt.Errorf("%s: %s: %s", r.at(column), column, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %s: %s", r.At(r.place[column]), column, fmt.Sprintf(format, args...))
 }
 
 // fail keeps an error about one field, if it is the first of the row.
@@ -69,10 +65,7 @@ func (r *row) metric() experiment.Metric {
 	if r.field("scale") != "" {
 		m.Scale = experiment.Scale(r.either("scale", string(experiment.Ratio), string(experiment.Difference)))
 	}
-	m.Headline = m.Scale == experiment.Ratio
-	if r.has("headline") {
-		m.Headline = r.yes("headline", false)
-	}
+	m.Headline = r.yes("headline", !r.has("headline") && m.Scale == experiment.Ratio)
 	if m.Headline && m.Scale == experiment.Difference {
 		r.fail("headline", "a metric on the scale difference cannot be a headline")
 	}
@@ -119,54 +112,52 @@ func (r *row) yes(column string, empty bool) bool {
 // file uses shows in its first number with either; one with the other could be a
 // thousand times larger than it looks, and is refused.
 func (r *row) number(text string) (float64, error) {
-	whole, fraction, comma := strings.Cut(text, ",")
-	if !comma && !strings.Contains(text, ".") {
+	at := strings.IndexAny(text, ",.")
+	if at < 0 {
 		return importer.Number(text)
 	}
-	if comma && (r.comma != ';' || strings.ContainsAny(whole, ".") || strings.ContainsAny(fraction, ",.")) {
+	if strings.Contains(text, ",") && (r.Comma != ';' || strings.ContainsAny(text[at+1:], ",.")) {
 		return 0, fmt.Errorf("%.40q is not a number: write it without thousands separators", text)
 	}
-	point, plain := '.', text
-	if comma {
-		point, plain = ',', whole+"."+fraction
-	}
 	if r.point == 0 {
-		r.point = point
+		r.point = text[at]
 	}
-	if r.point != point {
+	if r.point != text[at] {
 		return 0, fmt.Errorf("%.40q has another decimal point than the numbers before it", text)
 	}
-	return importer.Number(plain)
+	return importer.Number(strings.Replace(text, ",", ".", 1))
 }
 
 // levels are those of the factors that have columns of their own.
 func (r *row) levels() (list []factor.Level) {
-	for _, f := range r.factors {
-		value := r.field(f.column)
+	for _, name := range r.factors {
+		value := r.field(factorPrefix + name)
 		if value == "" {
-			r.fail(f.column, "the level of %s is missing", f.name)
+			r.fail(factorPrefix+name, "the level of %s is missing", name)
 		}
-		list = append(list, factor.Level{Factor: f.name, Value: unique.Make(value).Value()})
+		list = append(list, factor.Level{Factor: name, Value: intern(value)})
 	}
 	return list
 }
 
 // exported are the levels that tare export wrote, of the cell and of the arm:
-// "mtu=1500;rules=8". A column of that name with anything else is passed over.
+// "mtu=1500;rules=8", without those that have columns of their own. A column of that
+// name with anything else is passed over.
 func (r *row) exported() (list []factor.Level) {
-	text := r.field(levelsColumn)
-	if text == "" {
-		return nil
-	}
-	for part := range strings.SplitSeq(text, ";") {
+	for part := range strings.SplitSeq(r.field(levelsColumn), ";") {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok || name == "" {
 			return nil
 		}
-		list = append(list, factor.Level{Factor: name, Value: value})
+		if !slices.Contains(r.factors, name) {
+			list = append(list, factor.Level{Factor: intern(name), Value: intern(value)})
+		}
 	}
 	return list
 }
+
+// intern gives a text that keeps no row alive.
+func intern(text string) string { return unique.Make(text).Value() }
 
 // errors gives the share of failed operations: "0.02" or "2%".
 func (r *row) errors() importer.ErrorRate {
@@ -183,18 +174,4 @@ func (r *row) errors() importer.ErrorRate {
 		r.fail("errors", "%.40q is not a share of failed operations, from 0 to 1 or as a percentage", text)
 	}
 	return importer.ErrorRate{Share: share, Known: true}
-}
-
-// start gives the time at which the trial began; the zero time where the field is
-// empty.
-func (r *row) start() time.Time {
-	text := r.field("start")
-	if text == "" {
-		return time.Time{}
-	}
-	at, err := importer.Time(text)
-	if err != nil {
-		r.fail("start", "%s", err)
-	}
-	return at
 }

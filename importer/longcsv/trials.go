@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
-	"unique"
+	"strings"
 
 	"tare/experiment"
 	"tare/experiment/factor"
@@ -21,32 +22,20 @@ const (
 
 // trials assembles trials from rows in any order.
 type trials struct {
-	list    []*trial            // in the order in which they first appeared
-	latest  map[position]*trial // the last attempt so far
-	metrics map[series]*described
-	seen    map[seat]int            // line of a value
-	counts  map[counter]int         // values so far without a round
-	with    int                     // line of the first row with a round; 0: none had one
-	without int                     // line of the first row without
-	decimal bool                    // some number can only have a decimal point
-	levels  map[name][]factor.Level // by cell: what tare export says of all its rows
+	list    []*trial                  // in the order in which they first appeared
+	latest  map[position]*trial       // the last attempt so far
+	metrics map[[2]string]*described  // by cell and name
+	with    int                       // line of the first row with a round; 0: none had one
+	without int                       // line of the first row without
+	decimal bool                      // some number can only have a decimal point
+	grouped []*described              // that have a value as "1.021"
+	levels  map[string][]factor.Level // by cell: what tare export says of all its rows
 }
 
-// name is one of an arm, cell or metric; its text keeps no row alive.
-type name = unique.Handle[string]
-
-type (
-	position struct {
-		arm, cell name
-		round     int
-	}
-	series struct{ cell, metric name }
-	seat   struct {
-		trial  *trial
-		metric name
-	}
-	counter struct{ arm, cell, metric name }
-)
+type position struct {
+	arm, cell string
+	round     int
+}
 
 type trial struct {
 	importer.Trial
@@ -54,92 +43,57 @@ type trial struct {
 	undone  bool // a later attempt took its place
 }
 
-// described is a metric as it was first described in its cell.
+// described is a metric as it was first described in its cell. In a table with semicolons,
+// a point or comma in its values may be either a decimal point or a thousands separator.
 type described struct {
 	experiment.Metric
 	line    int
-	written written
+	seen    map[*trial]int // line of its value
+	counts  map[string]int // by arm, values so far without a round
+	whole   bool           // some value has neither point nor comma
+	grouped error          // what is wrong with its first value as "1.021" beside whole ones; nil: there is none
 }
 
-func newTrials() *trials {
-	return &trials{
-		latest: map[position]*trial{}, metrics: map[series]*described{}, seen: map[seat]int{}, counts: map[counter]int{},
-	}
-}
-
-func (t *trials) all() ([]importer.Trial, error) {
+func (t *trials) all() (list []importer.Trial, err error) {
 	if len(t.list) == 0 {
 		return nil, errors.New("the file has a header and no rows")
 	}
-	if err := t.ambiguous(); err != nil {
-		return nil, err
-	}
-	var list []importer.Trial
-	for _, trial := range t.list {
-		if !trial.undone {
-			list = append(list, trial.Trial)
+	// Where all values of a metric are written alike, no ratio of them depends on what the point is.
+	for _, m := range t.grouped {
+		if m.whole && !t.decimal {
+			return nil, m.grouped
 		}
 	}
-	for i := range list {
-		list[i].Levels = append(list[i].Levels, t.levels[unique.Make(list[i].Cell)]...)
+	for _, trial := range t.list {
+		if !trial.undone {
+			trial.Levels = append(trial.Levels, t.levels[trial.Cell]...)
+			list = append(list, trial.Trial)
+		}
 	}
 	return list, nil
 }
 
-// keep takes up the levels that tare export gave a row. Those that not all rows of the cell
-// have are of the arm.
-func (t *trials) keep(cell name, r *row) {
-	if !r.has(levelsColumn) {
-		return
-	}
-	if t.levels == nil {
-		t.levels = map[name][]factor.Level{}
-	}
-	known, ok := t.levels[cell]
-	if ok && len(known) == 0 {
-		return
-	}
-	told := r.exported()
-	if ok {
-		t.levels[cell] = slices.DeleteFunc(known, func(l factor.Level) bool { return !slices.Contains(told, l) })
-		return
-	}
-	list := []factor.Level{}
-	for _, l := range told {
-		if !slices.ContainsFunc(r.factors, func(f factorColumn) bool { return f.name == l.Factor }) {
-			list = append(list, factor.Level{Factor: unique.Make(l.Factor).Value(), Value: unique.Make(l.Value).Value()})
-		}
-	}
-	t.levels[cell] = list
-}
-
 func (t *trials) add(r *row) {
-	arm := unique.Make(r.field("arm"))
-	if r.has("arm") && arm.Value() == "" {
+	arm := r.field("arm")
+	if r.has("arm") && arm == "" {
 		r.fail("arm", "the name of an arm is missing")
 	}
 	levels := r.levels()
-	where := cmp.Or(r.field("cell"), r.field("workload"), cellName)
+	cell := cmp.Or(r.field("cell"), r.field("workload"), cellName)
 	for _, l := range levels {
-		where += "." + l.String()
+		cell += "." + l.String()
 	}
-	cell := unique.Make(where)
 	m := t.metric(r, cell)
-	metric := unique.Make(m.Name)
-	round := t.round(r, counter{arm, cell, metric})
-	if r.err != nil {
-		return
-	}
-	trial := t.attempt(r, position{arm, cell, round})
-	if trial == nil || r.err != nil {
+	trial := t.attempt(r, position{arm, cell, t.round(r, arm, m)})
+	if trial == nil {
 		return
 	}
 	trial.Levels = levels
-	t.keep(cell, r)
-	if before, ok := t.seen[seat{trial, metric}]; ok {
+	t.keep(cell, r.exported())
+	if before, ok := m.seen[trial]; ok {
 		r.fail("metric", "%s has a value for this arm, cell and round in line %d already", m.Name, before)
 	}
-	t.seen[seat{trial, metric}] = r.line()
+	m.seen[trial] = r.line()
 	trial.about(r)
 	text := r.field("value")
 	value, err := r.number(text)
@@ -149,19 +103,29 @@ func (t *trials) add(r *row) {
 	case err != nil:
 		trial.Broken = cmp.Or(trial.Broken, r.wrong("value", "%s: %s", m.Name, err).Error())
 	default:
-		t.write(r, m, text)
-		trial.Values = append(trial.Values, importer.Value{Metric: m.Metric, Value: value})
+		t.written(r, m, text)
+		trial.Add(m.Metric, value)
 	}
 }
 
+// keep takes up the levels that tare export gave a row. Those that not all rows of the cell
+// have are of the arm.
+func (t *trials) keep(cell string, exported []factor.Level) {
+	known, ok := t.levels[cell]
+	if !ok {
+		known = exported
+	}
+	t.levels[cell] = slices.DeleteFunc(known, func(l factor.Level) bool { return !slices.Contains(exported, l) })
+}
+
 // metric gives the row's metric as it was first described in this cell.
-func (t *trials) metric(r *row, cell name) *described {
+func (t *trials) metric(r *row, cell string) *described {
 	m := r.metric()
-	at := series{cell, unique.Make(m.Name)}
+	at := [2]string{cell, m.Name}
 	known, ok := t.metrics[at]
 	if !ok {
-		m.Name, m.Unit = at.metric.Value(), unique.Make(m.Unit).Value()
-		known = &described{Metric: m, line: r.line()}
+		m.Name, m.Unit = strings.Clone(m.Name), strings.Clone(m.Unit)
+		known = &described{Metric: m, line: r.line(), seen: map[*trial]int{}, counts: map[string]int{}}
 		t.metrics[at] = known
 	}
 	if m != known.Metric {
@@ -172,19 +136,19 @@ func (t *trials) metric(r *row, cell name) *described {
 
 // round gives the number of the trial: the round, or how many values this metric
 // has had in this arm and cell.
-func (t *trials) round(r *row, of counter) int {
+func (t *trials) round(r *row, arm string, m *described) int {
 	n, line := r.count("round", "a round"), r.line()
 	switch {
-	case n == 0 && t.with > 0 && r.err == nil:
-		r.err = fmt.Errorf("line %d: round is empty, but not in line %d: give it in all rows or in none", line, t.with)
-	case n > 0 && t.without > 0 && r.err == nil:
-		r.err = fmt.Errorf("line %d: round is %d, but empty in line %d: give it in all rows or in none", line, n, t.without)
+	case n == 0 && t.with > 0:
+		r.err = cmp.Or(r.err, fmt.Errorf("line %d: round is empty, but not in line %d: give it in all rows or in none", line, t.with))
+	case n > 0 && t.without > 0:
+		r.err = cmp.Or(r.err, fmt.Errorf("line %d: round is %d, but empty in line %d: give it in all rows or in none", line, n, t.without))
 	case n > 0:
 		t.with = cmp.Or(t.with, line)
 	default:
 		t.without = cmp.Or(t.without, line)
-		t.counts[of]++
-		n = t.counts[of]
+		m.counts[arm]++
+		n = m.counts[arm]
 	}
 	return n
 }
@@ -205,8 +169,9 @@ func (t *trials) attempt(r *row, at position) *trial {
 	case last != nil:
 		last.undone = true
 	}
+	at.arm, at.cell = intern(at.arm), intern(at.cell)
 	n := &trial{attempt: attempt}
-	n.Arm, n.Cell, n.Kind = at.arm.Value(), at.cell.Value(), unique.Make(cmp.Or(r.field("workload"), kind)).Value()
+	n.Arm, n.Cell, n.Kind = at.arm, at.cell, intern(cmp.Or(r.field("workload"), kind))
 	if t.with > 0 {
 		n.Round = at.round
 	}
@@ -218,8 +183,11 @@ func (t *trials) attempt(r *row, at position) *trial {
 // about takes up what a row says of its trial rather than of its metric. It may
 // stand in any of the trial's rows.
 func (t *trial) about(r *row) {
-	if t.Start.IsZero() {
-		t.Start = r.start()
+	if text := r.field("start"); text != "" && t.Start.IsZero() {
+		var err error
+		if t.Start, err = importer.Time(text); err != nil {
+			r.fail("start", "%s", err)
+		}
 	}
 	if e := r.errors(); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
 		t.Errors = e
@@ -227,5 +195,27 @@ func (t *trial) about(r *row) {
 	t.Unpaired = !r.yes("paired", true) || t.Unpaired
 	if t.Broken == "" && !r.yes("valid", true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", r.line())
+	}
+}
+
+var (
+	// numeric begins what was meant for a number, unlike "-", "n/a" and "#DIV/0!".
+	numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
+	// grouped is a number that may be thousands.
+	grouped = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}[.,][0-9]{3}$`)
+	whole   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+)
+
+// written notes how a value is written. One as "1.021" may be a thousand times larger than it looks.
+func (t *trials) written(r *row, m *described, text string) {
+	switch {
+	case r.Comma != ';' || t.decimal:
+	case whole.MatchString(text):
+		m.whole = true
+	case !grouped.MatchString(text):
+		t.decimal = true // no thousands look like this
+	case m.grouped == nil:
+		m.grouped = r.wrong("value", "%q may be a thousand times as much, beside whole numbers of the same metric: write all values with decimals, or without thousands separators", text)
+		t.grouped = append(t.grouped, m)
 	}
 }

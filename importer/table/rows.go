@@ -1,8 +1,8 @@
 package table
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tare/importer"
+	"tare/importer/delimited"
 	"tare/toolformat/jsondoc"
 )
 
@@ -38,31 +39,28 @@ func newRow(format string, n int) *row {
 // assignment begins a line of KEY=VALUE.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
-// rowsOf finds out what a file is, and gives its rows; list is where they are in a
+// rowsOf finds out what a text is, and gives its rows; list is where they are in a
 // JSON document.
-func rowsOf(data []byte, list string) ([]*row, error) {
-	data = bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
+func rowsOf(in *bufio.Reader, list string) ([]*row, error) {
+	head, _ := in.Peek(in.Size()) // what is wrong with it shows when it is read
+	head = bytes.TrimLeft(head, " \t\r\n")
 	switch {
-	case len(data) == 0:
-		return nil, errors.New("the file is empty")
-	case bytes.IndexByte(data, 0) >= 0:
-		return nil, errors.New("the file holds NUL bytes: it is no text, or not in UTF-8")
-	case data[0] == '{' || data[0] == '[':
-		return documents(data, list)
-	case data[0] == '#' || assignment.Match(data):
-		return assignments(data)
+	case bytes.IndexAny(head, "{[") == 0:
+		return documents(in, list)
+	case bytes.IndexByte(head, '#') == 0 || assignment.Match(head):
+		return assignments(in)
 	}
-	return lines(data)
+	return lines(in)
 }
 
 // assignments reads lines KEY=VALUE, all of which are one row. Comments and empty lines
 // are passed over.
-func assignments(data []byte) ([]*row, error) {
+func assignments(text io.Reader) ([]*row, error) {
 	all := newRow("line %d", 1)
-	n := 0
-	for line := range strings.Lines(string(data)) {
-		n++
-		line = strings.TrimSpace(line)
+	in := bufio.NewScanner(text)
+	in.Buffer(nil, importer.Limit)
+	for n := 1; in.Scan(); n++ {
+		line := strings.TrimSpace(in.Text())
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -82,57 +80,43 @@ func assignments(data []byte) ([]*row, error) {
 		}
 		all.set(m[1], value)
 	}
-	return []*row{all}, nil
+	return []*row{all}, in.Err()
 }
 
-// lines reads a table with a header. What is in its header most often separates the columns.
-func lines(data []byte) ([]*row, error) {
-	header, _, _ := strings.Cut(string(data), "\n")
-	in := csv.NewReader(bytes.NewReader(data))
-	in.Comma = slices.MaxFunc([]rune{',', ';', '\t'}, func(a, b rune) int {
-		return strings.Count(header, string(a)) - strings.Count(header, string(b))
-	})
-	in.ReuseRecord = true
-	titles, err := in.Read()
+// lines reads a table with a header. What separates the most columns of it, separates the fields.
+func lines(in *bufio.Reader) ([]*row, error) {
+	table, err := delimited.Open(in, func(string) bool { return true }, "")
 	if err != nil {
 		return nil, err
 	}
-	titles = slices.Clone(titles)
-	for i, title := range titles {
-		titles[i] = strings.TrimSpace(title)
-		if slices.Contains(titles[:i], titles[i]) && titles[i] != "" {
-			return nil, fmt.Errorf("line 1: the column %q is there twice", titles[i])
+	twice := map[string]bool{}
+	for _, title := range table.Titles {
+		if twice[title] {
+			return nil, fmt.Errorf("line %d: the column %q is there twice", table.At(0).Line, title)
 		}
+		twice[title] = title != ""
 	}
 	var rows []*row
 	values := 0
-	for {
-		fields, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			return rows, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if values += len(fields); values > importer.MostTrials {
-			return nil, importer.Room(values)
-		}
-		line, _ := in.FieldPos(0)
-		r := newRow("line %d", line)
+	err = table.Each(func(fields []string) error {
+		r := newRow("line %d", table.At(0).Line)
 		for i, text := range fields {
-			r.set(titles[i], strings.Clone(text))
+			r.set(table.Titles[i], strings.Clone(text))
 		}
 		rows = append(rows, r)
-	}
+		values += len(fields)
+		return importer.Room(values)
+	})
+	return rows, err
 }
 
 // documents reads JSON documents, one after the other: each is a row, or each element of
 // the list in it.
-func documents(data []byte, list string) ([]*row, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
+func documents(in io.Reader, list string) ([]*row, error) {
+	d := json.NewDecoder(in)
 	d.UseNumber()
 	var rows []*row
-	left := importer.MostTrials
+	values := 0
 	for {
 		var doc any
 		err := d.Decode(&doc)
@@ -148,7 +132,12 @@ func documents(data []byte, list string) ([]*row, error) {
 		}
 		for _, e := range elements {
 			r := newRow("row %d", len(rows)+1)
-			if err := leaves(r, "", e, &left); err != nil {
+			leaves("", e, func(path, text string) {
+				if values++; values <= importer.MostTrials {
+					r.set(path, text)
+				}
+			})
+			if err := importer.Room(values); err != nil {
 				return nil, err
 			}
 			rows = append(rows, r)
@@ -179,41 +168,30 @@ func at(doc any, path string) ([]any, error) {
 // nobody could write into a mapping.
 const longestPath = 500
 
-// leaves makes a field of every leaf.
-func leaves(r *row, path string, v any, left *int) error {
-	below := func(name string, member any) error {
+// leaves hands on every leaf of a value with its path.
+func leaves(path string, v any, leaf func(path, text string)) {
+	below := func(name string, member any) {
 		if path != "" {
 			name = path + "." + name
 		}
-		if len(name) > longestPath {
-			return nil
+		if len(name) <= longestPath {
+			leaves(name, member, leaf)
 		}
-		return leaves(r, name, member, left)
 	}
 	switch x := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(x)) {
-			if err := below(name, x[name]); err != nil {
-				return err
-			}
+			below(name, x[name])
 		}
 	case []any:
 		for i, member := range x {
-			if err := below(strconv.Itoa(i), member); err != nil {
-				return err
-			}
+			below(strconv.Itoa(i), member)
 		}
+	case nil:
+		leaf(path, "null")
 	default:
-		if *left--; *left < 0 {
-			return importer.Room(importer.MostTrials + 1)
-		}
-		text := "null"
-		if v != nil {
-			text = fmt.Sprint(v)
-		}
-		r.set(path, text)
+		leaf(path, fmt.Sprint(x))
 	}
-	return nil
 }
 
 // few names the first few fields.

@@ -18,6 +18,7 @@ import (
 	"fmt"
 
 	"tare/importer"
+	"tare/importer/delimited"
 )
 
 // Format stands for the files that a mapping describes.
@@ -45,18 +46,18 @@ func mapped(file string, text []byte) (importer.Format, error) {
 }
 
 func (m *mapping) read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
+	in, err := delimited.Text(f)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := rowsOf(data, m.Rows)
+	rows, err := rowsOf(in, m.Rows)
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
 		return nil, errors.New("the file has no rows")
 	}
-	r := reading{mapping: m, hits: map[string][]hit{}, taken: map[place]bool{}}
+	r := reading{mapping: m, hits: map[string][]hit{}, taken: map[place]int{}}
 	for _, row := range rows {
 		if err := r.add(row); err != nil {
 			return nil, fmt.Errorf("%s: %w", row.place, err)

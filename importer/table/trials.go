@@ -17,7 +17,7 @@ import (
 type reading struct {
 	*mapping
 	hits   map[string][]hit // by the name of a field, what it measures
-	taken  map[place]bool
+	taken  map[place]int    // index of the last trial
 	trials []importer.Trial
 }
 
@@ -47,7 +47,7 @@ func (r *reading) add(in *row) error {
 			}
 			t, err := r.trial(first, r.cell(in, h.cell, about.Levels), about)
 			if err == nil {
-				err = t.take(h.metric, in.text[name])
+				err = take(t, h.metric, in.text[name])
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -63,20 +63,19 @@ func (r *reading) add(in *row) error {
 }
 
 // trial is that of a cell among those of the row, which begin at first.
-func (r *reading) trial(first int, cell string, about importer.Trial) (*measured, error) {
-	for i := first; i < len(r.trials); i++ {
-		if r.trials[i].Cell == cell {
-			return (*measured)(&r.trials[i]), nil
-		}
-	}
+func (r *reading) trial(first int, cell string, about importer.Trial) (*importer.Trial, error) {
 	at := place{about.Arm, cell, about.Round}
-	if at.round > 0 && r.taken[at] {
+	i, taken := r.taken[at]
+	switch {
+	case taken && i >= first:
+		return &r.trials[i], nil
+	case taken && at.round > 0:
 		return nil, fmt.Errorf("there is a round %d of this arm in %s already", at.round, cell)
 	}
-	r.taken[at] = true
+	r.taken[at] = len(r.trials)
 	about.Cell, about.Facts = cell, maps.Clone(about.Facts)
 	r.trials = append(r.trials, about)
-	return (*measured)(&r.trials[len(r.trials)-1]), importer.Room(len(r.trials))
+	return &r.trials[len(r.trials)-1], importer.Room(len(r.trials))
 }
 
 // place is where a trial stands.
@@ -85,11 +84,8 @@ type place struct {
 	round     int
 }
 
-// measured is a trial that takes up values.
-type measured importer.Trial
-
-// take adds the value of a metric. Without that of a headline the trial is none.
-func (t *measured) take(c *metric, text string) error {
+// take adds the value of a metric to a trial. Without that of a headline the trial is none.
+func take(t *importer.Trial, c *metric, text string) error {
 	m := c.described()
 	if slices.ContainsFunc(t.Values, func(v importer.Value) bool { return v.Metric.Name == m.Name }) {
 		return fmt.Errorf("another field is %s in %s, too: a group (?P<cell>...) can tell them apart", m.Name, t.Cell)
@@ -108,10 +104,10 @@ func (t *measured) take(c *metric, text string) error {
 	if value *= float64(c.Times); math.IsInf(value, 0) {
 		return fmt.Errorf("%.40q times %g is no finite number", text, c.Times)
 	}
-	if all := (*importer.Trial)(t); m.Headline {
-		all.Add(m, value)
+	if m.Headline {
+		t.Add(m, value)
 	} else {
-		all.AddFit(m, value)
+		t.AddFit(m, value)
 	}
 	return nil
 }
@@ -149,18 +145,16 @@ func (r *reading) about(in *row) (t importer.Trial, err error) {
 	}
 	t.Arm = told("arm", r.Arm)
 	if text := told("round", r.Round); text != "" {
-		n, bad := strconv.Atoi(text)
-		if bad != nil || n < 1 || n > math.MaxInt32 {
+		var bad error
+		if t.Round, bad = strconv.Atoi(text); bad != nil || t.Round < 1 || t.Round > math.MaxInt32 {
 			return t, fmt.Errorf("%s is %.40q, not a number of a round, which are whole and begin at 1", r.Round, text)
 		}
-		t.Round = n
 	}
 	if text := told("start", r.Start); text != "" {
-		start, bad := importer.Time(text)
-		if bad != nil {
+		var bad error
+		if t.Start, bad = importer.Time(text); bad != nil {
 			return t, fmt.Errorf("%s: %w", r.Start, bad)
 		}
-		t.Start = start
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Levels)) {
 		t.Levels = append(t.Levels, factor.Level{Factor: name, Value: told("level of "+name, r.Levels[name])})
@@ -180,15 +174,10 @@ func (r *reading) of(name string) []hit {
 	}
 	for i := range r.Metrics {
 		c := &r.Metrics[i]
-		m := c.field.FindStringSubmatch(name)
-		if m == nil {
-			continue
+		if at := c.field.FindStringSubmatchIndex(name); at != nil {
+			cell := c.field.ExpandString(nil, "${"+cellGroup+"}", name, at)
+			list = append(list, hit{c, string(cell)})
 		}
-		h := hit{metric: c}
-		if at := c.field.SubexpIndex(cellGroup); at >= 0 {
-			h.cell = m[at]
-		}
-		list = append(list, h)
 	}
 	r.hits[name] = list
 	return list
@@ -211,11 +200,9 @@ func (r *reading) cell(in *row, own string, levels []factor.Level) string {
 		parts = append(parts, in.text[field])
 	}
 	parts = slices.DeleteFunc(append(parts, own), func(part string) bool { return part == "" })
-	if len(parts) == 0 {
-		parts = append(parts, results)
-	}
+	name := cmp.Or(strings.Join(parts, "."), results)
 	for _, l := range levels {
-		parts = append(parts, l.String())
+		name += "." + l.String()
 	}
-	return strings.Join(parts, ".")
+	return name
 }
