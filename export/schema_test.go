@@ -113,7 +113,8 @@ func TestSchemaHolds(t *testing.T) {
 // TestSchemaTypes checks that what is written is what the types of the schema say, of a run that has one of everything.
 func TestSchemaTypes(t *testing.T) {
 	m := experiment.Metric{Name: "latency", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: true}
-	c := analysis.Comparison{Metric: m, Verdict: analysis.NotResolved, Reason: analysis.NoControl{}, Warnings: []analysis.Finding{analysis.WeakClaim{}}}
+	c := analysis.Comparison{Cell: "network.tcp", Arm: `rules "8"/x-2`, Metric: m, Verdict: analysis.NotResolved,
+		Reason: analysis.NoControl{}, Warnings: []analysis.Finding{analysis.WeakClaim{}}}
 	other := analysis.Alternative{Comparison: c, Trials: 2}
 	c.WithInvalid, c.Observational = &other, true
 	r := *fixture().Analysis
