@@ -32,11 +32,11 @@ type Factorial struct {
 // Effect is a main effect or an interaction, in the form of a comparison: the arm is that of
 // the factors alone, the overhead what they cost, or cost together beyond the sum of their parts.
 type Effect struct {
-	Comparison
 	// Of names the factors: one for a main effect, several for an interaction.
 	Of []string `json:"of"`
 	// Over names the factors over whose settings it is an average.
 	Over []string `json:"over,omitempty"`
+	Comparison
 }
 
 // The verdicts of interactions.

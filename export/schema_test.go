@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -16,11 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/analysis"
+	"tare/experiment"
 	"tare/golden"
-	"tare/wording"
 )
 
 // schemaFile describes the analysis to those who read it as JSON. It is made from
@@ -31,7 +33,7 @@ const schemaFile = "../docs/analysis.schema.json"
 // with a description.
 func TestSchemaIsCurrent(t *testing.T) {
 	s := describer{comments: map[string]map[string]string{}, definitions: map[string]any{}, used: map[string]bool{}}
-	root := s.of(reflect.TypeFor[wording.Analysis]())
+	root := s.of(reflect.TypeFor[Analysis]())
 	for _, missing := range s.missing {
 		t.Errorf("%s has no comment that the schema could describe it by", missing)
 	}
@@ -108,6 +110,47 @@ func TestSchemaHolds(t *testing.T) {
 	}
 }
 
+// TestSchemaTypes checks that what is written is what the types of the schema say, of a run that has one of everything.
+func TestSchemaTypes(t *testing.T) {
+	m := experiment.Metric{Name: "latency", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: true}
+	c := analysis.Comparison{Cell: "network.tcp", Arm: `rules "8"/x-2`, Metric: m, Verdict: analysis.NotResolved,
+		Reason: analysis.NoControl{}, Warnings: []analysis.Finding{analysis.WeakClaim{}}}
+	other := analysis.Alternative{Comparison: c, Trials: 2}
+	c.WithInvalid, c.Observational = &other, true
+	r := *fixture().Analysis
+	r.Comparisons, r.Controls = []analysis.Comparison{c}, nil
+	r.Ending, r.Reasons = &analysis.Ending{Rounds: 3, Of: 8}, []analysis.Reason{analysis.NoBaseline{}}
+	r.Observation = &analysis.Observation{Baseline: "plain", Arms: []analysis.Schedule{{Arm: "a", Times: analysis.TimesApart}}}
+	r.Failures = []analysis.Failures{{Verdict: analysis.Invalid, Reason: analysis.NoBaseline{}}}
+	r.Warnings = []analysis.Warning{{Finding: analysis.Uncontrolled{}}}
+	r.Cells = []analysis.CellSummary{{Loop: &analysis.LoopSummary{Known: true}}, {}}
+	r.Scaling = []analysis.Scaling{{Factor: "objects", Metric: m, Arms: []analysis.ScalingArm{{},
+		{Fit: analysis.Fit{Poor: true}, Difference: &analysis.RoundValue{}, BaseDifference: &analysis.RoundValue{}}}}}
+	r.PowerLaws = []analysis.PowerLaw{{Metric: m, Arms: []analysis.PowerLawArm{{}, {Misfit: analysis.Misfit{Poor: true}}}}}
+	r.Breakdowns = []analysis.Breakdown{{Factor: "rules", Metric: m, Miss: &analysis.Miss{Poor: true},
+		Parts: []analysis.Part{{Comparison: c, Part: analysis.Installed, Amount: &analysis.Interval{}}}}}
+	r.Factorial = &analysis.Factorial{Effects: []analysis.Effect{{Of: []string{"a"}, Over: []string{"b"}, Comparison: c}}}
+
+	text := written(t, "json", Run{Analysis: &r})
+	in := json.NewDecoder(strings.NewReader(text))
+	in.DisallowUnknownFields()
+	var typed Analysis
+	if err := in.Decode(&typed); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got any
+	if err := errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal(again, &got)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // constants are the values of types and fields that have a few.
 var constants = map[string][]any{
 	"analysis.Grade":         {"", "normal"},
@@ -127,8 +170,14 @@ type describer struct {
 	used        map[string]bool // entries of plainly
 }
 
-func nameOf(t reflect.Type) string {
-	return strings.TrimPrefix(t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:], "/") + "." + t.Name()
+func nameOf(t reflect.Type) string { return packageOf(t.PkgPath()) + "." + t.Name() }
+
+// packageOf is the name of a package in the schema.
+func packageOf(path string) string {
+	if path == "tare/export" { // the types of schematypes_test.go
+		return "wording"
+	}
+	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
 // of gives the schema of values of a type.
@@ -282,7 +331,7 @@ func (s *describer) read(path string) {
 		}
 		for _, d := range parsed.Decls {
 			if general, ok := d.(*ast.GenDecl); ok && general.Tok == token.TYPE {
-				s.types(path[strings.LastIndexByte(path, '/')+1:], general)
+				s.types(packageOf(path), general)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func combinedTable(r *combine.Result, headline bool) doc.Table {
 			wording.Spread(&c), wording.Prediction(&c))}
 		if !floor {
 			row.Cells = append(row.Cells, doc.Of(verdict(c.Verdict, observed(c.Comparison))))
-			if !claims(c.Verdict) {
+			if !c.Verdict.Claims() {
 				row.Notes = append(row.Notes, sentence(plain(wording.Combined(&c))))
 			}
 		}

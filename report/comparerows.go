@@ -93,7 +93,7 @@ func levelTable(r *comparing.Result, headline bool) doc.Table {
 			continue
 		}
 		row.Cells[runColumn+l.Run-1] = judged(value, *l.Against, said(l.Against, observed(*l.Against)))
-		if !claims(l.Against.Verdict) {
+		if !l.Against.Verdict.Claims() {
 			row.Notes = append(row.Notes, runNote(l.Run, l.Against))
 		}
 	}

@@ -321,7 +321,7 @@ func percent(share *float64) any {
 func JSON(w io.Writer, r *analysis.Run) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(wording.AnalysisOf(r)); err != nil {
+	if err := enc.Encode(wording.JSON(r)); err != nil {
 		return fmt.Errorf("write json: %w", err)
 	}
 	return nil

@@ -18,12 +18,9 @@ func (s *sheet) imported() bool { return s.plan.Import != nil }
 // tool is the format that an imported run came from.
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
-// claims says whether a verdict, or "" for several, claims anything.
-func claims(v analysis.Verdict) bool { return v.Claims() }
-
 // observes says whether a verdict, or "" for several, is a claim of a run that is
 // no experiment.
-func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observation != nil && claims(v) }
+func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observation != nil && v.Claims() }
 
 // observed says whether a comparison claims what no experiment has shown.
 func observed(c analysis.Comparison) bool { return wording.Observed(&c) }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/analysis"
@@ -75,17 +74,11 @@ func (s *sheet) roundNow(trials []journal.Trial) string {
 func trialTable(trials []journal.Trial) doc.Table {
 	var rows []doc.Row
 	for _, t := range slices.Backward(trials[max(len(trials)-mostLive, 0):]) {
-		state := []string{"valid"}
-		if !t.Valid() {
-			state = nil
-			for _, v := range t.Invalid {
-				state = append(state, plain(v.Rule)+": "+brief(v.Detail))
-			}
-		}
+		_, broken := reasonOf(t)
 		ended := when(!t.Start.IsZero(), t.Start.Add(t.Wall).UTC().Format("15:04:05"))
 		c := t.Conditions
 		rows = append(rows, doc.Row{Muted: !t.Valid(), Cells: doc.Cells(number(t.Seq), ended, number(t.Round), plain(t.Cell), plain(t.Arm), wording.Span(t.Wall),
-			strings.Join(state, "; "), shareOf(c.ForeignCPU), shareOf(c.Steal), shareOf(c.CPUPressure),
+			cmp.Or(broken, "valid"), shareOf(c.ForeignCPU), shareOf(c.Steal), shareOf(c.CPUPressure),
 			when(c.Throttled >= 0, number(max(c.Throttled, 0))), wording.Fixed(c.Load, 2))})
 	}
 	return doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "ended (UTC)"}, {Title: "round", Right: true}, {Title: "cell", Kind: doc.Name}, {Title: "arm", Kind: doc.Name},

@@ -103,7 +103,13 @@ func wellFormed(doc string) error {
 
 func TestJSONReadsBack(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
-	var back wording.Analysis
+	var back struct {
+		Comparisons []struct {
+			analysis.Comparison
+			Reason *wording.Figures
+			Text   string
+		}
+	}
 	if err := json.Unmarshal([]byte(asCSV(t, JSON, r)), &back); err != nil {
 		t.Fatal(err)
 	}

@@ -181,7 +181,6 @@ func (b block) only(headline bool) []group {
 // confidence is that of the intervals: "95 %".
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// margin is the equivalence margin as a share.
 // reference is what overheads are relative to, after the baseline was named: "it and the control".
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
@@ -190,6 +189,7 @@ func (s *sheet) reference() string {
 	return "it"
 }
 
+// margin is the equivalence margin as a share.
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
 
 // marginFor is the margin on a metric's scale; only ratio metrics have one.

@@ -87,14 +87,10 @@ func either(n int, one, many string) string {
 
 // among lists a few names, and counts many: "a, b and c", "all 7 cells".
 func among(names []string) string {
-	switch n := len(names); {
-	case n == 1:
-		return names[0]
-	case n > mostNamed:
+	if n := len(names); n > mostNamed {
 		return fmt.Sprintf("%d cells", n)
-	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
+	return list(names)
 }
 
 // pointText says what comparisons of one metric show together.
@@ -104,8 +100,7 @@ func pointText(p *analysis.Point) string {
 	case analysis.Costs, analysis.Gains:
 		return moreOrLess(p) + ifNormal(p.Grade)
 	case analysis.Equivalent:
-		point, interval := points(p)
-		return fmt.Sprintf("%s equivalent within ±%s%s (%s)", m.Name, Size(m, p.Margin), ifNormal(p.Grade), strings.TrimSpace(point+" "+interval))
+		return fmt.Sprintf("%s equivalent within ±%s%s (%s)", m.Name, Size(m, p.Margin), ifNormal(p.Grade), estimate(points(p)))
 	case analysis.NotResolved, analysis.Interim:
 		if p.PointOnly || p.Lo == 0 && p.Hi == 0 || far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
 			return m.Name + " " + string(p.Verdict)
@@ -142,15 +137,14 @@ func moreOrLess(p *analysis.Point) string {
 	}
 	if doubled := m.Better != experiment.Higher && p.Least >= 1 || m.Better == experiment.Higher && p.Most <= -1; IsRatio(m) && doubled {
 		a, b := factors(m, analysis.Interval{Point: p.Least, Lo: p.Lo, Hi: p.Hi}), factors(m, analysis.Interval{Point: p.Most, Lo: p.Lo, Hi: p.Hi})
-		point, interval := extent(min(a.Point, b.Point), max(a.Point, b.Point), a, func(f analysis.Interval) (string, string) { return factorText(f, p.PointOnly) })
-		return strings.TrimSpace(point+" "+interval) + multiple
+		write := func(f analysis.Interval) (point, interval string) { return factorText(f, p.PointOnly) }
+		return estimate(extent(min(a.Point, b.Point), max(a.Point, b.Point), a, write)) + multiple
 	}
 	o := analysis.Interval{Lo: p.Lo, Hi: p.Hi}
 	if p.Verdict == analysis.Gains {
 		o = turned(o)
 	}
-	point, interval := Plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)
-	return strings.TrimSpace(point+" "+interval) + " " + word + " " + of
+	return estimate(Plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
 }
 
 // points writes the overheads of a point.

@@ -77,8 +77,7 @@ func partly(p *analysis.Part) (verb, amount string) {
 	default:
 		verb, w = "is "+Word(&p.Comparison)+" at", Of(p.Metric)
 	}
-	point, interval := w.interval(p.Metric, o, p.PointOnly)
-	amount = strings.TrimSpace(point + " " + interval)
+	amount = estimate(w.interval(p.Metric, o, p.PointOnly))
 	if p.Verdict.Claims() {
 		amount += ifNormal(p.Grade)
 	}
@@ -102,8 +101,7 @@ func PartAmount(p *analysis.Part) string {
 	}
 	m := p.Metric
 	m.Scale = experiment.Difference
-	point, interval := Of(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi)
-	return strings.TrimSpace(point + " " + interval)
+	return estimate(Of(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
 }
 
 // NotALine says where the line does not hold: "not a line: 64 rules cost 12 % more [8, 16] than
@@ -114,8 +112,8 @@ func NotALine(b *analysis.Breakdown) string {
 	if miss == nil || !miss.Poor {
 		return ""
 	}
-	point, interval := More.interval(b.Metric, miss.By, miss.By.Lo == miss.By.Hi)
-	text := "not a line: " + Number(miss.X, 6) + " " + b.Factor + " cost " + strings.TrimSpace(point+" "+interval) + " than the line through the other levels says"
+	by := estimate(More.interval(b.Metric, miss.By, miss.By.Lo == miss.By.Hi))
+	text := "not a line: " + Number(miss.X, 6) + " " + b.Factor + " cost " + by + " than the line through the other levels says"
 	if miss.X == 1 {
 		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)
 	}

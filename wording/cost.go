@@ -9,15 +9,14 @@ import (
 	"tare/experiment"
 )
 
-// amounts are numbers without a unit, with as many decimals as their interval supports.
-var amounts = experiment.Metric{Scale: experiment.Difference}
-
 // Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]".
-func Amounts(i analysis.Interval, pointOnly bool) string { return amountText(Plain, i, pointOnly) }
+func Amounts(i analysis.Interval, pointOnly bool) string {
+	return amountText(Plain, i, pointOnly, experiment.Metric{})
+}
 
 // AmountsMore is the same of what is taken more: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
 func AmountsMore(i analysis.Interval, pointOnly bool) string {
-	return amountText(above(i), i, pointOnly)
+	return amountText(above(i), i, pointOnly, experiment.Metric{})
 }
 
 // above writes what a row says to be more, with words where some of it is less.
@@ -28,21 +27,13 @@ func above(i analysis.Interval) way {
 	return Plain
 }
 
-func amountText(w way, i analysis.Interval, pointOnly bool) string {
-	if pointOnly { // one hundredth of it is taken for its uncertainty
-		return w.Amount(amounts, i.Point, analysis.Interval{Lo: 0, Hi: max(i.Point, -i.Point) / 50})
-	}
-	return w.Interval(amounts, i)
-}
-
 // Whole writes a number of whole nodes, with its interval where it is not one number: "4", "4 [3, 4]", "1 less".
 func Whole(i analysis.Interval, more bool) string {
 	w := Plain
 	if more {
 		w = above(i)
 	}
-	point, interval := w.written(i, 0, i.Lo == i.Hi, Scale{})
-	return strings.TrimSpace(point + " " + interval)
+	return estimate(w.written(i, 0, i.Lo == i.Hi, Scale{}))
 }
 
 // CostRate writes the rate that was asked for: "12,000 op/s", "40 Gbit/s".
@@ -90,59 +81,9 @@ func CostMore(b *cost.Bill, a *cost.Arm) string {
 		return ""
 	}
 	i := a.More.Nodes
-	text := "takes " + strings.Replace(amountText(More, i, a.More.PointOnly), " ", " nodes ", 1) + " than " + b.Arms[0].Arm
+	text := "takes " + strings.Replace(amountText(More, i, a.More.PointOnly, experiment.Metric{}), " ", " nodes ", 1) + " than " + b.Arms[0].Arm
 	if !a.More.PointOnly && i.Lo <= 0 && i.Hi >= 0 {
 		text = "no difference resolved: " + text
 	}
 	return text
-}
-
-type priced struct {
-	*cost.Result
-	Observational string       `json:"observational,omitempty"`
-	Assumptions   []string     `json:"assumptions"`
-	Bills         []pricedBill `json:"bills"`
-}
-
-type pricedBill struct {
-	cost.Bill
-	Arms []pricedArm `json:"arms"`
-}
-
-type pricedArm struct {
-	cost.Arm
-	*prices
-	More *pricedMore `json:"more,omitempty"`
-}
-
-type pricedMore struct {
-	cost.More
-	*prices
-	Text string `json:"text"`
-}
-
-// prices are in the currency of the result.
-type prices struct {
-	PerHour       analysis.Interval `json:"perHour"`
-	PerMonth      analysis.Interval `json:"perMonth"`
-	WholePerMonth analysis.Interval `json:"wholeNodesPerMonth"`
-}
-
-func costOf(r *cost.Result) *priced {
-	price := func(n cost.Needs) *prices {
-		if r.NodePrice == 0 {
-			return nil
-		}
-		return &prices{r.PerHour(n.Nodes), r.PerMonth(n.Nodes), r.PerMonth(n.Whole)}
-	}
-	return &priced{Result: r, Observational: Observation(r.Observation), Assumptions: CostAssumptions(r),
-		Bills: each(r.Bills, func(b cost.Bill) pricedBill {
-			return pricedBill{b, each(b.Arms, func(a cost.Arm) pricedArm {
-				arm := pricedArm{Arm: a, prices: price(a.Needs)}
-				if a.More != nil {
-					arm.More = &pricedMore{*a.More, price(a.More.Needs), CostMore(&b, &a)}
-				}
-				return arm
-			})}
-		})}
 }

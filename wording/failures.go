@@ -12,11 +12,7 @@ var shares = experiment.Metric{Scale: experiment.Ratio, Better: experiment.Lower
 
 // Frequency writes how often something happened, with its interval: "30 % [18, 45]".
 func Frequency(f analysis.Frequency) string {
-	if f.Of == 0 {
-		return Missing
-	}
-	point, interval := FrequencyParts(f)
-	return point + " " + interval
+	return estimate(FrequencyParts(f))
 }
 
 // FrequencyParts are the share and its interval apart.
@@ -30,8 +26,7 @@ func FrequencyParts(f analysis.Frequency) (point, interval string) {
 // ShareDifference writes the difference of two shares: "30 points more [17, 44]".
 func ShareDifference(d analysis.Interval) string {
 	d = analysis.Interval{Point: 100 * d.Point, Lo: 100 * d.Lo, Hi: 100 * d.Hi}
-	point, interval := More.written(d, decimalsOf(d), false, Scale{Div: 1, Label: "points"})
-	return point + " " + interval
+	return estimate(More.written(d, decimalsOf(d), false, Scale{Div: 1, Label: "points"}))
 }
 
 // Failed says how often the program failed in an arm: "fails in 30 % [18, 45] of

@@ -159,12 +159,9 @@ func severalFinding(f analysis.Finding) string {
 		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
 			f.From, f.To, f.Metric.Name, f.Cell, Of(f.Metric).Interval(f.Metric, f.Overhead))
 	case compare.UnrecordedMachines:
-		if len(f.Runs) == 1 {
-			return runs(f.Runs) + " has no record of the machine: whether machines differ cannot be said"
-		}
-		return runs(f.Runs) + " have no record of the machine: whether machines differ cannot be said"
+		return runs(f.Runs) + either(len(f.Runs), " has", " have") + " no record of the machine: whether machines differ cannot be said"
 	case history.TooShort:
-		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, isOrAre(f.Runs), f.Runs)
+		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, either(f.Runs, "is", "are"), f.Runs)
 	case history.Wandering:
 		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow wandering, and their places are less sure than stated", Fixed(f.Lag1, 2))
 	}
@@ -177,10 +174,7 @@ func severalFinding(f analysis.Finding) string {
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
 func interrupted(rounds []int) string {
-	if len(rounds) == 1 {
-		return fmt.Sprintf("round %d was", rounds[0])
-	}
-	return "rounds " + joined(rounds) + " were"
+	return either(len(rounds), "round ", "rounds ") + joined(rounds) + either(len(rounds), " was", " were")
 }
 
 // mostPlaces is how many metrics one warning names.

@@ -220,7 +220,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		if of == "" {
 			one, many = "complete "+one, "complete "+many
 		}
-		text := Count(c.Size, one, many) + of + " " + isOrAre(c.Size) + " too few for an interval that holds for any noise"
+		text := Count(c.Size, one, many) + of + " " + either(c.Size, "is", "are") + " too few for an interval that holds for any noise"
 		if c.Needed > 0 {
 			text += "; at least " + Count(c.Needed, "is", "are") + " needed"
 		}
@@ -272,13 +272,6 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 	}
 	_, many, of := gateUnit(r)
 	return "; the estimate is too near to it for any reasonable number of " + many + of + " to resolve it"
-}
-
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // GateSentence is a case in a sentence with its names. One of a run that is no

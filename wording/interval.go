@@ -61,9 +61,11 @@ func Overhead(c analysis.Comparison) (point, interval string) {
 // Estimate writes both with a space between: "7.1 % more [6.2, 8.0]", "7.1 % more" where
 // there is no interval, and a dash where there is nothing.
 func Estimate(c analysis.Comparison) string {
-	point, interval := Overhead(c)
-	return strings.TrimSpace(point + " " + interval)
+	return estimate(Overhead(c))
 }
+
+// estimate writes an interval behind its point, if there is one.
+func estimate(point, interval string) string { return strings.TrimSpace(point + " " + interval) }
 
 // way is how numbers are written that have a sign: with the words for those above zero and for those below it.
 type way struct{ before, plus, minus string }
@@ -96,8 +98,7 @@ func wayOf(c *analysis.Comparison) way {
 // Interval writes a point with its interval, both in one unit and with as many
 // decimals as the interval supports.
 func (w way) Interval(m experiment.Metric, o analysis.Interval) string {
-	point, interval := w.interval(m, o, false)
-	return strings.TrimSpace(point + " " + interval)
+	return estimate(w.interval(m, o, false))
 }
 
 // Bounds writes an interval alone, beside a number that has the word for both: "[6.2, 8.0]", "[9 more, 56 less]".

@@ -63,7 +63,7 @@ func TestScalingText(t *testing.T) {
 		{analysis.Interval{Point: -0.002, Lo: -0.003, Hi: -0.001}, seconds, false, "−2.0 ms [−3.0, −1.0]"},
 		{analysis.Interval{Point: 0.002, Lo: 0.002, Hi: 0.002}, seconds, true, "2.00 ms"},
 	} {
-		if got := slope(Plain, c.at, c.pointOnly, c.m); got != c.want {
+		if got := amountText(Plain, c.at, c.pointOnly, c.m); got != c.want {
 			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
 		}
 	}

@@ -1,22 +1,115 @@
 package wording
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
 
 	"tare/analysis"
-	"tare/combine"
-	"tare/compare"
-	"tare/cost"
 	"tare/experiment"
-	"tare/gate"
-	"tare/history"
-	"tare/published"
 )
 
-// The types of this file are results as JSON has them: the typed values as data,
-// and beside them the same in words, under the names that the first versions of
-// each schema gave them. A member here takes the place of one of the same name in
-// what is embedded.
+// JSON has the typed values of a result as data, and beside them the same in words, under the names that the
+// first versions of each schema gave them. This file has the words of an analysis, jsonviews.go those of other results.
+// docs/analysis.schema.json describes each member; its test, in package export, has the types that a reader of the
+// JSON may want.
+
+// object is a value as JSON with members beside its own.
+type object struct {
+	of     any
+	beside []member
+}
+
+type member struct {
+	name  string
+	value any
+}
+
+// JSON gives a result, or a part of one, the form in which it is written as JSON. What has no words stays as it is.
+func JSON(v any) any {
+	if beside := words(v); beside != nil {
+		return object{v, beside}
+	}
+	return v
+}
+
+// MarshalJSON writes the value's own members and then those beside it. A member takes the place of earlier ones of
+// its name; without such, an empty one is left out.
+func (o object) MarshalJSON() ([]byte, error) {
+	all, err := members(o.of)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range o.beside {
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		before := len(all)
+		all = slices.DeleteFunc(all, func(earlier member) bool { return earlier.name == m.name })
+		if text := string(value); len(all) < before || text != "null" && text != `""` && text != "[]" {
+			all = append(all, member{m.name, value})
+		}
+	}
+	text := []byte("{")
+	for i, m := range all {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = fmt.Appendf(text, "%q:%s", m.name, m.value)
+	}
+	return append(text, '}'), nil
+}
+
+// members are those that a struct has as JSON by itself, in order, each as it is written.
+func members(v any) ([]member, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var all []member
+	in := json.NewDecoder(bytes.NewReader(text))
+	_, err = in.Token() // the opening brace
+	for err == nil && in.More() {
+		var name json.Token
+		var value json.RawMessage
+		if name, err = in.Token(); err == nil {
+			err = in.Decode(&value)
+			all = append(all, member{name.(string), value})
+		}
+	}
+	return all, err
+}
+
+// worded are the values of a list, each with its words.
+func worded[T any](list []T) []any {
+	return each(list, func(v T) any { return JSON(v) })
+}
+
+// optional is a value with its words; nil where there is none.
+func optional[T any](v *T) any {
+	if v == nil {
+		return nil
+	}
+	return JSON(*v)
+}
+
+// said is a value with a text.
+func said(v any, text string) object { return object{v, []member{{"text", text}}} }
+
+// each gives something for each of a list, and nothing for none.
+func each[T, U any](list []T, of func(T) U) []U {
+	if list == nil {
+		return nil
+	}
+	all := make([]U, len(list))
+	for i, v := range list {
+		all[i] = of(v)
+	}
+	return all
+}
 
 // Figures are a reason or a finding as data.
 type Figures struct {
@@ -36,286 +129,87 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// each gives something for each of a list, and nothing for none.
-func each[T, U any](list []T, of func(T) U) []U {
-	if list == nil {
-		return nil
-	}
-	all := make([]U, len(list))
-	for i, v := range list {
-		all[i] = of(v)
-	}
-	return all
-}
-
-// Analysis is an analysed run.
-type Analysis struct {
-	*analysis.Run
-	Ending        string       `json:"missing,omitempty"`       // what is missing of what was planned, why, and what adds it
-	Answer        []Answered   `json:"answer,omitempty"`        // one for each arm: what it costs, in short
-	Reasons       []string     `json:"reasons,omitempty"`       // why the run gives no verdicts
-	Invalidity    []Figures    `json:"invalidity,omitempty"`    // the same as data
-	Observational string       `json:"observational,omitempty"` // why what is concluded is weaker than an experiment: "arms ran one after the other"
-	Failures      []Failures   `json:"failures,omitempty"`      // of the program, by cell and arm, in the cells that have any
-	Comparisons   []Comparison `json:"comparisons"`             // of the arms with the baseline
-	Controls      []Comparison `json:"controls"`                // the A/A arm, in the same form
-	Warnings      []Warning    `json:"warnings,omitempty"`      // what a reader must know before trusting the run
-	Cells         []Cell       `json:"cells"`                   // series for charts
-	Scaling       []Scaling    `json:"scaling,omitempty"`       // how metrics grow with factors whose levels are numbers
-	PowerLaws     []PowerLaw   `json:"powerLaws,omitempty"`     // how metrics depend on all factors together, where the workload expects a law
-	Breakdowns    []Breakdown  `json:"breakdowns,omitempty"`    // what the costs of layers are made of that have a factor which counts something
-	Factorial     *Factorial   `json:"factorial,omitempty"`     // what the layers of a factorial design do alone and together
-}
-
-// Answered is what the run says of one arm in short.
-type Answered struct {
-	*analysis.ArmAnswer
-	Text string `json:"text"` // in a sentence: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times [13, 15] the cpu"
-}
-
-// Breakdown says of what the cost of an arm is made, for one metric in one cell: installed,
-// any and each of what a factor of its layers counts.
-type Breakdown struct {
-	*analysis.Breakdown
-	Text  string  `json:"text"`  // in words: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 % [3.0, 3.8], each rule 0.05 % [0.04, 0.06] more"
-	Parts []Part  `json:"parts"` // installed where there is a level 0, any, each
-	Miss  *Missed `json:"miss,omitempty"`
-}
-
-// Part is one part of a cost: installed, any or each.
-type Part struct {
-	Comparison
-	Part   analysis.PartName  `json:"part"`
-	Amount *analysis.Interval `json:"amount,omitempty"` // in the metric's unit, a plus is a cost; nothing where the overhead is that
-}
-
-// Missed says how far the cost at one level lies from the line through the other levels.
-type Missed struct {
-	*analysis.Miss
-	Text string `json:"text,omitempty"` // in words, where the line does not hold
-}
-
-// Factorial is what the factors of a factorial design do alone and together.
-type Factorial struct {
-	*analysis.Factorial
-	Effects []FactorialEffect `json:"effects"` // by cell and metric, main effects first
-}
-
-// FactorialEffect is a main effect or an interaction: what one factor costs on the average over the
-// others, or what several cost together beyond the sum of their parts.
-type FactorialEffect struct {
-	Of   []string `json:"of"`             // the factors: one for a main effect, several for an interaction
-	Over []string `json:"over,omitempty"` // the factors over whose settings it is an average
-	Comparison
-}
-
-// Comparison is one arm against the baseline on one metric in one cell.
-type Comparison struct {
-	analysis.Comparison
-	Text        string       `json:"text"`               // the verdict in a sentence: "costs 7.1 % [6.2, 8.0]"
-	Reason      *Figures     `json:"reason,omitempty"`   // why it is not resolved, or gets no verdict
-	Warnings    []string     `json:"warnings,omitempty"` // what a reader must know before trusting this comparison
-	Findings    []Figures    `json:"findings,omitempty"` // the same as data
-	WithInvalid *Alternative `json:"withInvalid,omitempty"`
-}
-
-// Failures says how often the program failed in an arm of a cell.
-type Failures struct {
-	analysis.Failures
-	Text   string   `json:"text"`             // in a sentence: "fails in 30 % [18, 45] of trials; baseline 0 % [0, 7]"
-	Reason *Figures `json:"reason,omitempty"` // why it gets no verdict
-}
-
-// Alternative is a comparison as it would be with the trials that had failed
-// operations.
-type Alternative struct {
-	Comparison
-	Text   string `json:"text"`   // in a sentence
-	Trials int    `json:"trials"` // invalid trials that it takes in, of both arms
-}
-
-// Warning is something that a reader must know before trusting a number.
-type Warning struct {
-	analysis.Warning
-	Figures
-	Text string `json:"text"` // in a sentence
-}
-
-// Cell holds one cell's series for charts.
-type Cell struct {
-	analysis.CellSummary
-	Loop *Looped `json:"loop,omitempty"` // nothing where nothing tells of a closed loop
-}
-
-// Looped says that a cell's load is a closed loop.
-type Looped struct {
-	*analysis.LoopSummary
-	Text string `json:"text"` // in a sentence
-}
-
-// Scaling is how one metric of a workload grows with a factor of its cells: the
-// levels, and lines through them.
-type Scaling struct {
-	*analysis.Scaling
-	Per  string       `json:"per"`  // what a slope is for, in words: "object", "1 % of churn"
-	Arms []ScalingArm `json:"arms"` // in the plan's order; those with a value at every level in some round, so none where trials are no pairs
-}
-
-// ScalingArm is the line of one arm.
-type ScalingArm struct {
-	*analysis.ScalingArm
-	Text       string      `json:"text"` // the slope in words: "12.1 KiB [11.0, 13.2] per object"
-	Fit        Fitted      `json:"fit"`  // how well a line describes the values
-	Difference *RoundValue `json:"difference,omitempty"`
-	// BaseDifference is the same at none.
-	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
-}
-
-// PowerLaw is how a metric of a workload depends on its factors together.
-type PowerLaw struct {
-	*analysis.PowerLaw
-	Expected string        `json:"expected"` // in words: "queries = proxies × hosts ÷ ttl"
-	Arms     []PowerLawArm `json:"arms"`     // in the plan's order; those with a value in every cell in some round
-}
-
-// PowerLawArm is the law of one arm.
-type PowerLawArm struct {
-	*analysis.PowerLawArm
-	Text   string    `json:"text"`   // in words: "queries = 1.01 1/s [0.98, 1.03] × hosts^1.002 [0.997, 1.008]"
-	Misfit Misfitted `json:"misfit"` // the cell whose values lie farthest from the law
-}
-
-// Misfitted is the cell whose values lie farthest from a law.
-type Misfitted struct {
-	analysis.Misfit
-	Text string `json:"text,omitempty"` // in words, where the law does not hold
-}
-
-// Fitted says how well a line describes the values.
-type Fitted struct {
-	analysis.Fit
-	Text string `json:"text,omitempty"` // in words, where it is poor
-}
-
-// RoundValue is how much steeper an arm's line is than the baseline's.
-type RoundValue struct {
-	*analysis.RoundValue
-	Text string `json:"text"` // in words: "1.2 KiB [0.9, 1.5] more per object than plain"
-}
-
-// JSON gives a result the form in which it is written as JSON. What is no result of
-// this program stays as it is.
-func JSON(v any) any {
+// words are the members that JSON has of a value besides its own, and those of its own that have words themselves.
+func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
-		return AnalysisOf(v)
-	case *compare.Result:
-		return comparedOf(v)
-	case *combine.Result:
-		return combinedOf(v)
-	case *gate.Result:
-		return gatedOf(v)
-	case *history.History:
-		return pastOf(v)
-	case *cost.Result:
-		return costOf(v)
-	case *published.Table:
-		return publishedOf(v)
+		return []member{{"missing", Ending(v)}, {"answer", answers(v)}, {"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)},
+			{"observational", Observation(v.Observation)}, {"failures", worded(v.Failures)},
+			{"comparisons", worded(v.Comparisons)}, {"controls", worded(v.Controls)}, {"warnings", worded(v.Warnings)},
+			{"cells", worded(v.Cells)}, {"scaling", worded(v.Scaling)}, {"powerLaws", worded(v.PowerLaws)},
+			{"breakdowns", worded(v.Breakdowns)}, {"factorial", optional(v.Factorial)}}
+	case analysis.Failures:
+		return []member{{"text", Failed(&v, "baseline")}, {"reason", figure(v.Reason)}}
+	case analysis.Comparison:
+		return comparisonWords(&v, Sentence(&v))
+	case analysis.Warning:
+		return []member{{"kind", v.Finding.Kind()}, {"figures", v.Finding}, {"text", Finding(v.Finding)}}
+	case analysis.CellSummary:
+		return []member{{"loop", optional(v.Loop)}}
+	case analysis.LoopSummary:
+		return []member{{"text", Loop(&v)}}
+	case analysis.Scaling:
+		return []member{{"per", Per(&v)}, {"arms", each(v.Arms, func(a analysis.ScalingArm) object { return scalingArm(&v, &a) })}}
+	case analysis.PowerLaw:
+		return []member{{"expected", ExpectedLaw(&v)}, {"arms", each(v.Arms, func(a analysis.PowerLawArm) object {
+			return object{a, []member{{"text", Law(&v, &a)}, {"misfit", said(a.Misfit, Misfit(&a.Misfit))}}}
+		})}}
+	case analysis.Breakdown:
+		return breakdownWords(&v)
+	case analysis.Factorial:
+		return []member{{"effects", worded(v.Effects)}}
+	case analysis.Effect:
+		return comparisonWords(&v.Comparison, EffectSentence(&v))
 	}
-	return v
+	return viewWords(v)
 }
 
-// AnalysisOf puts words to an analysed run.
-func AnalysisOf(r *analysis.Run) *Analysis {
+// answers say of each arm what it costs, in short.
+func answers(r *analysis.Run) []object {
 	baseline := "baseline"
 	if r.Plan != nil {
 		baseline = cmp.Or(r.Plan.ArmWith(experiment.Baseline), baseline)
 	}
-	return &Analysis{Run: r, Ending: Ending(r),
-		Answer: each(analysis.ArmAnswers(r), func(a analysis.ArmAnswer) Answered {
-			text := Answer(&a, baseline)
-			if r.Observation != nil && a.Verdict.Claims() {
-				text = "observational: " + text
-			}
-			return Answered{&a, text}
-		}),
-		Reasons: Reasons(r.Reasons), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
-		Failures: each(r.Failures, func(f analysis.Failures) Failures {
-			return Failures{Failures: f, Text: Failed(&f, "baseline"), Reason: figure(f.Reason)}
-		}),
-		Comparisons: each(r.Comparisons, comparisonOf), Controls: each(r.Controls, comparisonOf),
-		Warnings: each(r.Warnings, func(w analysis.Warning) Warning {
-			return Warning{Warning: w, Figures: Figures{w.Finding.Kind(), w.Finding}, Text: Finding(w.Finding)}
-		}),
-		Cells: each(r.Cells, func(c analysis.CellSummary) Cell {
-			if c.Loop == nil {
-				return Cell{CellSummary: c}
-			}
-			return Cell{c, &Looped{c.Loop, Loop(c.Loop)}}
-		}),
-		Scaling: each(r.Scaling, scalingOf), PowerLaws: each(r.PowerLaws, powerLawOf), Breakdowns: each(r.Breakdowns, breakdownOf), Factorial: factorialOf(r.Factorial)}
-}
-
-func breakdownOf(b analysis.Breakdown) Breakdown {
-	out := Breakdown{Breakdown: &b, Text: BreakdownText(&b), Parts: each(b.Parts, func(p analysis.Part) Part {
-		c := comparisonOf(p.Comparison)
-		c.Text = PartSentence(&b, &p)
-		return Part{Comparison: c, Part: p.Part, Amount: p.Amount}
-	})}
-	if b.Miss != nil {
-		out.Miss = &Missed{b.Miss, NotALine(&b)}
-	}
-	return out
-}
-
-func factorialOf(f *analysis.Factorial) *Factorial {
-	if f == nil {
-		return nil
-	}
-	return &Factorial{Factorial: f, Effects: each(f.Effects, func(e analysis.Effect) FactorialEffect {
-		c := comparisonOf(e.Comparison)
-		c.Text = EffectSentence(&e)
-		return FactorialEffect{Of: e.Of, Over: e.Over, Comparison: c}
-	})}
-}
-
-func comparisonOf(c analysis.Comparison) Comparison {
-	out := Comparison{Comparison: c, Text: Sentence(&c), Reason: figure(c.Reason),
-		Warnings: Findings(c.Warnings), Findings: figuresOf(c.Warnings)}
-	if a := c.WithInvalid; a != nil {
-		text := AlternativeText(a)
-		if c.Observational {
+	return each(analysis.ArmAnswers(r), func(a analysis.ArmAnswer) object {
+		text := Answer(&a, baseline)
+		if r.Observation != nil && a.Verdict.Claims() {
 			text = "observational: " + text
 		}
-		out.WithInvalid = &Alternative{Comparison: comparisonOf(a.Comparison), Text: text, Trials: a.Trials}
-	}
-	return out
+		return said(a, text)
+	})
 }
 
-// optional is the comparison in words where there is one.
-func optional(c *analysis.Comparison) *Comparison {
-	if c == nil {
-		return nil
-	}
-	out := comparisonOf(*c)
-	return &out
-}
-
-func scalingOf(s analysis.Scaling) Scaling {
-	return Scaling{Scaling: &s, Per: Per(&s), Arms: each(s.Arms, func(a analysis.ScalingArm) ScalingArm {
-		arm := ScalingArm{ScalingArm: &a, Text: Slope(&s, &a), Fit: Fitted{a.Fit, Fit(&s, a.Fit)}}
-		if a.Difference != nil {
-			arm.Difference = &RoundValue{a.Difference, Steeper(&s, a.Difference)}
+// comparisonWords are those of a comparison whose text says more, or less, than its sentence.
+func comparisonWords(c *analysis.Comparison, text string) []member {
+	list := []member{{"text", text}, {"reason", figure(c.Reason)}, {"warnings", Findings(c.Warnings)}, {"findings", figuresOf(c.Warnings)}}
+	if a := c.WithInvalid; a != nil {
+		alternative := AlternativeText(a)
+		if c.Observational {
+			alternative = "observational: " + alternative
 		}
-		if a.BaseDifference != nil {
-			arm.BaseDifference = &RoundValue{a.BaseDifference, HigherAtNone(&s, a.BaseDifference)}
-		}
-		return arm
-	})}
+		list = append(list, member{"withInvalid",
+			object{a, append(comparisonWords(&a.Comparison, ""), member{"text", alternative}, member{"trials", a.Trials})}})
+	}
+	return list
 }
 
-func powerLawOf(l analysis.PowerLaw) PowerLaw {
-	return PowerLaw{PowerLaw: &l, Expected: ExpectedLaw(&l), Arms: each(l.Arms, func(a analysis.PowerLawArm) PowerLawArm {
-		return PowerLawArm{PowerLawArm: &a, Text: Law(&l, &a), Misfit: Misfitted{a.Misfit, Misfit(&a.Misfit)}}
-	})}
+func scalingArm(s *analysis.Scaling, a *analysis.ScalingArm) object {
+	list := []member{{"text", Slope(s, a)}, {"fit", said(a.Fit, Fit(s, a.Fit))}}
+	if d := a.Difference; d != nil {
+		list = append(list, member{"difference", said(d, Steeper(s, d))})
+	}
+	if d := a.BaseDifference; d != nil {
+		list = append(list, member{"baseDifference", said(d, HigherAtNone(s, d))})
+	}
+	return object{a, list}
+}
+
+func breakdownWords(b *analysis.Breakdown) []member {
+	list := []member{{"text", BreakdownText(b)}, {"parts", each(b.Parts, func(p analysis.Part) object {
+		return object{p, append(comparisonWords(&p.Comparison, PartSentence(b, &p)), member{"part", p.Part}, member{"amount", p.Amount})}
+	})}}
+	if b.Miss != nil {
+		list = append(list, member{"miss", said(b.Miss, NotALine(b))})
+	}
+	return list
 }

@@ -1,193 +1,99 @@
 package wording
 
 import (
+	"tare/combine"
 	"tare/compare"
-	"tare/experiment"
+	"tare/cost"
 	"tare/gate"
 	"tare/history"
 	"tare/published"
 )
 
-// A comparison of runs, a gate, a history and a published table as JSON has them.
-
-type compared struct {
-	*compare.Result
-	Runs          []comparedRun   `json:"runs"`
-	Observational string          `json:"observational,omitempty"`
-	Unknown       []string        `json:"unknown,omitempty"`
-	Apart         []apart         `json:"apart,omitempty"`
-	Changes       []change        `json:"changes"`
-	Floors        []change        `json:"floors,omitempty"`
-	Levels        []comparedLevel `json:"levels"`
-	Warnings      []string        `json:"warnings,omitempty"`
-	Findings      []Figures       `json:"findings,omitempty"`
+// viewWords are the words that JSON has of results besides an analysis.
+func viewWords(v any) []member {
+	switch v := v.(type) {
+	case *compare.Result:
+		return []member{{"runs", worded(v.Runs)}, {"observational", ObservationAcross(v)}, {"unknown", Findings(v.Unknown)},
+			{"apart", worded(v.Apart)}, {"changes", worded(v.Changes)}, {"floors", worded(v.Floors)}, {"levels", worded(v.Levels)},
+			{"warnings", Findings(v.Warnings)}, {"findings", figuresOf(v.Warnings)}}
+	case compare.Run:
+		return []member{{"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)}, {"observational", Observation(v.Observation)}}
+	case compare.Apart:
+		return []member{{"why", Apart(v)}}
+	case compare.Change:
+		return comparisonWords(&v.Comparison, Sentence(&v.Comparison))
+	case compare.Level:
+		return []member{{"against", optional(v.Against)}}
+	case *combine.Result:
+		return []member{{"runs", worded(v.Runs)}, {"comparisons", worded(v.Comparisons)}, {"controls", worded(v.Controls)},
+			{"unknown", Findings(v.Unknown)}, {"warnings", Findings(v.Warnings)}, {"findings", figuresOf(v.Warnings)}}
+	case combine.Run:
+		return []member{{"reasons", Reasons(v.Reasons)}, {"observational", Observation(v.Observation)}, {"leftOut", Reason(v.LeftOut)}}
+	case combine.Comparison:
+		return append(comparisonWords(&v.Comparison, Sentence(&v.Comparison)), member{"hartungKnapp", v.HartungKnapp}, member{"spread", v.Spread},
+			member{"pSpread", v.PSpread}, member{"prediction", v.Prediction}, member{"occasions", worded(v.Occasions)})
+	case combine.Occasion:
+		return []member{{"leftOut", Reason(v.LeftOut)}}
+	case *gate.Result:
+		return []member{{"reasons", GateReasons(v)}, {"invalidity", figuresOf(v.Reasons)}, {"observational", Observation(v.Observation)},
+			{"cases", worded(v.Cases)}, {"warnings", Findings(v.Warnings)}, {"findings", figuresOf(v.Warnings)}}
+	case gate.Case:
+		return []member{{"reason", GateReason(v.Reason)}, {"detail", Reason(v.Gap)}, {"gap", figure(v.Gap)}}
+	case *cost.Result:
+		return costWords(v)
+	case *published.Table:
+		return []member{{"observational", Observation(v.Observation)}, {"cells", worded(v.Cells)}}
+	case published.Cell:
+		return []member{{"metrics", worded(v.Metrics)}}
+	case published.Metric:
+		return []member{{"differences", worded(v.Differences)}}
+	case published.Difference:
+		return []member{{"said", optional(v.Said)}}
+	}
+	return pastWords(v)
 }
 
-type comparedRun struct {
-	compare.Run
-	Reasons       []string  `json:"reasons,omitempty"`
-	Invalidity    []Figures `json:"invalidity,omitempty"`
-	Observational string    `json:"observational,omitempty"`
+// pastWords are those of a history.
+func pastWords(v any) []member {
+	switch v := v.(type) {
+	case *history.History:
+		return []member{{"experiments", worded(v.Experiments)}}
+	case *history.Experiment:
+		return []member{{"runs", worded(v.Runs)}, {"series", worded(v.Series)}}
+	case *history.Run:
+		return []member{{"leftOut", Reason(v.LeftOut)}, {"omitted", figure(v.LeftOut)}, {"observational", Imported(v)},
+			{"events", Differences(v.Events)}, {"changed", v.Events}}
+	case history.Series:
+		return []member{{"points", worded(v.Points)}, {"stretches", worded(v.Stretches)}, {"changes", worded(v.Shifts)},
+			{"notes", Findings(v.Notes)}, {"findings", figuresOf(v.Notes)}}
+	case history.Point:
+		return []member{{"leftOut", Reason(v.LeftOut)}, {"omitted", figure(v.LeftOut)}}
+	case history.Stretch:
+		return []member{{"differs", Differences(v.Differs)}, {"changed", v.Differs}}
+	case history.Shift:
+		return []member{{"with", worded(v.With)}, {"near", worded(v.Near)}}
+	case history.Event:
+		return []member{{"text", Difference(v.Difference)}}
+	}
+	return nil
 }
 
-type apart struct {
-	compare.Apart
-	Why string `json:"why,omitempty"`
-}
-
-type change struct {
-	From   compare.Overhead `json:"from"`
-	To     compare.Overhead `json:"to"`
-	Direct bool             `json:"direct,omitempty"`
-	Comparison
-}
-
-type comparedLevel struct {
-	compare.Level
-	Against *Comparison `json:"against,omitempty"`
-}
-
-func comparedOf(r *compare.Result) *compared {
-	return &compared{Result: r, Observational: ObservationAcross(r), Unknown: Findings(r.Unknown),
-		Warnings: Findings(r.Warnings), Findings: figuresOf(r.Warnings),
-		Runs: each(r.Runs, func(run compare.Run) comparedRun {
-			return comparedRun{run, Reasons(run.Reasons), figuresOf(run.Reasons), Observation(run.Observation)}
-		}),
-		Apart:   each(r.Apart, func(a compare.Apart) apart { return apart{a, Apart(a)} }),
-		Changes: each(r.Changes, changeOf), Floors: each(r.Floors, changeOf),
-		Levels: each(r.Levels, func(l compare.Level) comparedLevel { return comparedLevel{l, optional(l.Against)} })}
-}
-
-func changeOf(c compare.Change) change {
-	return change{c.From, c.To, c.Direct, comparisonOf(c.Comparison)}
-}
-
-type gated struct {
-	*gate.Result
-	Reasons       []string   `json:"reasons,omitempty"`
-	Invalidity    []Figures  `json:"invalidity,omitempty"`
-	Observational string     `json:"observational,omitempty"`
-	Cases         []gateCase `json:"cases"`
-	Warnings      []string   `json:"warnings,omitempty"`
-	Findings      []Figures  `json:"findings,omitempty"`
-}
-
-type gateCase struct {
-	gate.Case
-	Reason string   `json:"reason"`
-	Detail string   `json:"detail,omitempty"`
-	Gap    *Figures `json:"gap,omitempty"`
-}
-
-func gatedOf(r *gate.Result) *gated {
-	return &gated{Result: r, Reasons: GateReasons(r), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
-		Warnings: Findings(r.Warnings), Findings: figuresOf(r.Warnings),
-		Cases: each(r.Cases, func(c gate.Case) gateCase { return gateCase{c, GateReason(c.Reason), Reason(c.Gap), figure(c.Gap)} })}
-}
-
-type past struct {
-	*history.History
-	Experiments []pastExperiment `json:"experiments"`
-}
-
-type pastExperiment struct {
-	*history.Experiment
-	Runs   []pastRun    `json:"runs"`
-	Series []pastSeries `json:"series"`
-}
-
-type pastRun struct {
-	*history.Run
-	LeftOut       string               `json:"leftOut,omitempty"`
-	Omitted       *Figures             `json:"omitted,omitempty"`
-	Observational string               `json:"observational,omitempty"`
-	Events        []string             `json:"events,omitempty"`
-	Changed       []history.Difference `json:"changed,omitempty"`
-}
-
-type pastSeries struct {
-	*history.Series
-	Points    []pastPoint   `json:"points"`
-	Stretches []pastStretch `json:"stretches"`
-	Shifts    []pastShift   `json:"changes"`
-	Notes     []string      `json:"notes,omitempty"`
-	Findings  []Figures     `json:"findings,omitempty"`
-}
-
-type pastPoint struct {
-	history.Point
-	LeftOut string   `json:"leftOut,omitempty"`
-	Omitted *Figures `json:"omitted,omitempty"`
-}
-
-type pastStretch struct {
-	history.Stretch
-	Differs []string             `json:"differs,omitempty"`
-	Changed []history.Difference `json:"changed,omitempty"`
-}
-
-type pastShift struct {
-	history.Shift
-	With []pastEvent `json:"with,omitempty"`
-	Near []pastEvent `json:"near,omitempty"`
-}
-
-type pastEvent struct {
-	history.Event
-	Text string `json:"text"`
-}
-
-func pastOf(h *history.History) *past {
-	return &past{h, each(h.Experiments, func(e *history.Experiment) pastExperiment {
-		return pastExperiment{e, each(e.Runs, pastRunOf), each(e.Series, pastSeriesOf)}
-	})}
-}
-
-func pastRunOf(r *history.Run) pastRun {
-	return pastRun{r, Reason(r.LeftOut), figure(r.LeftOut), Imported(r), Differences(r.Events), r.Events}
-}
-
-func pastSeriesOf(s history.Series) pastSeries {
-	return pastSeries{Series: &s, Notes: Findings(s.Notes), Findings: figuresOf(s.Notes),
-		Points: each(s.Points, func(p history.Point) pastPoint { return pastPoint{p, Reason(p.LeftOut), figure(p.LeftOut)} }),
-		Stretches: each(s.Stretches, func(st history.Stretch) pastStretch {
-			return pastStretch{st, Differences(st.Differs), st.Differs}
-		}),
-		Shifts: each(s.Shifts, func(c history.Shift) pastShift {
-			return pastShift{c, each(c.With, eventOf), each(c.Near, eventOf)}
-		})}
-}
-
-func eventOf(e history.Event) pastEvent { return pastEvent{e, Difference(e.Difference)} }
-
-type publishedTable struct {
-	*published.Table
-	Observational string          `json:"observational,omitempty"`
-	Cells         []publishedCell `json:"cells"`
-}
-
-type publishedCell struct {
-	published.Cell
-	Metrics []publishedMetric `json:"metrics"`
-}
-
-type publishedMetric struct {
-	Metric      experiment.Metric     `json:"metric"`
-	Arms        []published.Moments   `json:"arms"`
-	Differences []publishedDifference `json:"differences"`
-}
-
-type publishedDifference struct {
-	published.Difference
-	Said *Comparison `json:"said,omitempty"`
-}
-
-func publishedOf(t *published.Table) *publishedTable {
-	return &publishedTable{t, Observation(t.Observation), each(t.Cells, func(c published.Cell) publishedCell {
-		return publishedCell{c, each(c.Metrics, func(m published.Metric) publishedMetric {
-			return publishedMetric{m.Metric, m.Arms, each(m.Differences, func(d published.Difference) publishedDifference {
-				return publishedDifference{d, optional(d.Said)}
-			})}
-		})}
-	})}
+// costWords are those of an answer to what capacity costs, with prices where a node has one.
+func costWords(r *cost.Result) []member {
+	prices := func(n cost.Needs) []member {
+		if r.NodePrice == 0 {
+			return nil
+		}
+		return []member{{"perHour", r.PerHour(n.Nodes)}, {"perMonth", r.PerMonth(n.Nodes)}, {"wholeNodesPerMonth", r.PerMonth(n.Whole)}}
+	}
+	return []member{{"observational", Observation(r.Observation)}, {"assumptions", CostAssumptions(r)},
+		{"bills", each(r.Bills, func(b cost.Bill) object {
+			return object{b, []member{{"arms", each(b.Arms, func(a cost.Arm) object {
+				list := prices(a.Needs)
+				if m := a.More; m != nil {
+					list = append(list, member{"more", object{m, append(prices(m.Needs), member{"text", CostMore(&b, &a)})}})
+				}
+				return object{a, list}
+			})}}}
+		})}}
 }

@@ -108,7 +108,7 @@ func starts(times []time.Time) string {
 			break
 		}
 	}
-	return "at different times (" + strings.Join(at[:len(at)-1], ", ") + " and " + at[len(at)-1] + ")"
+	return "at different times (" + list(at) + ")"
 }
 
 // mostDiffering is how many differing properties of machines a sentence names.

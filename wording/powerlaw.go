@@ -39,7 +39,7 @@ func toThe(exponent float64) string {
 
 // Exponent writes the power of a factor: "1.002 [0.997, 1.008]", "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
-	text := slope(Plain, e.Interval, e.PointOnly, experiment.Metric{})
+	text := amountText(Plain, e.Interval, e.PointOnly, experiment.Metric{})
 	if e.Unexpected {
 		text += ", not " + Number(f.Expected, 3)
 	}
@@ -48,7 +48,7 @@ func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
 
 // Unity writes what a law gives where each of its factors is 1: "1.01 1/s [0.98, 1.03]".
 func Unity(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
-	return slope(Plain, a.Unity, a.PointOnly, l.Metric)
+	return amountText(Plain, a.Unity, a.PointOnly, l.Metric)
 }
 
 // Misfit says where a law does not hold; "" where it does.

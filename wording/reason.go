@@ -3,6 +3,7 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tare/analysis"
@@ -36,7 +37,7 @@ func Reason(r analysis.Reason) string {
 	case analysis.NoBaseline:
 		return "the plan has no baseline"
 	case gate.TooFewOccasions:
-		return "at least two runs must be finished and valid; there " + isOrAre(r.Runs) + " " + fmt.Sprint(r.Runs)
+		return "at least two runs must be finished and valid; there " + either(r.Runs, "is", "are") + " " + fmt.Sprint(r.Runs)
 	case analysis.ControlFails:
 		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
 			r.Metric.Name, r.Cell, Of(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
@@ -109,14 +110,7 @@ func pastReason(r analysis.Reason) string {
 
 // runs names runs by their numbers: "run 2", "runs 1, 2 and 3".
 func runs(numbers []int) string {
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = fmt.Sprint(n)
-	}
-	if n := len(words); n > 1 {
-		return "runs " + strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return "run " + strings.Join(words, "")
+	return either(len(numbers), "run ", "runs ") + list(each(numbers, strconv.Itoa))
 }
 
 // unlikeSettings lists settings with their values in the baseline and in the arm: "rate none | 2000".
@@ -128,22 +122,15 @@ func unlikeSettings(list []analysis.UnlikeSetting) string {
 
 // runsAre says what runs are; without numbers there is only one.
 func runsAre(numbers []int, what string) string {
-	switch len(numbers) {
-	case 0:
+	if len(numbers) == 0 {
 		return "the run is " + what
-	case 1:
-		return runs(numbers) + " is " + what
 	}
-	return runs(numbers) + " are " + what
+	return runs(numbers) + either(len(numbers), " is ", " are ") + what
 }
 
 // joined lists numbers: "1, 2, 3".
 func joined(numbers []int) string {
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = fmt.Sprint(n)
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(each(numbers, strconv.Itoa), ", ")
 }
 
 // Differences say what is not the same in two runs, a phrase for each: "kernel is

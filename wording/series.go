@@ -73,21 +73,21 @@ func Slope(s *analysis.Scaling, a *analysis.ScalingArm) string {
 
 // SlopeAlone is the same where the unit of the levels stands beside it: "12.1 KiB [11.0, 13.2]".
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return slope(above(a.Slope), a.Slope, a.PointOnly, s.Metric)
+	return amountText(above(a.Slope), a.Slope, a.PointOnly, s.Metric)
 }
 
 // SteeperBy is Steeper, or HigherAtNone, where the baseline and the unit of the levels stand beside it:
 // "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
 func SteeperBy(s *analysis.Scaling, d *analysis.RoundValue) string {
-	text := slope(above(d.Interval), d.Interval, d.PointOnly, s.Metric)
+	text := amountText(above(d.Interval), d.Interval, d.PointOnly, s.Metric)
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		text += ", not resolved"
 	}
 	return text
 }
 
-// slope writes a slope in the unit of its metric, whatever the metric's scale.
-func slope(w way, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
+// amountText writes an amount in the unit of a metric, whatever the metric's scale.
+func amountText(w way, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
 	m.Scale = experiment.Difference
 	if pointOnly { // one hundredth of it is taken for its uncertainty
 		return w.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
@@ -108,7 +108,7 @@ func HigherAtNone(s *analysis.Scaling, d *analysis.RoundValue) string {
 }
 
 func differs(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
-	text := slope(More, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
+	text := amountText(More, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		return "no difference from " + s.Baseline + " resolved: " + text
 	}
@@ -120,7 +120,7 @@ func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	if a.Base == nil {
 		return ""
 	}
-	return slope(Plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
+	return amountText(Plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
 }
 
 // Fit says what is wrong with a line; "" where nothing is.

@@ -192,8 +192,7 @@ func estimated(c *analysis.Comparison) string {
 	if Unmeasurable(c) {
 		return unmeasured
 	}
-	point, interval := wayOf(c).interval(c.Metric, c.Overhead, c.PointOnly)
-	return strings.TrimSpace(point + " " + interval)
+	return estimate(wayOf(c).interval(c.Metric, c.Overhead, c.PointOnly))
 }
 
 // innerText names the interval that equivalence rests on.

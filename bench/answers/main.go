@@ -21,7 +21,6 @@ import (
 	"tare/analysis"
 	"tare/bench/beside"
 	"tare/bench/table"
-	"tare/wording"
 )
 
 func main() {
@@ -66,7 +65,12 @@ func measure(ctx context.Context, binary, program string, cpu, runs int) error {
 			return err
 		}
 		said, code := "no answer", cmd.ProcessState.ExitCode()
-		var r wording.Analysis
+		var r struct {
+			Comparisons []struct {
+				analysis.Comparison
+				Text string
+			}
+		}
 		if json.Unmarshal(out, &r) == nil {
 			for _, c := range r.Comparisons {
 				if c.Metric.Name != "wall-clock" {

@@ -33,7 +33,6 @@ import (
 
 	"tare/analysis"
 	"tare/bench/beside"
-	"tare/wording"
 )
 
 func main() {
@@ -130,8 +129,17 @@ func whole(file, to string) error {
 	return os.WriteFile(to, text, 0o600)
 }
 
+// analysed is what is read of a run.
+type analysed struct {
+	analysis.Run
+	Comparisons []struct {
+		analysis.Comparison
+		Text string `json:"text"`
+	} `json:"comparisons"`
+}
+
 // judgeKnown checks the interval against the effect that is there.
-func judgeKnown(r *wording.Analysis) bool {
+func judgeKnown(r *analysed) bool {
 	const fast, slow = 1051.0, 999.0
 	for _, c := range r.Comparisons {
 		truth := 1 - slow/fast // of a rate
@@ -173,14 +181,14 @@ func passed(ok bool) string {
 
 // run carries an experiment out and reads its analysis. A run without verdicts
 // (exit code 5) is a result.
-func run(ctx context.Context, binary, file, dir string, seed uint64) (*wording.Analysis, error) {
+func run(ctx context.Context, binary, file, dir string, seed uint64) (*analysed, error) {
 	cmd := exec.CommandContext(ctx, binary, "run", file, "--quiet", "-o", "json", "--dir", dir, "--seed", strconv.FormatUint(seed, 10))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil && cmd.ProcessState.ExitCode() != 5 {
 		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
 	}
-	r := new(wording.Analysis)
+	r := new(analysed)
 	if err := json.Unmarshal(out, r); err != nil {
 		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
 	}

@@ -169,11 +169,7 @@ func (p *forest) ground(bottom float64) {
 	}
 	n := max(3, int((p.x1-p.x0)/60))
 	for _, v := range p.axis.ticks(n) {
-		class := "grid"
-		if v == 0 {
-			class = "zero"
-		}
-		p.line(p.x(v), y0, p.x(v), bottom, class)
+		p.line(p.x(v), y0, p.x(v), bottom, gridOrZero(v))
 		p.text(p.x(v), bottom+16, "small muted num", "middle", percentTick(v))
 	}
 	zero := p.x(0)

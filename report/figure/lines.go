@@ -236,18 +236,15 @@ func (c *linesChart) bands(places []Place, look Look, place int) {
 
 // runs are the levels beside each other that are wanted.
 func runs(x []float64, places []Place, wanted func(Place) bool) (list [][]int) {
-	var run []int
+	last := -2
 	for k := range min(len(x), len(places)) {
-		if wanted(places[k]) {
-			run = append(run, k)
+		if !wanted(places[k]) {
 			continue
 		}
-		if run != nil {
-			list, run = append(list, run), nil
+		if k > last+1 {
+			list = append(list, nil)
 		}
-	}
-	if run != nil {
-		list = append(list, run)
+		list[len(list)-1], last = append(list[len(list)-1], k), k
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"slices"
 
 	"tare/report/columns"
@@ -71,15 +72,7 @@ func (c *linesChart) beside() {
 		list = append(list, l)
 	}
 	short := abbreviated(names, c.w-c.right-32)
-	slices.SortStableFunc(list, func(a, b label) int {
-		switch {
-		case a.y < b.y:
-			return -1
-		case a.y > b.y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b label) int { return cmp.Compare(a.y, b.y) })
 	// Downwards until none is too close to the one above, then up from the bottom.
 	for i := range list {
 		list[i].y = max(list[i].y, c.top+4)

@@ -17,7 +17,7 @@ func (c *linesChart) overheads() {
 		}
 	}
 	for _, t := range c.overheadTicks() {
-		c.row(y(t.at), t.label, zeroOr(t.at, "grid"))
+		c.row(y(t.at), t.label, gridOrZero(t.at))
 	}
 	name, note := c.difference()
 	c.heading(c.under, name, note)
@@ -73,10 +73,10 @@ func (c *linesChart) difference() (name, note string) {
 	return name, listed(unit.Label, c.on.scale(unit.Short))
 }
 
-// zeroOr is the class of a line at a tick.
-func zeroOr(tick float64, class string) string {
+// gridOrZero is the class of a line at a tick of an axis of overheads.
+func gridOrZero(tick float64) string {
 	if tick == 0 {
 		return "zero"
 	}
-	return class
+	return "grid"
 }
