@@ -4,12 +4,23 @@ import (
 	"context"
 	"errors"
 
+	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/local"
 )
 
-// Try puts a layer up at a site, makes the site ready, gathers the proofs that the layer is on, and takes it down. The
-// error names the proofs of the set-up that fail. Where all of these hold, it names those before a trial that fail.
-func Try(ctx context.Context, site testbed.Site, up func(context.Context, *Session) (*Active, error)) (checks []Check, err error) {
+// Try puts a layer up at a site of this machine that is thrown away, makes the site ready, gathers the proofs that the layer
+// is on, and takes it down. The error names the proofs of the set-up that fail. Where all of these hold, it names those
+// before a trial that fail.
+func Try(ctx context.Context, needs experiment.Needs, up func(context.Context, *Session) (*Active, error)) (checks []Check, err error) {
+	err = local.Try(ctx, needs, func(site testbed.Site) (err error) {
+		checks, err = try(ctx, site, up)
+		return err
+	})
+	return checks, err
+}
+
+func try(ctx context.Context, site testbed.Site, up func(context.Context, *Session) (*Active, error)) (checks []Check, err error) {
 	a, err := up(ctx, new(Run).At(site))
 	if err != nil {
 		return nil, err

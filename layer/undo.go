@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,15 +19,23 @@ type Undo struct {
 	How      json.RawMessage `json:"how"`      // the layer's own, for Kind.Undo
 }
 
-// Owe notes in the run's ledger, before it is made, something that layers of a kind know again by its name alone. When it
-// is undone, paid is called.
-func (r *Run) Owe(kind, name, to string, commands ...[]string) (paid func() error, err error) {
+// Owe notes in the run's ledger, before it is made, something that layers of a kind know again by its name alone. Down
+// undoes it, and notes that.
+func (r *Run) Owe(
+	kind, name, to string, undo func(context.Context) error, commands ...[]string,
+) (down func(context.Context) error, err error) {
 	how, err := json.Marshal(name)
 	if err != nil {
 		return nil, err
 	}
 	u := Undo{Layer: kind, Key: kind + " " + name, To: to, Commands: commands, How: how}
-	return func() error { return r.Ledger().Paid(u.Key) }, r.Ledger().Owe(u)
+	down = func(ctx context.Context) error {
+		if err := undo(ctx); err != nil {
+			return err
+		}
+		return r.Ledger().Paid(u.Key)
+	}
+	return down, r.Ledger().Owe(u)
 }
 
 // Name is that name, which must begin so.

@@ -54,7 +54,7 @@ func describe(root string) *Environment {
 		Instance:     instance(sys),
 		Confidential: confidential(sys, cpu.Flags),
 		UserNS:       inUserNamespace(readText(sys, "proc/self/uid_map")),
-		CipherDriver: cipherDrivers(files),
+		CipherDriver: CipherDrivers(files),
 	}
 	if e.OS == "" {
 		e.OS = osName(readText(sys, "usr/lib/os-release"))
@@ -126,10 +126,10 @@ func slowClock(source string) bool {
 	return false
 }
 
-// cipherDrivers reads /proc/crypto and gives, for each algorithm, the driver that
+// CipherDrivers reads /proc/crypto and gives, for each algorithm, the driver that
 // the kernel takes when asked for it: the one of highest priority. Drivers that
 // only serve other drivers are left out.
-func cipherDrivers(files procfs.FS) map[string]string {
+func CipherDrivers(files procfs.FS) map[string]string {
 	algorithms, _ := files.Crypto()
 	var drivers map[string]string
 	priorities := map[string]int64{}

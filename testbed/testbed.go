@@ -25,6 +25,7 @@ package testbed
 
 import (
 	"context"
+	"errors"
 
 	"tare/experiment"
 )
@@ -67,6 +68,15 @@ type Unwrapper interface {
 
 // As finds the optional interface T in a site or in what it wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
+
+// Need is As for what cannot be done without: lack is the error where the site has none.
+func Need[T any](s Site, lack string) (T, error) {
+	t, ok := As[T](s)
+	if !ok {
+		return t, errors.New(lack)
+	}
+	return t, nil
+}
 
 // find finds T in what wraps others of its kind, as sites and processes do.
 func find[T, Wrapping any](w Wrapping) (T, bool) {

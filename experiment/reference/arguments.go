@@ -82,6 +82,15 @@ func (a Arguments) References() []Reference {
 	return all
 }
 
+// ValidateCommand is Validate where there must be a program.
+func (a Arguments) ValidateCommand(field string) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(a) == 0 || a[0] == "" {
+		errs.Add(field, "no program is given: write it as a list, [program, argument…]")
+	}
+	return append(errs, a.Validate(field)...)
+}
+
 // Validate reports every problem, by the field that the arguments are in.
 func (a Arguments) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors

@@ -87,14 +87,10 @@ func probe(ctx context.Context) []testbed.Finding {
 	}
 	p := newProfile(newLayer().(*Config), probing+strconv.Itoa(os.Getpid()))
 	if err := errors.Join(removeProbes(), p.load(ctx)); err != nil {
-		f.Detail = err.Error()
-		return []testbed.Finding{f}
+		return []testbed.Finding{f.Tried(err)}
 	}
 	f = front.Launches(ctx, name, launcher.Settings{AppArmor: p.name})
-	if err := remove(p.name); err != nil {
-		f.Status, f.Detail = testbed.Refused, err.Error()
-	}
-	return []testbed.Finding{f}
+	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
 // front is what stands before programs, by the name of the profile; or by the beginning of all names.
@@ -118,15 +114,10 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return nil, err
 	}
 	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // those of other runs may be loaded too
-	paid, err := s.Owe(name, p.name, "no profile", []string{"sh", "-c", "printf %s " + p.name + " >" + removing})
+	down, err := s.Owe(name, p.name, "no profile", func(context.Context) error { return remove(p.name) },
+		[]string{"sh", "-c", "printf %s " + p.name + " >" + removing})
 	if err != nil {
 		return nil, err
-	}
-	down := func(context.Context) error {
-		if err := remove(p.name); err != nil {
-			return err
-		}
-		return paid()
 	}
 	if err := p.load(ctx); err != nil {
 		return nil, errors.Join(err, down(ctx))

@@ -2,7 +2,6 @@ package bpf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -40,9 +39,9 @@ func Group(s *layer.Session, around layer.Around) (*os.File, error) {
 	case layer.Client:
 		at = testbed.ClientPod
 	}
-	site, ok := testbed.As[testbed.Cgrouped](s.Site)
-	if !ok {
-		return nil, errors.New("there are no cgroups for programs at this site: it takes the testbed local on Linux")
+	site, err := testbed.Need[testbed.Cgrouped](s.Site, "there are no cgroups for programs at this site: it takes the testbed local on Linux")
+	if err != nil {
+		return nil, err
 	}
 	return site.Cgroup(at)
 }

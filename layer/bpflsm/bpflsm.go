@@ -182,9 +182,9 @@ func (c *Config) cut(text string) string {
 
 // controls makes the files that the last rules are for.
 func (c *Config) controls(s *layer.Session) (at control, err error) {
-	site, ok := testbed.As[testbed.Scratch](s.Site)
-	if !ok {
-		return at, errors.New("there is no directory for files at this site")
+	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
+	if err != nil {
+		return at, err
 	}
 	dir, err := site.Scratch()
 	if err == nil {

@@ -1,12 +1,11 @@
 package front
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
 	"io/fs"
-	"net/netip"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/machine/proc"
 )
 
 // look answers one question:
@@ -42,8 +43,7 @@ func look(word string) string {
 	case "status":
 		return status(argument)
 	case "ns":
-		name, err := os.Readlink("/proc/self/ns/" + argument)
-		return orError(name, err)
+		return orError(os.Readlink("/proc/self/ns/" + argument))
 	case "release":
 		var name unix.Utsname
 		err := unix.Uname(&name)
@@ -57,8 +57,7 @@ func look(word string) string {
 	case "write":
 		return write(argument)
 	case "open":
-		fd, err := unix.Open(argument, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		return closed(fd, err)
+		return closed(unix.Open(argument, unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	case "exec":
 		return execute(argument)
 	case "connect":
@@ -73,11 +72,9 @@ func look(word string) string {
 	case "chroot":
 		return named(unix.Chroot("/"))
 	case "raw-socket":
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
-		return closed(fd, err)
+		return closed(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP))
 	case "alarm-timer":
-		fd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME_ALARM, unix.TFD_CLOEXEC)
-		return closed(fd, err)
+		return closed(unix.TimerfdCreate(unix.CLOCK_REALTIME_ALARM, unix.TFD_CLOEXEC))
 	case "call":
 		i := slices.IndexFunc(calls, func(c call) bool { return c.name == argument })
 		if i < 0 {
@@ -106,15 +103,7 @@ var calls = []call{
 
 func status(field string) string {
 	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return orError("", err)
-	}
-	for line := range bytes.Lines(text) {
-		if rest, ok := bytes.CutPrefix(line, []byte(field+":")); ok {
-			return string(bytes.TrimSpace(rest))
-		}
-	}
-	return ""
+	return orError(proc.Field(text, field), err)
 }
 
 func write(dir string) string {
@@ -145,22 +134,11 @@ func execute(path string) string {
 }
 
 func connect(to string) string {
-	at, err := netip.ParseAddrPort(to)
-	if err != nil {
-		return err.Error()
+	conn, err := net.Dial("udp", to)
+	if err == nil {
+		_ = conn.Close()
 	}
-	family, address := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(at.Port())})
-	if at.Addr().Is4() {
-		address.(*unix.SockaddrInet4).Addr = at.Addr().As4()
-	} else {
-		family, address = unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
-	}
-	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return named(err)
-	}
-	defer func() { _ = unix.Close(fd) }()
-	return named(unix.Connect(fd, address))
+	return named(err)
 }
 
 func orError(text string, err error) string {

@@ -64,8 +64,5 @@ func Launchable(name string, s launcher.Settings) func(context.Context) []testbe
 // Launches tries whether the launcher starts a program on this machine with settings.
 func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "by Tare's launcher; here it starts a program"}
-	if err := try(ctx, []string{s.Argument()}); err != nil {
-		f.Status, f.Detail = testbed.Refused, err.Error()
-	}
-	return f
+	return f.Tried(try(ctx, []string{s.Argument()}))
 }

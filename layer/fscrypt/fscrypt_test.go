@@ -7,6 +7,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/layer/volumes"
 	"tare/layer/volumes/volumestest"
 	"tare/testbed"
@@ -25,7 +26,7 @@ func TestProofs(t *testing.T) {
 			t.Error("the kernel has no processes to tell of")
 		}
 		// With the layer on, it is not off, and nothing is said of the marker.
-		if got := volumestest.Text(volumestest.Off(t, l, site)); got != "encryption policy of the directory: false" {
+		if got := volumestest.Text(layertest.Off(t, l, site)); got != "encryption policy of the directory: false" {
 			t.Errorf("%s: off, while it is on: %s", mode, got)
 		}
 		// A directory without the policy is seen.
@@ -42,7 +43,7 @@ func TestProofs(t *testing.T) {
 		t.Error(err)
 	}
 	plain := volumestest.Plain(t)
-	if got := volumestest.Text(volumestest.Off(t, newLayer(), plain)); got != "marker on the device: true; encryption policy of the directory: true" {
+	if got := volumestest.Text(layertest.Off(t, newLayer(), plain)); got != "marker on the device: true; encryption policy of the directory: true" {
 		t.Errorf("off: %s", got)
 	}
 	// A volume on which the marker is in clear is not encrypted.

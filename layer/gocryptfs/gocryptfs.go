@@ -18,6 +18,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"os"
+	"slices"
 	"strings"
 
 	"tare/experiment"
@@ -147,13 +148,9 @@ func (a *active) implementation() layer.Check {
 func hasAES(cpuinfo string) bool {
 	for line := range strings.Lines(cpuinfo) {
 		key, list, _ := strings.Cut(line, ":")
-		if key = strings.TrimSpace(key); key != "flags" && key != "Features" {
-			continue
-		}
-		for _, f := range strings.Fields(list) {
-			if f == "aes" {
-				return true
-			}
+		key = strings.TrimSpace(key)
+		if (key == "flags" || key == "Features") && slices.Contains(strings.Fields(list), "aes") {
+			return true
 		}
 	}
 	return false

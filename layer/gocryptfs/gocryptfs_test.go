@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tare/experiment/factor"
+	"tare/layer/layertest"
 	"tare/layer/volumes"
 	"tare/layer/volumes/volumestest"
 	"tare/testbed"
@@ -18,7 +19,7 @@ func TestProofs(t *testing.T) {
 		if got := volumestest.Text(checks); got != "marker on the device: true; cipher of the directory: true; file system of the volume: true" {
 			t.Errorf("%s: on: %s\n%+v", cipher, got, checks)
 		}
-		if got := volumestest.Text(volumestest.Off(t, l, site)); got != "file system of the volume: false" {
+		if got := volumestest.Text(layertest.Off(t, l, site)); got != "file system of the volume: false" {
 			t.Errorf("%s: off, while it is on: %s", cipher, got)
 		}
 		backed, _ := testbed.As[testbed.BackedVolume](site)
@@ -48,7 +49,7 @@ func TestProofs(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := volumestest.Text(volumestest.Off(t, newLayer(), volumestest.Plain(t))); got != "marker on the device: true; file system of the volume: true" {
+	if got := volumestest.Text(layertest.Off(t, newLayer(), volumestest.Plain(t))); got != "marker on the device: true; file system of the volume: true" {
 		t.Errorf("off: %s", got)
 	}
 }

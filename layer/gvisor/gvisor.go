@@ -19,6 +19,7 @@
 package gvisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -143,16 +144,9 @@ func (c *Config) Declare() experiment.Declaration {
 // pod is the layer on a cluster.
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-func (c *Config) platform() Platform {
-	if len(c.Platform) == 0 {
-		return Systrap
-	}
-	return c.Platform.One()
-}
-
 // front is what stands in front of programs, with bundles in a directory.
 func (c *Config) front(dir string) front.Front {
-	f := front.Launched(name, c.Around, settings(c.platform(), find(), dir), front.Evidence{Name: "kernel", Ask: []string{"release"},
+	f := front.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), Systrap), find(), dir), front.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
 	f.Starts = program
 	return f

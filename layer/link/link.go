@@ -115,11 +115,7 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 }
 
 func shaper(site testbed.Site) (testbed.Shaper, error) {
-	s, ok := testbed.As[testbed.Shaper](site)
-	if !ok {
-		return nil, errors.New("this testbed has no wire that can be shaped")
-	}
-	return s, nil
+	return testbed.Need[testbed.Shaper](site, "this testbed has no wire that can be shaped")
 }
 
 // The most that the kernel's figures may differ.

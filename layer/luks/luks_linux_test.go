@@ -15,6 +15,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/layer/volumes/volumestest"
 	"tare/test/apart"
 	"tare/test/fit"
@@ -78,7 +79,7 @@ func TestProofs(t *testing.T) {
 			if got := volumestest.Text(checks); got != "marker on the device: true; driver of xts(aes): true; mapping: true" {
 				t.Errorf("on: %s\n%+v", got, checks)
 			}
-			if got := volumestest.Text(volumestest.Off(t, l, site)); got != "" {
+			if got := volumestest.Text(layertest.Off(t, l, site)); got != "" {
 				t.Errorf("off, while it is on: %s", got)
 			}
 			// The volume is written to through the mapping, and nowhere else.
@@ -97,7 +98,7 @@ func TestProofs(t *testing.T) {
 
 // TestBaseline finds the marker where nothing encrypts.
 func TestBaseline(t *testing.T) {
-	checks := volumestest.Off(t, newLayer(), volumestest.Plain(t))
+	checks := layertest.Off(t, newLayer(), volumestest.Plain(t))
 	if got := volumestest.Text(checks); got != "marker on the device: true" || checks[0].Expected != "in clear" {
 		t.Errorf("%+v", checks)
 	}

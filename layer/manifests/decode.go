@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"strconv"
@@ -70,7 +69,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 		first[o.identity()] = o
 	}
 	if len(problems) == 0 {
-		maps.Copy(problems, c.repeated(all))
+		c.lengthen(all, problems)
 	}
 	return all, problems
 }

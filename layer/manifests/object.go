@@ -155,7 +155,7 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 // placed makes the object of a site: placeholders filled in, and in its namespace
 // where it names none, unless the kind has none.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
-	filled, err := fill(o.Object, values)
+	filled, err := mapped(o.Object, func(text string) (any, error) { return values.Fill(text) })
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d: %s: %w", o.source, o.line, title(&o.Unstructured), err)
 	}
@@ -169,15 +169,15 @@ func (o object) placed(values placeholder.Values, namespaced bool) (*unstructure
 	return u, nil
 }
 
-// fill copies a value with the placeholders of its texts filled in; keys stay.
-func fill(v any, values placeholder.Values) (filled any, err error) {
+// mapped copies a value with what becomes of each of its texts; keys stay.
+func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
-		return values.Fill(v)
+		return become(v)
 	case []any:
 		out := slices.Clone(v)
 		for i := range out {
-			if out[i], err = fill(out[i], values); err != nil {
+			if out[i], err = mapped(out[i], become); err != nil {
 				return nil, err
 			}
 		}
@@ -185,7 +185,7 @@ func fill(v any, values placeholder.Values) (filled any, err error) {
 	case map[string]any:
 		out := maps.Clone(v)
 		for key := range out {
-			if out[key], err = fill(out[key], values); err != nil {
+			if out[key], err = mapped(out[key], become); err != nil {
 				return nil, err
 			}
 		}

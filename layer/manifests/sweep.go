@@ -85,29 +85,28 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// count reads how many items a list is to have.
-func (c *Config) count(at string) (int, error) {
-	n, err := strconv.Atoi(string(c.Repeat[at]))
-	if err != nil || n < 0 || n > maxItems {
-		return 0, fmt.Errorf("%q is neither one of the factors nor a number from 0 to %d", c.Repeat[at], maxItems)
-	}
-	return n, nil
-}
-
-// multiplied makes as many objects of a kind as Repeat says. The problems are by field of the config.
-func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
-	for _, kind := range slices.Sorted(maps.Keys(c.Repeat)) {
-		if !kindName.MatchString(kind) {
-			continue // the path of a list
-		}
-		bad := func(format string, args ...any) {
-			problems["repeat."+kind] = append(problems["repeat."+kind], fmt.Sprintf(format, args...))
-		}
-		n, err := c.count(kind)
-		if err != nil {
-			bad("%v", err)
+// repeat goes through the kinds of Repeat, or else its paths of lists, with how many objects or items there are to be. The
+// problems are by field of the config.
+func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
+	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
+		if kindName.MatchString(at) != kinds {
 			continue
 		}
+		bad := func(format string, args ...any) {
+			problems["repeat."+at] = append(problems["repeat."+at], fmt.Sprintf(format, args...))
+		}
+		n, err := strconv.Atoi(string(c.Repeat[at]))
+		if err != nil || n < 0 || n > maxItems {
+			bad("%q is neither one of the factors nor a number from 0 to %d", c.Repeat[at], maxItems)
+			continue
+		}
+		do(at, n, bad)
+	}
+}
+
+// multiplied makes as many objects of a kind as Repeat says.
+func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
+	c.repeat(true, problems, func(kind string, n int, bad func(string, ...any)) {
 		var made []object
 		found := false
 		for _, o := range objects {
@@ -130,30 +129,17 @@ func (c *Config) multiplied(objects []object, problems map[string][]string) []ob
 			bad("there is no object of this kind")
 		}
 		objects = made
-	}
+	})
 	return objects
 }
 
-// repeated makes the lists of objects as long as Repeat says. The problems are by field of
-// the config. The objects are changed.
-func (c *Config) repeated(objects []object) map[string][]string {
-	problems := map[string][]string{}
-	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
-		if kindName.MatchString(at) {
-			continue
-		}
-		bad := func(format string, args ...any) {
-			problems["repeat."+at] = append(problems["repeat."+at], fmt.Sprintf(format, args...))
-		}
-		n, err := c.count(at)
-		if err != nil {
-			bad("%v", err)
-			continue
-		}
+// lengthen makes the lists of objects as long as Repeat says. The objects are changed.
+func (c *Config) lengthen(objects []object, problems map[string][]string) {
+	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)
 		if err != nil {
 			bad("%v", err)
-			continue
+			return
 		}
 		found := false
 		for _, o := range objects {
@@ -174,8 +160,7 @@ func (c *Config) repeated(objects []object) map[string][]string {
 		if !found {
 			bad("no object has a list there")
 		}
-	}
-	return problems
+	})
 }
 
 // lengthened gives a list n items: those that it has in turn, again from the first where
@@ -214,24 +199,11 @@ func numbered(v any) bool {
 // withNumber copies a value with the number of its item filled in. A text that is nothing else
 // becomes a number.
 func withNumber(v any, n int64) any {
-	switch v := v.(type) {
-	case string:
-		if v == itemNumber {
-			return n
+	out, _ := mapped(v, func(text string) (any, error) {
+		if text == itemNumber {
+			return n, nil
 		}
-		return strings.ReplaceAll(v, itemNumber, strconv.FormatInt(n, 10))
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = withNumber(v[i], n)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key := range v {
-			out[key] = withNumber(v[key], n)
-		}
-		return out
-	}
-	return v
+		return strings.ReplaceAll(text, itemNumber, strconv.FormatInt(n, 10)), nil
+	})
+	return out
 }

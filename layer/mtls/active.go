@@ -49,53 +49,31 @@ func surround(site testbed.Site) (surroundings, error) {
 	return surroundings{site, network, wire, courier}, nil
 }
 
-// Up starts the proxies and has the pods' connections go through them.
+// Up starts the proxies and has the pods' connections go through them; in sidecars, when the pods are there.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
-	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
-		return c.upBeside(s.Site, sidecars)
-	}
 	a, err := c.up(ctx, s.Site)
 	if err != nil {
 		return nil, err
 	}
-	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
-}
-
-// upBeside asks for sidecars in the pods, in which the proxies are started when the pods are
-// there.
-func (c *Config) upBeside(site testbed.Site, sidecars testbed.Sidecars) (*layer.Active, error) {
-	around, err := surround(site)
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.askBeside(around, sidecars)
-	if err != nil {
-		return nil, err
-	}
-	settle := func(ctx context.Context) ([]layer.Check, error) {
-		err := a.raise(ctx)
-		return a.proofs, err
-	}
-	return &layer.Active{Settle: settle, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
-}
-
-func (c *Config) askBeside(around surroundings, sidecars testbed.Sidecars) (a *active, err error) {
-	a = &active{settings: c.settings(), site: around, helpers: helpers{}, remote: true}
-	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.Program.implementation().capabilities}
-	for _, s := range []side{clientSide, serverSide} {
-		if a.at[s], err = sidecars.AddSidecar(s.pod(), want); err != nil {
-			return nil, err
+	up := &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}
+	if a.remote {
+		up.Settle = func(ctx context.Context) ([]layer.Check, error) {
+			err := a.raise(ctx)
+			return a.proofs, err
 		}
 	}
-	return a, nil
+	return up, nil
 }
 
-func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
-	around, err := surround(site)
-	if err != nil {
+// up raises the layer at a site, or asks for sidecars in its pods.
+func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err error) {
+	a = &active{settings: c.settings(), helpers: helpers{}}
+	if a.site, err = surround(site); err != nil {
 		return nil, err
 	}
-	a := &active{settings: c.settings(), site: around, helpers: helpers{}}
+	if sidecars, ok := testbed.As[testbed.Sidecars](site); ok {
+		return a, a.ask(sidecars)
+	}
 	for _, s := range []side{clientSide, serverSide} {
 		a.at[s] = s.place(a.Placement)
 	}
@@ -103,6 +81,18 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
 		return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
 	}
 	return a, nil
+}
+
+// ask asks for the sidecars.
+func (a *active) ask(sidecars testbed.Sidecars) (err error) {
+	a.remote = true
+	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.Program.implementation().capabilities}
+	for _, s := range []side{clientSide, serverSide} {
+		if a.at[s], err = sidecars.AddSidecar(s.pod(), want); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // raise starts helpers and proxies, and redirects the connections last.
@@ -189,12 +179,15 @@ func (a *active) redirect(s side) redirect {
 func (a *active) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for s, p := range a.proxies {
-		cost, err := p.cost()
+		used, err := p.process.CPU()
 		if err != nil {
 			return nil, err
 		}
-		cost.Part = side(s).part()
-		costs = append(costs, cost)
+		memory, err := p.process.Memory()
+		if err != nil {
+			return nil, err
+		}
+		costs = append(costs, layer.Cost{Part: side(s).part(), CPU: used, Memory: memory})
 	}
 	return costs, nil
 }

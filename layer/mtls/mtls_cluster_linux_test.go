@@ -28,11 +28,7 @@ func TestOnCluster(t *testing.T) {
 	assert(t, "without the layer", outcome(t, checks, err), "marker from pod to pod: true\n")
 
 	site := sitetest.Open(t, bed, "mtls", c.Declare().Needs, sitetest.Small(experiment.DifferentNodes))
-	around, err := surround(site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := c.askBeside(around, site)
+	a, err := c.up(ctx, site)
 	if err != nil {
 		t.Fatal(err)
 	}

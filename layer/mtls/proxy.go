@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/orders"
 )
@@ -124,16 +123,6 @@ func (p *proxy) failed() error {
 	default:
 		return nil
 	}
-}
-
-// cost is what it has used.
-func (p *proxy) cost() (layer.Cost, error) {
-	used, err := p.process.CPU()
-	if err != nil {
-		return layer.Cost{}, err
-	}
-	memory, err := p.process.Memory()
-	return layer.Cost{CPU: used, Memory: memory}, err
 }
 
 // end ends it.

@@ -82,27 +82,26 @@ func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 2, RegProtoMin: 1})
 }
 
-// chains lists the chains of the layer's table.
-func chains(conn *nftables.Conn) (own []*nftables.Chain, err error) {
-	all, err := conn.ListChainsOfTableFamily(nftables.TableFamilyIPv4)
+// chains lists the chains of the layer's table, on a connection to the kernel.
+func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
+	var all []*nftables.Chain
+	if conn, err = nftables.New(); err == nil {
+		all, err = conn.ListChainsOfTableFamily(nftables.TableFamilyIPv4)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("nftables: %w", err)
+		return nil, nil, fmt.Errorf("nftables: %w", err)
 	}
 	for _, c := range all {
 		if c.Table.Name == table {
 			own = append(own, c)
 		}
 	}
-	return own, nil
+	return conn, own, nil
 }
 
 // countRules says how many of the layer's rules are in force here.
 func countRules() (n int, err error) {
-	conn, err := nftables.New()
-	if err != nil {
-		return 0, fmt.Errorf("nftables: %w", err)
-	}
-	own, err := chains(conn)
+	conn, own, err := chains()
 	for _, c := range own {
 		rules, err := conn.GetRules(c.Table, c)
 		if err != nil {
@@ -115,11 +114,7 @@ func countRules() (n int, err error) {
 
 // removeRules removes them, if there are any.
 func removeRules() error {
-	conn, err := nftables.New()
-	if err != nil {
-		return fmt.Errorf("nftables: %w", err)
-	}
-	own, err := chains(conn)
+	conn, own, err := chains()
 	if err != nil || len(own) == 0 {
 		return err
 	}

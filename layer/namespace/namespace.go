@@ -15,7 +15,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
 	"tare/layer"
@@ -83,15 +82,22 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if given := site.Parameters().Namespace; given != "" {
 		return nil, fmt.Errorf("all arms share the namespace %s that the experiment gives, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare makes a namespace for each arm", given)
 	}
-	a := &active{config: c, site: site}
+	idle := false // the namespace would have been the same without the layer
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
-		a.idle = c.lacking(ns) == 0
+		idle = c.lacking(ns) == 0
 		ns.Labels, ns.Annotations = pairs.With(ns.Labels, c.Labels), pairs.With(ns.Annotations, c.Annotations)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &layer.Active{Settle: a.settle, Before: a.before}, nil
+	settle := func(context.Context) ([]layer.Check, error) {
+		if idle {
+			return nil, fmt.Errorf("the namespace %s is like that without the layer, so its arm is a copy of the arm without it", site.Namespace())
+		}
+		return nil, nil
+	}
+	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) { return c.look(ctx, site, true) }
+	return &layer.Active{Settle: settle, Before: before}, nil
 }
 
 // lacking counts what a namespace lacks of the layer.
@@ -120,17 +126,13 @@ func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	return out
 }
 
-// read reads the namespace of a site.
-func read(ctx context.Context, s *kube.Site) (*corev1.Namespace, error) {
-	cluster, err := s.Cluster(ctx)
+// look makes the checks of a site's namespace.
+func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check, error) {
+	ns, err := s.ReadNamespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ns, err := cluster.Client.CoreV1().Namespaces().Get(ctx, s.Namespace(), metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", s.Namespace(), err)
-	}
-	return ns, nil
+	return c.checks(ns, on), nil
 }
 
 // ProveOff shows that the namespace has none of them, but for those that the arm's own
@@ -143,33 +145,5 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if err != nil {
 		return nil, err
 	}
-	ns, err := read(ctx, site)
-	if err != nil {
-		return nil, err
-	}
-	return c.checks(ns, false), nil
-}
-
-// active is the layer at one site.
-type active struct {
-	config *Config
-	site   *kube.Site
-	idle   bool // the namespace would have been the same without the layer
-}
-
-// settle refuses a layer that changed nothing.
-func (a *active) settle(context.Context) ([]layer.Check, error) {
-	if a.idle {
-		return nil, fmt.Errorf("the namespace %s is like that without the layer, so its arm is a copy of the arm without it", a.site.Namespace())
-	}
-	return nil, nil
-}
-
-// before shows that the namespace has them.
-func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
-	ns, err := read(ctx, a.site)
-	if err != nil {
-		return nil, err
-	}
-	return a.config.checks(ns, true), nil
+	return c.look(ctx, site, false)
 }

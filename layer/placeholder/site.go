@@ -12,10 +12,7 @@ import (
 // CheckCommand checks a command of the file: there is a program, and placeholders are
 // among those known.
 func CheckCommand(errs *experiment.FieldErrors, field string, args reference.Arguments, known ...string) {
-	if len(args) == 0 || args[0] == "" {
-		errs.Add(field, "no program is given: write it as a list, [program, argument…]")
-	}
-	*errs = append(*errs, args.Validate(field)...)
+	*errs = append(*errs, args.ValidateCommand(field)...)
 	for _, arg := range args {
 		if err := Check(arg, known...); err != nil {
 			errs.Add(field, "%v", err)

@@ -83,7 +83,7 @@ func noAppArmor(profile string) aspect {
 func (c *Config) noCapabilities() aspect {
 	var added capSet
 	if c.Capabilities != nil {
-		added = capsOf(named(c.Capabilities.Add))
+		added = capsOf(c.Capabilities.Add...)
 	}
 	if c.Privileged || added == 0 {
 		added = everything

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tare/experiment"
@@ -68,16 +67,12 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	if len(needs) == 0 || s.Parameters().Namespace == "" {
 		return nil
 	}
-	cluster, err := s.Cluster(ctx)
-	if err != nil {
-		return err
-	}
-	ns, err := cluster.Client.CoreV1().Namespaces().Get(ctx, s.Namespace(), metav1.GetOptions{})
+	ns, err := s.ReadNamespace(ctx)
 	if errors.IsForbidden(err) {
 		return nil // the API server will tell when it refuses the pods
 	}
 	if err != nil {
-		return fmt.Errorf("read namespace %s: %w", s.Namespace(), err)
+		return err
 	}
 	return allowed(ns, needs)
 }

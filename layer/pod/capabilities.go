@@ -22,18 +22,8 @@ func parseCaps(hex string) (capSet, error) {
 	return capSet(set), nil
 }
 
-// capsOf is the set of the capabilities named; ALL is every one that is known.
-func capsOf(names []corev1.Capability) capSet {
-	var set capSet
-	for _, n := range names {
-		for bit, known := range launcher.Capabilities {
-			if n == all || string(n) == known {
-				set |= 1 << bit
-			}
-		}
-	}
-	return set
-}
+// capsOf is the set of the capabilities named.
+func capsOf(names ...string) capSet { return capSet(launcher.CapabilityBits(names...)) }
 
 func (s capSet) String() string {
 	var names []string

@@ -11,10 +11,7 @@ import (
 // seccompWord is the profile that the specification gives the programs, in the
 // words of the experiment file.
 func seccompWord(pod *corev1.Pod) string {
-	profile := security(pod).SeccompProfile
-	if profile == nil && pod.Spec.SecurityContext != nil {
-		profile = pod.Spec.SecurityContext.SeccompProfile
-	}
+	profile := cmp.Or(security(pod).SeccompProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).SeccompProfile)
 	if profile == nil {
 		return none
 	}
@@ -23,10 +20,7 @@ func seccompWord(pod *corev1.Pod) string {
 
 // appArmorWord is the same of AppArmor; "" if there is no profile.
 func appArmorWord(pod *corev1.Pod) string {
-	profile := security(pod).AppArmorProfile
-	if profile == nil && pod.Spec.SecurityContext != nil {
-		profile = pod.Spec.SecurityContext.AppArmorProfile
-	}
+	profile := cmp.Or(security(pod).AppArmorProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).AppArmorProfile)
 	if profile == nil {
 		return ""
 	}
@@ -134,9 +128,9 @@ func (c *Config) capable(sights []sight) error {
 	return nil
 }
 
-var everything = capsOf([]corev1.Capability{all})
+var everything = capsOf(all)
 
-var sysAdmin = capsOf([]corev1.Capability{"SYS_ADMIN"})
+var sysAdmin = capsOf("SYS_ADMIN")
 
 // bounding is the set of capabilities that no program in the pod can exceed.
 func bounding(s sight) (capSet, string) {
@@ -153,7 +147,7 @@ func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
 	}
-	added, dropped := capsOf(named(c.Capabilities.Add)), capsOf(named(c.Capabilities.Drop))
+	added, dropped := capsOf(c.Capabilities.Add...), capsOf(c.Capabilities.Drop...)
 	if len(c.Capabilities.Drop) == 0 {
 		dropped = everything
 	}

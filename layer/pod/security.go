@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -137,13 +138,7 @@ func (j *judgement) container(spec *corev1.PodSpec, c *corev1.Container) {
 	for _, p := range c.Ports {
 		j.when(p.HostPort != 0, privileged, "host port %d", p.HostPort)
 	}
-	s, p := c.SecurityContext, spec.SecurityContext
-	if s == nil {
-		s = &corev1.SecurityContext{}
-	}
-	if p == nil {
-		p = &corev1.PodSecurityContext{}
-	}
+	s, p := cmp.Or(c.SecurityContext, &corev1.SecurityContext{}), cmp.Or(spec.SecurityContext, &corev1.PodSecurityContext{})
 	j.when(s.Privileged != nil && *s.Privileged, privileged, "privileged containers")
 	if m := s.ProcMount; m != nil {
 		j.when(*m != corev1.DefaultProcMount, privileged, "procMount %s", *m)
@@ -162,9 +157,7 @@ func (j *judgement) container(spec *corev1.PodSpec, c *corev1.Container) {
 }
 
 func (j *judgement) capabilities(c *corev1.Capabilities) {
-	if c == nil {
-		c = &corev1.Capabilities{}
-	}
+	c = cmp.Or(c, &corev1.Capabilities{})
 	j.when(!slices.Contains(c.Drop, all), baseline, "capabilities of the container runtime")
 	for _, add := range c.Add {
 		switch {

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -49,15 +50,11 @@ func (c *Config) shape(pod *corev1.Pod) error {
 	if c.ServiceAccount != "" {
 		spec.ServiceAccountName = c.ServiceAccount
 	}
-	if spec.SecurityContext == nil {
-		spec.SecurityContext = &corev1.PodSecurityContext{}
-	}
+	spec.SecurityContext = cmp.Or(spec.SecurityContext, &corev1.PodSecurityContext{})
 	c.confine(spec.SecurityContext)
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			if containers[i].SecurityContext == nil {
-				containers[i].SecurityContext = &corev1.SecurityContext{}
-			}
+			containers[i].SecurityContext = cmp.Or(containers[i].SecurityContext, &corev1.SecurityContext{})
 			c.contain(containers[i].SecurityContext)
 		}
 	}

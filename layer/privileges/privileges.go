@@ -16,8 +16,6 @@ package privileges
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"tare/experiment"
 	"tare/layer"
@@ -78,31 +76,19 @@ func (c *Capabilities) validate() []experiment.FieldError {
 		errs.Add("drop", "no capability is given: the layer would do nothing")
 	}
 	for i, one := range c.Drop {
-		if one != All && !slices.Contains(launcher.Capabilities, bare(one)) {
+		if launcher.CapabilityBits(one) == 0 {
 			errs.Add(fmt.Sprintf("drop[%d]", i), "%q is no capability; one looks like NET_RAW", one)
 		}
 	}
 	return errs
 }
 
-func bare(name string) string { return strings.TrimPrefix(name, "CAP_") }
-
-// set is those that are dropped, by their names and as bits.
-func (c *Capabilities) set() (list []string, bits uint64) {
-	for i, one := range launcher.Capabilities {
-		if slices.ContainsFunc(c.Drop, func(d string) bool { return d == All || bare(d) == one }) {
-			list, bits = append(list, one), bits|1<<i
-		}
-	}
-	return list, bits
-}
-
 func (c *Capabilities) front() front.Front {
-	list, bits := c.set()
+	bits := launcher.CapabilityBits(c.Drop...)
 	f := front.Launched(ofCapabilities, c.Around, launcher.Settings{Drop: bits}, front.Without("capabilities", "status:CapEff", bits))
 	var asks []string
-	for _, one := range list {
-		if action, ok := actions[one]; ok {
+	for i, one := range launcher.Capabilities {
+		if action, ok := actions[one]; ok && bits&(1<<i) != 0 {
 			asks = append(asks, action)
 		}
 	}

@@ -201,20 +201,14 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 		return nil, fmt.Errorf("%s has programs started by another process, which knows nothing of the network that Tare makes: it can be around programs of workloads without one (in: host)", r.program)
 	}
 	label := "tare-" + strings.ToLower(rand.Text()[:12])
-	paid, err := s.Owe(r.name, label, "nothing left", r.list(label), append(slices.Clone(r.remove), "…"))
+	f := of(label)
+	f.Left = func(ctx context.Context) ([]string, error) { return r.left(ctx, label) }
+	a := f.Up(s) // which starts nothing yet
+	down, err := s.Owe(r.name, label, "nothing left", a.Down, r.list(label), append(slices.Clone(r.remove), "…"))
 	if err != nil {
 		return nil, err
 	}
-	f := of(label)
-	f.Left = func(ctx context.Context) ([]string, error) { return r.left(ctx, label) }
-	a := f.Up(s)
-	down := a.Down
-	a.Down = func(ctx context.Context) error {
-		if err := down(ctx); err != nil {
-			return err
-		}
-		return paid()
-	}
+	a.Down = down
 	return a, nil
 }
 

@@ -27,8 +27,7 @@ import (
 // preset is one sandbox.
 type preset struct {
 	name, summary, program string
-	install                string // the command that installs it
-	before                 []string
+	install                string   // the command that installs it
 	options                []string // the preset's
 	after                  []string // between the options and the command
 	evidence               []front.Evidence
@@ -69,7 +68,7 @@ var presets = []preset{
 
 // front is the whole of what stands before a command.
 func (p *preset) front(more []string) []string {
-	return slices.Concat([]string{p.program}, p.before, p.options, more, p.after)
+	return slices.Concat([]string{p.program}, p.options, more, p.after)
 }
 
 // Config is the parameters of those layers.

@@ -1,19 +1,18 @@
 package volumes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"tare/layer"
 	"tare/safetext"
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
 // Daemon is the process of a file system outside of the kernel (FUSE), in the client's pod. Its
@@ -34,7 +33,7 @@ type Daemon struct {
 	process testbed.Process
 	ended   chan struct{}
 	how     error // how it ended
-	said    lines
+	said    process.Tail
 }
 
 // mountLimit is how long it may take until the file system is there.
@@ -95,13 +94,16 @@ func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) erro
 		}
 		select {
 		case <-d.ended:
-			return fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.said.String())
+			return fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.last())
 		case <-limited.Done():
-			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.said.String()), d.down(context.WithoutCancel(ctx)))
+			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.last()), d.down(context.WithoutCancel(ctx)))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
+
+// last is what the daemon has said last.
+func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
 
 // before shows that the volume goes through the file system of the daemon.
 func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
@@ -149,28 +151,4 @@ func Absent(kind, program string, stack testbed.VolumeStack) ([]layer.Check, err
 	is, _, err := Mounted(stack, stack.Volume())
 	c := layer.Check{Layer: kind, Name: "file system of the volume", Expected: "not of " + program, Observed: is, OK: is != "" && !strings.HasSuffix(is, program)}
 	return []layer.Check{c}, err
-}
-
-// lines are the last that a daemon has said.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// mostSaid bounds them, in bytes.
-const mostSaid = 1 << 16
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.text.Len()+len(p) <= mostSaid {
-		l.text.Write(p)
-	}
-	return len(p), nil
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return safetext.Tail(strings.TrimSpace(l.text.String()), 400)
 }

@@ -18,7 +18,6 @@ package volumes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,8 +25,9 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/machine"
+	"tare/machine/proc"
 	"tare/testbed"
-	"tare/testbed/local"
 )
 
 // Needs are those of a layer for a volume of this machine.
@@ -38,11 +38,7 @@ const Elsewhere = "volumes are encrypted by their storage class there: compare c
 
 // Stack is the volume of a site.
 func Stack(site testbed.Site) (testbed.VolumeStack, error) {
-	stack, ok := testbed.As[testbed.VolumeStack](site)
-	if !ok {
-		return nil, errors.New("the site has no volume in the client's pod that is made on this machine: give it a workload that has one, such as storage")
-	}
-	return stack, nil
+	return testbed.Need[testbed.VolumeStack](site, "the site has no volume in the client's pod that is made on this machine: give it a workload that has one, such as storage")
 }
 
 // Hidden is the check that the marker is not on the device in clear. It is for Active.Settle.
@@ -73,8 +69,7 @@ func observed(m testbed.VolumeMark) string {
 // for it is a caveat.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "told", Observed: "not told by /proc/crypto", OK: true, Once: true}
-	text, err := os.ReadFile("/proc/crypto")
-	if driver := driverOf(string(text), cipher); err == nil && driver != "" {
+	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
 		c.Observed = driver
 		if !accelerated(driver) {
 			c.Caveat = fmt.Sprintf("the kernel encrypts by %s, which uses no instructions of the processor for that; with them (AES-NI, or the ARM crypto extensions) it is many times as fast: "+
@@ -82,23 +77,6 @@ func Driver(kind, cipher string) layer.Check {
 		}
 	}
 	return c
-}
-
-// driverOf is the driver of the highest priority.
-func driverOf(text, cipher string) (driver string) {
-	highest := -1
-	for block := range strings.SplitSeq(text, "\n\n") {
-		fields := map[string]string{}
-		for line := range strings.Lines(block) {
-			name, value, _ := strings.Cut(line, ":")
-			fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-		var priority int
-		if _, err := fmt.Sscan(fields["priority"], &priority); err == nil && fields["name"] == cipher && priority > highest {
-			driver, highest = fields["driver"], priority
-		}
-	}
-	return driver
 }
 
 // accelerated says whether a driver is one that uses instructions of the processor or a device: all
@@ -145,20 +123,10 @@ const probeSize = 64 << 20
 // Probe tries a layer on a small volume. A program that it takes is looked for first.
 func Probe(name, program, hint string, l layer.Layer) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding {
-		f := testbed.Finding{Name: name, Status: testbed.Works}
 		if _, err := exec.LookPath(program); program != "" && err != nil {
-			f.Status, f.Detail, f.Hint = testbed.Missing, program+" is not in the PATH", hint
-		} else if err := try(ctx, l); err != nil {
-			f.Status, f.Detail = testbed.Refused, err.Error()
+			return []testbed.Finding{{Name: name, Status: testbed.Missing, Detail: program + " is not in the PATH", Hint: hint}}
 		}
-		return []testbed.Finding{f}
+		_, err := layer.Try(ctx, experiment.Needs{Volume: &experiment.Volume{Size: probeSize}}, l.Up)
+		return []testbed.Finding{testbed.Finding{Name: name, Status: testbed.Works}.Tried(err)}
 	}
-}
-
-func try(ctx context.Context, l layer.Layer) error {
-	needs := experiment.Needs{Volume: &experiment.Volume{Size: probeSize}}
-	return local.Try(ctx, needs, func(site testbed.Site) error {
-		_, err := layer.Try(ctx, site, l.Up)
-		return err
-	})
 }

@@ -1,6 +1,13 @@
 package volumes
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tare/machine"
+	"tare/machine/proc"
+)
 
 func TestDriverOf(t *testing.T) {
 	const text = `name         : xts(aes)
@@ -17,8 +24,16 @@ name         : essiv(cbc(aes),sha256)
 driver       : essiv(cbc(ecb(aes-fixed-time)),sha256-lib)
 priority     : 101
 `
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "proc", "crypto"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	drivers := machine.CipherDrivers(proc.Below(root))
 	for cipher, want := range map[string]string{"xts(aes)": "xts-aes-aesni", "essiv(cbc(aes),sha256)": "essiv(cbc(ecb(aes-fixed-time)),sha256-lib)", "adiantum(xchacha12,aes)": ""} {
-		if got := driverOf(text, cipher); got != want {
+		if got := drivers[cipher]; got != want {
 			t.Errorf("%s: %q, want %q", cipher, got, want)
 		}
 	}

@@ -21,8 +21,10 @@ type order struct {
 
 	Direct *directOrder `json:"direct,omitempty"`
 	Undo   *struct{}    `json:"undo,omitempty"` // of Direct; nothing may be there
-	Answer *answerOrder `json:"answer,omitempty"`
 	Send   *sendOrder   `json:"send,omitempty"` // answered by a sent
+	// Answer asks to answer markers from now on, at probePort. It is answered by whether there is an
+	// interface of the layer's name.
+	Answer *struct{} `json:"answer,omitempty"`
 }
 
 // String names the order without what is in it.
@@ -79,10 +81,6 @@ type directOrder struct {
 	Service netip.Addr `json:"service"`
 	Server  netip.Addr `json:"server"`
 }
-
-// answerOrder asks to answer markers from now on, at probePort. It is answered by whether
-// there is an interface of the layer's name.
-type answerOrder struct{}
 
 // sendOrder asks to send a marker as one UDP datagram.
 type sendOrder struct {

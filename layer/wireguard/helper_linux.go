@@ -208,13 +208,8 @@ func parseTraffic(text string) (traffic, error) {
 	var sum traffic
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		var counter *uint64
-		switch name {
-		case "tx_bytes":
-			counter = &sum.Sent
-		case "rx_bytes":
-			counter = &sum.Received
-		default:
+		counter := map[string]*uint64{"tx_bytes": &sum.Sent, "rx_bytes": &sum.Received}[name]
+		if counter == nil {
 			continue
 		}
 		var n uint64

@@ -90,7 +90,7 @@ func (p *inPods) start(ctx context.Context, place func(testbed.Place) testbed.Pl
 		p.helpers[pod] = h
 		mu.Unlock()
 		var tunnel bool
-		if err := h.Ask(ctx, order{Answer: &answerOrder{}}, &tunnel); err != nil {
+		if err := h.Ask(ctx, order{Answer: &struct{}{}}, &tunnel); err != nil {
 			return fmt.Errorf("answer markers: %w", err)
 		}
 		mu.Lock()

@@ -146,10 +146,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return c.upBeside(s.Site, sidecars)
 	}
 	up, err := c.onNodes(ctx, s)
-	if err != nil {
-		return nil, withHint(err, hint(err))
-	}
-	return up, nil
+	return up, withHint(err, hint(err))
 }
 
 // onNodes puts them between the nodes of this machine.

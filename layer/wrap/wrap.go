@@ -73,18 +73,11 @@ func (c *Config) Declare() experiment.Declaration {
 
 // validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
-	var errs experiment.FieldErrors
-	if len(c.Run) == 0 || c.Run[0] == "" {
-		errs.Add("run", "no program is given: write it as a list, [program, argument…]")
-	}
-	errs = append(errs, c.Run.Validate("run")...)
+	errs := experiment.FieldErrors(c.Run.ValidateCommand("run"))
 	if c.Proof == nil {
 		return errs
 	}
-	errs = append(errs, c.Proof.Run.Validate("proof.run")...)
-	if len(c.Proof.Run) == 0 || c.Proof.Run[0] == "" {
-		errs.Add("proof.run", "no program is given: write it as a list, [program, argument…]")
-	}
+	errs = append(errs, c.Proof.Run.ValidateCommand("proof.run")...)
 	pattern, err := regexp.Compile(c.Proof.Match)
 	switch {
 	case err != nil:

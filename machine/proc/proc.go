@@ -5,6 +5,7 @@
 package proc
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,6 +51,16 @@ func (s Stat) Reaped() time.Duration { return time.Duration(max(0, s.CUTime+s.CS
 func Below(root string) procfs.FS {
 	files, _ := procfs.NewFS(filepath.Join(root, "proc"))
 	return files
+}
+
+// Field is a field of the text of /proc/PID/status; "" if it isn't there.
+func Field(status []byte, name string) string {
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
+			return string(bytes.TrimSpace(rest))
+		}
+	}
+	return ""
 }
 
 // Read reads the state of a process of this machine.

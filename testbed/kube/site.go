@@ -60,10 +60,7 @@ type shapes struct {
 // Of gives the site of this testbed below a site, or an error that says that the
 // layer or workload needs a cluster.
 func Of(site testbed.Site) (*Site, error) {
-	if s, ok := testbed.As[*Site](site); ok {
-		return s, nil
-	}
-	return nil, fmt.Errorf("this works on a cluster only (testbed: kubernetes)")
+	return testbed.Need[*Site](site, "this works on a cluster only (testbed: kubernetes)")
 }
 
 // UseContext puts the site on another cluster than its testbed's. It must come
@@ -106,6 +103,19 @@ func (s *Site) Namespace() string {
 		return s.level.Namespace
 	}
 	return s.unique
+}
+
+// ReadNamespace gives the site's namespace as the cluster has it now.
+func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
+	c, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := c.Client.CoreV1().Namespaces().Get(ctx, s.Namespace(), metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", s.Namespace(), err)
+	}
+	return ns, nil
 }
 
 // given says that the namespace is not Tare's.

@@ -55,11 +55,7 @@ const portName = "$(TARE_PORT)"
 
 // Validate reports every problem, by the fields below the given one.
 func (c *Config) Validate(field string) []experiment.FieldError {
-	var errs experiment.FieldErrors
-	if len(c.Run) == 0 || c.Run[0] == "" {
-		errs.Add(field+".run", "no program is given: write it as a list, [program, argument…]")
-	}
-	errs = append(errs, c.Run.Validate(field+".run")...)
+	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
 	errs = append(errs, c.Env.Validate(field+".env")...)
 	if c.Port < 0 || c.Port > 65535 {
 		errs.Add(field+".port", "%d is not a port from 1 to 65535", c.Port)

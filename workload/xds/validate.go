@@ -51,10 +51,7 @@ func (c *Config) validate() []experiment.FieldError {
 		c.validateObjective(&errs)
 	}
 	if c.Change != nil {
-		errs = append(errs, c.Change.Run.Validate("change.run")...)
-		if len(c.Change.Run) == 0 || c.Change.Run[0] == "" {
-			errs.Add("change.run", "no program is given: write it as a list, [program, argument…]")
-		}
+		errs = append(errs, c.Change.Run.ValidateCommand("change.run")...)
 		within(&errs, "change.every", c.Change.Every, 0)
 	}
 	for _, text := range []struct{ field, text string }{{"node.id", c.Node.ID}, {"node.cluster", c.Node.Cluster}, {"node.metadata", string(c.Node.Metadata)}} {

@@ -48,12 +48,6 @@ func Plain(t testing.TB) testbed.Site {
 	return site
 }
 
-// Off makes the proof that a layer is off at a site.
-func Off(t testing.TB, l layer.Layer, site testbed.Site) []layer.Check {
-	t.Helper()
-	return layertest.Off(t, l, site)
-}
-
 // Text is checks by their names and whether they hold.
 func Text(checks []layer.Check) string {
 	var lines []string

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/machine"
+	"tare/machine/proc"
 	"tare/safetext"
 )
 
@@ -59,26 +60,16 @@ func (v view) facts() Facts {
 		Kernel:       plain(v.release),
 		KernelTag:    plain(v.version),
 		Sandbox:      v.sandbox(),
-		Seccomp:      seccomp[statusField(status, "Seccomp")],
-		NoNewPrivs:   bit(statusField(status, "NoNewPrivs")),
-		CapEff:       hexadecimal(statusField(status, "CapEff")),
-		CapBnd:       hexadecimal(statusField(status, "CapBnd")),
+		Seccomp:      seccomp[proc.Field(status, "Seccomp")],
+		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
+		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
+		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
 		UIDMap:       plain(strings.Join(strings.Fields(v.text("proc/self/uid_map")), " ")),
 		BootID:       plain(v.text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
 	}
 	f.AppArmor, f.SELinux = v.labels()
 	return f
-}
-
-// statusField reads a field of /proc/PID/status; "" if it isn't there.
-func statusField(text []byte, name string) string {
-	for line := range bytes.Lines(text) {
-		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
-			return string(bytes.TrimSpace(rest))
-		}
-	}
-	return ""
 }
 
 // sandbox tells a sandbox by what only its kernel has. gVisor's own log says so to

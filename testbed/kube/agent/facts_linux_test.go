@@ -4,12 +4,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"tare/machine/proc"
 )
 
 func FuzzFacts(f *testing.F) {
 	f.Add([]byte("Seccomp:\t2\nCapEff:\t00\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_ = statusField(data, "Seccomp")
+		_ = proc.Field(data, "Seccomp")
 		v := view{log: string(data), release: string(data), version: string(data), files: fstest.MapFS{
 			"proc/self/status": {Data: data}, "proc/self/attr/current": {Data: data}, "proc/cmdline": {Data: data},
 		}}
