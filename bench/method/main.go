@@ -104,8 +104,8 @@ func run(w io.Writer, o options) (ok bool, err error) {
 // simulation is all that is simulated, by table.
 type simulation struct {
 	rows, machines, failing, missing, repeating, stalling, counting, searching, spreading, mixing, deciding, powers []*row
-	sequentials                                                                                             []sequentialRow
-	needs                                                                                                   []effort
+	sequentials                                                                                                     []sequentialRow
+	needs                                                                                                           []effort
 }
 
 // all are the designs that the method is asked to judge rightly.
