@@ -27,6 +27,15 @@ type Interval struct{ Point, Lo, Hi float64 }
 // Contains says whether v lies in the interval, bounds included.
 func (i Interval) Contains(v float64) bool { return i.Lo <= v && v <= i.Hi }
 
+// Map is the interval of to(v), which rises or falls throughout, with its bounds in order.
+func (i Interval) Map(to func(float64) float64) Interval {
+	i = Interval{Point: to(i.Point), Lo: to(i.Lo), Hi: to(i.Hi)}
+	if i.Lo > i.Hi {
+		i.Lo, i.Hi = i.Hi, i.Lo
+	}
+	return i
+}
+
 // Estimate is an interval with the test that belongs to it.
 type Estimate struct {
 	Interval

@@ -107,7 +107,7 @@ const clearDraws = 999
 // bias of so short a series added: Lag1 loses about (1+3r)/n where one level is
 // taken out, and more with each further one.
 func Neighbours(x []float64, changes []int) float64 {
-	r, levels := Lag1(residuals(x, changes)), float64(len(changes)+1)
+	r, levels := Lag1(Residuals(x, changes)), float64(len(changes)+1)
 	return r + (levels+(1+2*levels)*max(r, 0))/float64(len(x))
 }
 
@@ -124,9 +124,10 @@ func supposed(x []float64, changes []int) float64 {
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
 }
 
-// residuals are the values minus the mean of their own level, outliers pulled in
-// to four robust standard deviations.
-func residuals(x []float64, changes []int) []float64 {
+// Residuals are finite values minus the mean of their own level, outliers pulled in
+// to four robust standard deviations from its median: a level of some values may
+// stand out, an outlier may not.
+func Residuals(x []float64, changes []int) []float64 {
 	out := make([]float64, 0, len(x))
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
 	for i := range bounds[1:] {

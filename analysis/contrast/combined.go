@@ -34,13 +34,13 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 func (d *Data) exceeds(limit float64) float64 {
 	contrasts := slices.Clone(d.Contrasts)
 	for i, x := range contrasts {
-		contrasts[i] = cost(x, d.Metric)
+		contrasts[i] = Cost(x, d.Metric)
 	}
 	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // the p has no confidence
 	if err != nil {
 		return 1
 	}
-	return p.Exceeds(cost(limit, d.Metric))
+	return p.Exceeds(Cost(limit, d.Metric))
 }
 
 // Error is the standard error of an estimate with an interval on the scale of
@@ -57,9 +57,5 @@ func Error(at stats.Interval, values int, confidence float64) float64 {
 // FromOverheads is the contrast of an estimate with its interval, its bounds in
 // order: the inverse of Overheads.
 func FromOverheads(o stats.Interval, m experiment.Metric) stats.Interval {
-	i := stats.Interval{Point: FromOverhead(o.Point, m), Lo: FromOverhead(o.Lo, m), Hi: FromOverhead(o.Hi, m)}
-	if i.Lo > i.Hi {
-		i.Lo, i.Hi = i.Hi, i.Lo
-	}
-	return i
+	return o.Map(func(overhead float64) float64 { return FromOverhead(overhead, m) })
 }

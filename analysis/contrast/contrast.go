@@ -198,11 +198,7 @@ func Overhead(x float64, m experiment.Metric) float64 {
 
 // Overheads does the same for an interval and puts its bounds in order.
 func Overheads(at stats.Interval, m experiment.Metric) stats.Interval {
-	i := stats.Interval{Point: Overhead(at.Point, m), Lo: Overhead(at.Lo, m), Hi: Overhead(at.Hi, m)}
-	if i.Lo > i.Hi {
-		i.Lo, i.Hi = i.Hi, i.Lo
-	}
-	return i
+	return at.Map(func(x float64) float64 { return Overhead(x, m) })
 }
 
 // FromOverhead is the contrast of an overhead: the inverse of Overhead. An
@@ -219,10 +215,10 @@ func FromOverhead(overhead float64, m experiment.Metric) float64 {
 }
 
 // Magnitude is the size of a contrast as an overhead.
-func Magnitude(size float64, m experiment.Metric) float64 { return Overhead(cost(size, m), m) }
+func Magnitude(size float64, m experiment.Metric) float64 { return Overhead(Cost(size, m), m) }
 
-// cost gives a contrast the sign of its overhead: positive is a cost.
-func cost(x float64, m experiment.Metric) float64 {
+// Cost gives a contrast the sign of its overhead: positive is a cost.
+func Cost(x float64, m experiment.Metric) float64 {
 	if m.Scale != experiment.Difference && m.Better == experiment.Higher {
 		return -x
 	}

@@ -237,7 +237,7 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	if !v.OK {
 		return 1
 	}
-	if cost(v.At.Point, d.Metric) > 0 {
+	if Cost(v.At.Point, d.Metric) > 0 {
 		return v.P / 2
 	}
 	return 1 - v.P/2

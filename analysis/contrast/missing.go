@@ -51,7 +51,7 @@ func (d *Data) Imputed(sign, margin float64) Data {
 			largest = 1
 		}
 		worst := d.Missing.Treated
-		if cost(sign, d.Metric) < 0 {
+		if Cost(sign, d.Metric) < 0 {
 			worst = d.Missing.Baseline
 		}
 		full.put(sign*largest, worst)
@@ -65,7 +65,7 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	all := slices.Concat(base, arm)
 	beyond := max(slices.Max(all)-slices.Min(all), 2*farther*margin)
 	low, high := stats.Median(arm)+unlucky(-sign, base), farthest(sign, all)+sign*beyond
-	if cost(sign, d.Metric) < 0 {
+	if Cost(sign, d.Metric) < 0 {
 		low, high = farthest(-sign, all)-sign*beyond, stats.Median(base)+unlucky(sign, arm)
 	}
 	full.Baseline = extended(d.Baseline, d.valueOf(low), d.Missing.Baseline)
