@@ -49,8 +49,8 @@ func armNames(plan *experiment.Plan) (list []string) {
 
 // firstWith is the index of the first run in which an arm is a treatment; -1
 // for none.
-func (c *comparison) firstWith(arm string) int {
-	return slices.IndexFunc(c.in, func(in Input) bool { return treatment(in.Run.Plan, arm) })
+func firstWith(in []Input, arm string) int {
+	return slices.IndexFunc(in, func(r Input) bool { return treatment(r.Run.Plan, arm) })
 }
 
 func treatment(plan *experiment.Plan, arm string) bool {
@@ -63,8 +63,11 @@ func treatment(plan *experiment.Plan, arm string) bool {
 type shared struct {
 	cell   string
 	metric experiment.Metric
-	runs   []bool // that have it in this form
+	runs   []int // by number, that have it in this form
 }
+
+// in says whether the run of an index has it.
+func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
 // align finds what the runs have in common with the first that has it, and what
 // only some have.
@@ -77,7 +80,7 @@ func (c *comparison) align() ([]shared, error) {
 	for _, name := range c.names(armNames) {
 		c.missing("arm", name, func(p *experiment.Plan) bool { return p.Arm(name) != nil })
 	}
-	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return count(s.runs) > 1 }) {
+	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return len(s.runs) > 1 }) {
 		return nil, c.nothing()
 	}
 	return list, nil
@@ -92,7 +95,7 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 		}
 	}
 	if len(with) < len(c.in) {
-		c.apart(what, name, with, nil)
+		c.result.Apart = append(c.result.Apart, Apart{What: what, Name: name, Runs: with})
 	}
 }
 
@@ -114,8 +117,8 @@ func (c *comparison) alignMetrics(id string) []shared {
 }
 
 func (c *comparison) sharedMetric(id string, m experiment.Metric) shared {
-	s := shared{cell: id, metric: m, runs: make([]bool, len(c.in))}
-	var with, other []int
+	s := shared{cell: id, metric: m}
+	var other []int
 	cells := 0
 	for i, in := range c.in {
 		cell := in.Run.Plan.Cell(id)
@@ -128,29 +131,14 @@ func (c *comparison) sharedMetric(id string, m experiment.Metric) shared {
 		case m.Unit != theirs.Unit || m.Better != theirs.Better || m.Scale != theirs.Scale:
 			other = append(other, i+1)
 		default:
-			s.runs[i] = true
-			with = append(with, i+1)
+			s.runs = append(s.runs, i+1)
 			s.metric.Headline = s.metric.Headline && theirs.Headline
 		}
 	}
-	if len(with) < cells {
-		c.apart("metric", m.Name+" in "+id, with, other)
+	if len(s.runs) < cells {
+		c.result.Apart = append(c.result.Apart, Apart{What: "metric", Name: m.Name + " in " + id, Runs: s.runs, Other: other})
 	}
 	return s
-}
-
-func (c *comparison) apart(what, name string, runs, other []int) {
-	c.result.Apart = append(c.result.Apart, Apart{What: what, Name: name, Runs: runs, Other: other})
-}
-
-func count(list []bool) int {
-	n := 0
-	for _, b := range list {
-		if b {
-			n++
-		}
-	}
-	return n
 }
 
 // mostNamed is how many cells an error names.
@@ -179,11 +167,11 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// restates names the metric that a closed loop makes a metric say once more,
+// Restates names the metric that a closed loop makes a metric say once more,
 // where some run has found that.
-func (c *comparison) restates(cell, metric string) string {
-	for _, in := range c.in {
-		for _, own := range in.Run.Comparisons {
+func Restates(in []Input, cell, metric string) string {
+	for _, one := range in {
+		for _, own := range one.Run.Comparisons {
 			if own.Cell == cell && own.Metric.Name == metric && own.Restates != "" {
 				return own.Restates
 			}

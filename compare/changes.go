@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func (c *comparison) changes(list []shared) {
 	var asked, controls []asking
 	for _, s := range list {
 		for _, name := range c.names(armNames) {
-			asked = append(asked, c.versions(s, name)...)
+			asked = append(asked, c.matched(s, Match{Old: name, New: name})...)
 		}
 		for _, m := range c.options.Matches {
 			asked = append(asked, c.matched(s, m)...)
@@ -50,27 +49,12 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// versions asks for an arm in the first run that has it against every other one.
-func (c *comparison) versions(s shared, arm string) []asking {
-	var list []asking
-	first := -1
-	for _, i := range c.order() {
-		switch {
-		case !s.runs[i] || !treatment(c.in[i].Run.Plan, arm):
-		case first < 0:
-			first = i
-		default:
-			list = append(list, asking{shared: s, from: first, to: i, fromArm: arm, toArm: arm})
-		}
-	}
-	return list
-}
-
 // matched asks for the new arm of a match wherever there is one: against the old
 // arm beside it in the same run, otherwise against the first run that has the
-// old arm.
+// old arm. An arm that is matched with itself is asked for in every run but that
+// first one.
 func (c *comparison) matched(s shared, m Match) []asking {
-	has := func(i int, arm string) bool { return s.runs[i] && treatment(c.in[i].Run.Plan, arm) }
+	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
 	at := slices.IndexFunc(order, func(i int) bool { return has(i, m.Old) })
 	if at < 0 {
@@ -78,11 +62,11 @@ func (c *comparison) matched(s shared, m Match) []asking {
 	}
 	var list []asking
 	for _, i := range order {
-		from := order[at]
-		if has(i, m.Old) {
+		from, itself := order[at], m.Old == m.New
+		if has(i, m.Old) && !itself {
 			from = i
 		}
-		if has(i, m.New) {
+		if has(i, m.New) && (from != i || !itself) {
 			list = append(list, asking{shared: s, from: from, to: i, fromArm: m.Old, toArm: m.New})
 		}
 	}
@@ -109,7 +93,7 @@ func (c *comparison) floors(s shared, asked []asking) []asking {
 func (c *comparison) questions(list []asking) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
-		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: c.restates(a.cell, a.metric.Name),
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: Restates(c.in, a.cell, a.metric.Name),
 			Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
 		if a.from == a.to {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
@@ -171,11 +155,11 @@ func (c *comparison) occasions(answer *analysis.Comparison, a asking) {
 // withheld takes the verdict of a comparison of two runs away where one of them gives none, or where
 // they measured different work.
 func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
-	if invalid := c.invalid(from, to); invalid != nil {
+	if invalid := c.those(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
 	} else if unlike := c.unlike(cell, from, to); unlike != nil {
 		answer.Withhold(analysis.OtherSettings{Settings: unlike})
-	} else if open := c.unfinished(from, to); open != nil {
+	} else if open := c.those(func(r *analysis.Run) bool { return !r.Finished }, from, to); open != nil {
 		answer.Suspend(analysis.UnfinishedRuns{Runs: open})
 	} else {
 		return false
@@ -190,13 +174,10 @@ func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSe
 	if a.Import == nil || b.Import == nil {
 		return nil
 	}
-	was, is := flatten(a.Cell(cell).Config), flatten(b.Cell(cell).Config)
-	all := maps.Clone(was)
-	maps.Copy(all, is)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if was[name] != is[name] && !slices.Contains(a.Import.Allowed, name) && !slices.Contains(b.Import.Allowed, name) {
-			list = append(list, analysis.UnlikeSetting{Name: name,
-				Baseline: []string{cmp.Or(was[name], "default")}, Arm: []string{cmp.Or(is[name], "default")}})
+	for _, p := range Differing(Flatten(a.Cell(cell).Config), Flatten(b.Cell(cell).Config)) {
+		if !slices.Contains(a.Import.Allowed, p.Path) && !slices.Contains(b.Import.Allowed, p.Path) {
+			list = append(list, analysis.UnlikeSetting{Name: p.Path,
+				Baseline: []string{cmp.Or(p.Values[0], "default")}, Arm: []string{cmp.Or(p.Values[1], "default")}})
 		}
 	}
 	return list
@@ -223,17 +204,8 @@ func (a asking) versus() *analysis.Versus {
 	return v
 }
 
-// invalid are those of some runs, by number, that give no verdicts.
-func (c *comparison) invalid(runs ...int) []int {
-	return c.those(runs, func(r *analysis.Run) bool { return !r.Valid })
-}
-
-// unfinished are those of some runs, by number, of which rounds are missing.
-func (c *comparison) unfinished(runs ...int) []int {
-	return c.those(runs, func(r *analysis.Run) bool { return !r.Finished })
-}
-
-func (c *comparison) those(runs []int, are func(*analysis.Run) bool) []int {
+// those are the ones of some runs, by number, that are so.
+func (c *comparison) those(are func(*analysis.Run) bool, runs ...int) []int {
 	var list []int
 	for _, i := range slices.Compact(slices.Sorted(slices.Values(runs))) {
 		if are(c.in[i].Run) {

@@ -192,8 +192,8 @@ var (
 // Runs compares runs. The result says all there is to say, whatever the
 // verdicts; errors are about runs that cannot be compared at all.
 func Runs(in []Input, o Options) (*Result, error) {
-	if err := check(in, o); err != nil {
-		return nil, err
+	if len(in) == 0 || len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil {
+		return nil, fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
 	}
 	c, list, err := begin(in, o)
 	if err != nil {
@@ -214,6 +214,9 @@ func Runs(in []Input, o Options) (*Result, error) {
 
 // begin aligns runs, and says in what they differ besides their trials.
 func begin(in []Input, o Options) (*comparison, []shared, error) {
+	if err := distinct(in); err != nil {
+		return nil, nil, err
+	}
 	c := &comparison{in: in, options: o, reference: o.Reference, result: &Result{}}
 	if c.reference.Run == 0 && len(in) > 0 {
 		c.reference = Reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
@@ -226,14 +229,6 @@ func begin(in []Input, o Options) (*comparison, []shared, error) {
 		c.differences()
 	}
 	return c, list, err
-}
-
-func check(in []Input, o Options) error {
-	switch {
-	case len(in) == 0, len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil:
-		return fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
-	}
-	return distinct(in)
 }
 
 // distinct refuses runs that are copies of each other.

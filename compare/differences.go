@@ -25,7 +25,7 @@ func (c *comparison) differences() {
 	c.compareMachines(&p)
 	c.compareCells(&p, Testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
 	c.compareCells(&p, Workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
-	p.addLeaves(Design, "", c.leaves(designOf))
+	p.addLeaves(Design, "", c.leaves(DesignOf))
 	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		return map[string]string{"kind": plan.Testbed}
 	}))
@@ -74,7 +74,7 @@ func (c *comparison) compareArms(p *properties) {
 		compareLayers(p, name, arms)
 	}
 	for _, m := range c.options.Matches {
-		from, to := c.firstWith(m.Old), c.firstWith(m.New)
+		from, to := firstWith(c.in, m.Old), firstWith(c.in, m.New)
 		if from == to {
 			continue // both arms stand in one plan for the reader to see; nothing differs between runs
 		}
@@ -92,26 +92,33 @@ func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 		if a == nil {
 			continue
 		}
-		leaves[i] = map[string]string{}
-		counted := map[string]int{}
-		var list []string
-		for _, l := range a.Layers {
-			list = append(list, l.Kind)
-			key := l.Kind
-			if counted[l.Kind]++; counted[l.Kind] > 1 {
-				key = fmt.Sprintf("%s#%d", l.Kind, counted[l.Kind])
-			}
-			for path, v := range flatten(l.Config) {
-				leaves[i][key+"."+path] = v
-			}
-		}
-		layered = layered || list != nil
-		kinds[i] = map[string]string{"layers": cmp.Or(strings.Join(list, ", "), "none")}
+		kinds[i] = map[string]string{}
+		kinds[i]["layers"], leaves[i] = LayersOf(a)
+		layered = layered || len(a.Layers) > 0
 	}
 	if layered {
 		p.addLeaves(Layers, name+": ", kinds)
 	}
 	p.addLeaves(Layers, name+": ", leaves)
+}
+
+// LayersOf are the kinds of an arm's layers, in order, and their parameters in
+// force by path.
+func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string) {
+	leaves = map[string]string{}
+	counted := map[string]int{}
+	var list []string
+	for _, l := range a.Layers {
+		list = append(list, l.Kind)
+		key := l.Kind
+		if counted[l.Kind]++; counted[l.Kind] > 1 {
+			key = fmt.Sprintf("%s#%d", l.Kind, counted[l.Kind])
+		}
+		for path, v := range Flatten(l.Config) {
+			leaves[key+"."+path] = v
+		}
+	}
+	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
 // mostFacts is how many values of one fact are shown.
@@ -132,7 +139,7 @@ func (c *comparison) compareFacts(p *properties) {
 	settings := map[string]bool{}
 	for _, in := range c.in {
 		for _, cell := range in.Run.Plan.Cells {
-			for name := range flatten(cell.Config) {
+			for name := range Flatten(cell.Config) {
 				settings[name] = true
 			}
 		}
@@ -199,7 +206,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 				return nil
 			}
 			head = prefix(its)
-			return flatten(of(its))
+			return Flatten(of(its))
 		}))
 		for _, one := range cell {
 			name := one.Path
@@ -231,9 +238,9 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 	}
 }
 
-// designOf is how a run was laid out and judged. The seed only draws an order, and
-// does not count.
-func designOf(plan *experiment.Plan) map[string]string {
+// DesignOf is how a run was laid out and judged, by name. The seed only draws an
+// order, and does not count.
+func DesignOf(plan *experiment.Plan) map[string]string {
 	m := map[string]string{
 		designConfidence: factor.Text(plan.Confidence), designMargin: factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),
 	}
@@ -250,7 +257,7 @@ func designOf(plan *experiment.Plan) map[string]string {
 	if plan.Precision > 0 {
 		m["precision"] = factor.Text(plan.Precision)
 	}
-	for path, v := range flatten(plan.Limits) {
+	for path, v := range Flatten(plan.Limits) {
 		m["limit of "+path] = cmp.Or(v, "none")
 	}
 	return m

@@ -139,11 +139,11 @@ func TestFlatten(t *testing.T) {
 		{map[string]any{"l": []any{map[string]any{"k": "v"}, "w"}}, map[string]string{"l.1.k": "v", "l.2": "w"}},
 		{make(chan int), map[string]string{}}, // no JSON
 	} {
-		if d := cmp.Diff(c.want, flatten(c.in)); d != "" {
+		if d := cmp.Diff(c.want, Flatten(c.in)); d != "" {
 			t.Errorf("%v: (-want +got)\n%s", c.in, d)
 		}
 	}
-	if got := flatten(deep); len(got) != 1 {
+	if got := Flatten(deep); len(got) != 1 {
 		t.Errorf("a deep document has %d leaves", len(got))
 	}
 }

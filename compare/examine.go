@@ -4,9 +4,6 @@ package compare
 // Runs does: the result has its Runs, Differences, Same, Unknown and Apart only. It is an
 // error if two of them hold the same trials, or have no cell in common.
 func Examine(in []Input) (*Result, error) {
-	if err := distinct(in); err != nil {
-		return nil, err
-	}
 	c, _, err := begin(in, Options{})
 	if err != nil {
 		return nil, err

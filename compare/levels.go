@@ -17,11 +17,11 @@ func (c *comparison) levels(list []shared) {
 	var places []int // of the answers, among the levels
 	ref := c.reference.Run - 1
 	for _, s := range list {
-		if !s.runs[ref] {
+		if !s.in(ref) {
 			continue
 		}
 		for i, in := range c.in {
-			if !s.runs[i] {
+			if !s.in(i) {
 				continue
 			}
 			for _, arm := range in.Run.Plan.Arms {
@@ -60,7 +60,7 @@ func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
 
 func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 	ref := c.reference.Run - 1
-	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1), Restates: c.restates(s.cell, s.metric.Name),
+	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1), Restates: Restates(c.in, s.cell, s.metric.Name),
 		Observational: run != ref || c.in[ref].Run.Observation != nil}
 	if run == ref {
 		q.Data = c.values[ref].Between(s.cell, c.reference.Arm, arm, s.metric)

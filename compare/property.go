@@ -76,6 +76,14 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 	}
 }
 
+// Differing are the paths at which leaves of several runs are not the same, in
+// order. Nil leaves tell nothing.
+func Differing(leaves ...map[string]string) []Property {
+	var p properties
+	p.addLeaves("", "", leaves)
+	return slices.DeleteFunc(p, func(one Property) bool { return !one.differs })
+}
+
 // apart parts what differs from what is the same, the important first, then by
 // group.
 func (p properties) apart() (differences, same []Property) {
@@ -103,10 +111,10 @@ func (p properties) apart() (differences, same []Property) {
 // compared as JSON.
 const mostDepth = 16
 
-// flatten gives the leaves of parameters by their path: "link.mtu" to "1500".
+// Flatten gives the leaves of parameters by their path: "link.mtu" to "1500".
 // Lists of plain values are one leaf. Parameters come from a plan as read (maps)
 // or as made (structs): both go by their JSON. What is no JSON has no leaves.
-func flatten(parameters any) map[string]string {
+func Flatten(parameters any) map[string]string {
 	leaves := map[string]string{}
 	data, err := json.Marshal(parameters)
 	if err != nil {

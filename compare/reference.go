@@ -71,9 +71,7 @@ func runNamed(name string, in []Input) (int, error) {
 // ParseMatch reads OLD=NEW, both names of treatments; names may have an = in
 // them ("seccomp[rules=8]").
 func ParseMatch(text string, in []Input) (Match, error) {
-	known := func(name string) bool {
-		return slices.ContainsFunc(in, func(r Input) bool { return treatment(r.Run.Plan, name) })
-	}
+	known := func(name string) bool { return firstWith(in, name) >= 0 }
 	cuts := 0
 	for i, r := range text {
 		if r != '=' {
