@@ -81,6 +81,21 @@ func (r *Run) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
+// Executed is how often the program of an arm was executed in a cell, and failed, by the
+// trials that the run was analysed from.
+func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
+	if f := r.FailuresOf(cell, arm); f != nil {
+		return f.Failed
+	}
+	n := 0
+	for i := range trials { // none failed in the cell
+		if t := &trials[i]; t.Cell == cell && t.Arm == arm && t.Valid() {
+			n++
+		}
+	}
+	return frequency(0, n, float64(r.Plan.Judged()))
+}
+
 // RuleFailures is how often a rule was broken.
 type RuleFailures struct {
 	Rule string `json:"rule"` // the rule that was broken

@@ -112,6 +112,11 @@ type (
 	}
 )
 
+// NoVerdicts is the reason why a run is left out where several are put together: it gives none.
+type NoVerdicts struct {
+	Reasons []Reason `json:"-"`
+}
+
 // The kinds by name.
 func (NothingShown) Kind() string   { return "nothing-shown" }
 func (TooFewValues) Kind() string   { return "too-few-values" }
@@ -135,6 +140,7 @@ func (ControlChanged) Kind() string { return "control-changed" }
 func (NoBaseline) Kind() string     { return "no-baseline" }
 func (ControlFails) Kind() string   { return "control-fails" }
 func (InvalidTrials) Kind() string  { return "invalid-trials" }
+func (NoVerdicts) Kind() string     { return "no-verdicts" }
 
 // Loss is what most trials of an arm are lost to.
 type Loss struct {

@@ -45,20 +45,6 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	return v.table.sample(c, a, m)
 }
 
-// Valid counts the valid trials of an arm in a cell.
-func (v *Values) Valid(cell, arm string) (n int) {
-	c, a, ok := v.table.place(cell, arm)
-	if !ok {
-		return 0
-	}
-	for _, s := range v.table.slots[c][a] {
-		if s.valid != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // compared collects what arm a and the baseline b have to say of a metric.
 func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 	d := t.values(c, a, b, m)

@@ -112,13 +112,13 @@ func (f *gateFlags) runOver(s State, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	limits, err := f.limits(combined.Plan())
+	limits, err := f.limits(combined.Plan)
 	if err != nil {
-		return f.explain(combined.Plan(), err)
+		return f.explain(combined.Plan, err)
 	}
 	r, err := gate.Over(combined, limits, gate.Options{Observational: f.observational})
 	if err != nil {
-		return f.explain(combined.Plan(), err)
+		return f.explain(combined.Plan, err)
 	}
 	return f.show(s, r, "")
 }

@@ -56,10 +56,10 @@ type Result struct {
 	// Observational says that some of the runs are no experiments in random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-
-	plan     *experiment.Plan
-	analysed []*analysis.Run
-	executed map[place]analysis.Frequency
+	// Plan is that of the first run, whose question and rules all share.
+	Plan *experiment.Plan `json:"-"`
+	// Used are the runs that count, as they speak for themselves.
+	Used []compare.Input `json:"-"`
 }
 
 // Deviation is that of the overheads that the runs give of an arm, as contrasts, and the number of these runs: by so much
@@ -72,12 +72,6 @@ func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs in
 	}
 	return 0, 0
 }
-
-// Plan is that of the first run, whose question and rules all share.
-func (r *Result) Plan() *experiment.Plan { return r.plan }
-
-// Analysed are the runs that count, as they speak for themselves.
-func (r *Result) Analysed() []*analysis.Run { return r.analysed }
 
 // Run is one of the runs.
 type Run struct {
@@ -117,10 +111,6 @@ type Occasion struct {
 type (
 	// NotFinished: trials of the run are missing that were planned.
 	NotFinished struct{ analysis.Unfinished }
-	// NoVerdicts: the run gives none.
-	NoVerdicts struct {
-		Reasons []analysis.Reason `json:"-"`
-	}
 	// NoInterval: the run has no interval for the overhead.
 	NoInterval struct{}
 )
@@ -145,7 +135,6 @@ type (
 
 // The kinds by name.
 func (NotFinished) Kind() string  { return "not-finished" }
-func (NoVerdicts) Kind() string   { return "no-verdicts" }
 func (NoInterval) Kind() string   { return "no-interval" }
 func (LeftOut) Kind() string      { return "left-out" }
 func (FewOccasions) Kind() string { return "few-occasions" }
@@ -180,21 +169,19 @@ func Runs(in []compare.Input) (*Result, error) {
 		return nil, err
 	}
 	plan := in[0].Run.Plan
-	r := &Result{Schema: Schema, Experiment: plan.Name, Confidence: plan.Confidence, Margin: plan.Equivalence, plan: plan,
+	r := &Result{Schema: Schema, Experiment: plan.Name, Confidence: plan.Confidence, Margin: plan.Equivalence, Plan: plan,
 		Differences: seen.Differences, Same: seen.Same, Unknown: seen.Unknown, Comparisons: []Comparison{}, Controls: []Comparison{}}
-	used := 0
 	for i := range in {
 		run := Run{Run: seen.Runs[i], LeftOut: leftOut(in[i].Run)}
 		if run.LeftOut == nil {
-			used++
-			r.analysed = append(r.analysed, in[i].Run)
+			r.Used = append(r.Used, in[i])
 			r.Observational = r.Observational || in[i].Run.Observation != nil
 		} else {
 			r.Warnings = append(r.Warnings, LeftOut{Run: i + 1, Why: run.LeftOut})
 		}
 		r.Runs = append(r.Runs, run)
 	}
-	if used > 1 && used <= fewOccasions {
+	if used := len(r.Used); used > 1 && used <= fewOccasions {
 		r.Warnings = append(r.Warnings, FewOccasions{used})
 	}
 	r.fail(in)
@@ -245,16 +232,16 @@ func leftOut(run *analysis.Run) analysis.Reason {
 	case !run.Finished:
 		return NotFinished{analysis.Unfinished{Done: run.Trials.Done, Planned: run.Trials.Planned}}
 	case !run.Valid:
-		return NoVerdicts{run.Reasons}
+		return analysis.NoVerdicts{Reasons: run.Reasons}
 	}
 	return nil
 }
 
 // assess makes every comparison, the controls first, and judges them as one family.
 func (r *Result) assess(in []compare.Input) {
-	for _, cell := range r.plan.Cells {
+	for _, cell := range r.Plan.Cells {
 		for _, m := range cell.Metrics {
-			for _, arm := range r.plan.Arms {
+			for _, arm := range r.Plan.Arms {
 				switch c := r.comparison(in, cell.ID, arm.Name, m); arm.Role {
 				case experiment.Treatment:
 					r.Comparisons = append(r.Comparisons, c)
@@ -264,13 +251,13 @@ func (r *Result) assess(in []compare.Input) {
 			}
 		}
 	}
-	answers := analysis.Assess(r.plan, questions(in, r.Comparisons, r.Observational), questions(in, r.Controls, r.Observational))
+	answers := analysis.Assess(r.Plan, questions(in, r.Comparisons, r.Observational), questions(in, r.Controls, r.Observational))
 	r.Family = answers.Family
 	for i := range r.Comparisons {
 		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
 		r.withstand(in, &r.Comparisons[i])
-		for _, run := range r.analysed {
-			run.WithholdGains(&r.Comparisons[i].Comparison, r.Comparisons[i].Arm)
+		for _, one := range r.Used {
+			one.Run.WithholdGains(&r.Comparisons[i].Comparison, r.Comparisons[i].Arm)
 		}
 	}
 	for i := range r.Controls {
@@ -292,14 +279,13 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 	var contrasts, errs []float64
 	for i := range in {
 		o := Occasion{Run: i + 1, LeftOut: r.Runs[i].LeftOut}
+		at, se := 0.0, 0.0
 		if own := in[i].Run.Comparison(cell, arm, m.Name); own != nil {
 			o.Overhead, o.Rounds = own.Overhead, own.Rounds
-			at, se := placed(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
-			if o.LeftOut == nil && se > 0 {
-				contrasts, errs = append(contrasts, at), append(errs, se)
-			} else if o.LeftOut == nil {
-				o.LeftOut = NoInterval{}
-			}
+			at, se = placed(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
+		}
+		if o.LeftOut == nil && se > 0 {
+			contrasts, errs = append(contrasts, at), append(errs, se)
 		} else if o.LeftOut == nil {
 			o.LeftOut = NoInterval{}
 		}
@@ -327,12 +313,8 @@ func placed(own *analysis.Comparison, confidence float64) (at, se float64) {
 func questions(in []compare.Input, list []Comparison, observational bool) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, c := range list {
-		questions[i] = analysis.Question{Cell: c.Cell, Arm: c.Arm, Observational: observational, Data: c.data}
-		for _, one := range in {
-			if own := one.Run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil && own.Restates != "" {
-				questions[i].Restates = own.Restates
-			}
-		}
+		questions[i] = analysis.Question{Cell: c.Cell, Arm: c.Arm, Restates: compare.Restates(in, c.Cell, c.Metric.Name),
+			Observational: observational, Data: c.data}
 	}
 	return questions
 }
@@ -349,7 +331,7 @@ func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	m := c.Metric
 	size := func(v float64) float64 { return contrast.Magnitude(v, m) }
 	c.HartungKnapp = analysis.Interval(contrast.Overheads(p.HartungKnapp.Interval, m))
-	c.Spread, c.PSpread = analysis.Interval{Point: size(p.Spread.Point), Lo: size(p.Spread.Lo), Hi: size(p.Spread.Hi)}, p.PQ
+	c.Spread, c.PSpread = analysis.Interval(p.Spread.Map(size)), p.PQ
 	c.Prediction = analysis.Interval(contrast.Overheads(p.Prediction, m))
 	for i := range c.Occasions {
 		if o := &c.Occasions[i]; o.LeftOut == nil {

@@ -144,7 +144,7 @@ func TestLeftOut(t *testing.T) {
 	if why, ok := r.Runs[1].LeftOut.(NotFinished); !ok || why.Done != 24 || why.Planned != 36 {
 		t.Errorf("run 2 left out: %+v", r.Runs[1].LeftOut)
 	}
-	if why, ok := r.Runs[2].LeftOut.(NoVerdicts); !ok || len(why.Reasons) == 0 {
+	if why, ok := r.Runs[2].LeftOut.(analysis.NoVerdicts); !ok || len(why.Reasons) == 0 {
 		t.Errorf("run 3 left out: %+v", r.Runs[2].LeftOut)
 	}
 	if c.Occasions[1].Weight != 0 || c.Occasions[1].LeftOut == nil || c.Occasions[0].Weight == 0 {

@@ -40,20 +40,24 @@ func (r *Result) FailuresOf(cell, arm string) *Failures {
 }
 
 // Executed is how often the program of an arm was executed, and failed, in the runs that count.
-func (r *Result) Executed(cell, arm string) analysis.Frequency { return r.executed[place{cell, arm}] }
-
-type place struct{ cell, arm string }
+func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
+	for _, one := range r.Used {
+		own := one.Run.Executed(one.Trials, cell, arm)
+		n.Count, n.Of = n.Count+own.Count, n.Of+own.Of
+	}
+	if at, err := stats.ClopperPearson(n.Count, n.Of, float64(r.Confidence)); err == nil {
+		n.Share = analysis.Interval(at)
+	}
+	return n
+}
 
 // fail counts the failures in the runs that count.
 func (r *Result) fail(in []compare.Input) {
-	r.executed = map[place]analysis.Frequency{}
-	baseline := r.plan.ArmWith(experiment.Baseline)
-	for _, cell := range r.plan.Cells {
-		for _, arm := range r.plan.Arms {
-			r.executed[place{cell.ID, arm.Name}] = r.count(in, cell.ID, arm.Name)
-		}
-		for _, arm := range r.plan.Arms {
-			f := Failures{Cell: cell.ID, Arm: arm.Name, Failed: r.Executed(cell.ID, arm.Name), Baseline: r.Executed(cell.ID, baseline)}
+	base := r.Plan.ArmWith(experiment.Baseline)
+	for _, cell := range r.Plan.Cells {
+		baseline := r.Executed(cell.ID, base)
+		for _, arm := range r.Plan.Arms {
+			f := Failures{Cell: cell.ID, Arm: arm.Name, Failed: r.Executed(cell.ID, arm.Name), Baseline: baseline}
 			if arm.Role != experiment.Treatment || f.Failed.Count == 0 && f.Baseline.Count == 0 {
 				continue
 			}
@@ -66,47 +70,16 @@ func (r *Result) fail(in []compare.Input) {
 	}
 }
 
-// count adds up executions and failures of an arm.
-func (r *Result) count(in []compare.Input, cell, arm string) (n analysis.Frequency) {
-	for i := range in {
-		if r.Runs[i].LeftOut != nil {
-			continue
-		}
-		if f := in[i].Run.FailuresOf(cell, arm); f != nil {
-			n.Count, n.Of = n.Count+f.Failed.Count, n.Of+f.Failed.Of
-			continue
-		}
-		for k := range in[i].Trials { // none failed in the cell
-			if t := &in[i].Trials[k]; t.Cell == cell && t.Arm == arm && t.Valid() {
-				n.Of++
-			}
-		}
-	}
-	if at, err := stats.ClopperPearson(n.Count, n.Of, float64(r.Confidence)); err == nil {
-		n.Share = analysis.Interval(at)
-	}
-	return n
-}
-
 // shown lists the runs in which an arm is shown to fail more often than the baseline, and
 // has the smallest p of all.
 func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
-	used := 0
 	least = 1
-	for i := range r.Runs {
-		if r.Runs[i].LeftOut == nil {
-			used++
-		}
-	}
 	for i := range in {
-		if r.Runs[i].LeftOut != nil {
-			continue
-		}
 		f := in[i].Run.FailuresOf(cell, arm)
-		if f == nil {
+		if f == nil || r.Runs[i].LeftOut != nil {
 			continue
 		}
-		p := min(1, f.PAdjusted*float64(used))
+		p := min(1, f.PAdjusted*float64(len(r.Used)))
 		least = min(least, p)
 		if f.Verdict == analysis.Fails && p <= 1-float64(in[i].Run.Plan.Judged()) {
 			runs = append(runs, i+1)
@@ -126,7 +99,7 @@ func (r *Result) withstand(in []compare.Input, c *Comparison) {
 	}
 	worst, against := f.Failed, c.Arm
 	if c.Verdict == analysis.Costs {
-		worst, against = f.Baseline, r.plan.ArmWith(experiment.Baseline)
+		worst, against = f.Baseline, r.Plan.ArmWith(experiment.Baseline)
 	}
 	missing := analysis.MissingTrials{Missing: f.Failed.Count + f.Baseline.Count, Of: f.Failed.Of + f.Baseline.Of, Without: c.Verdict}
 	if c.Verdict != analysis.Equivalent {

@@ -5,7 +5,6 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
-	"tare/stats"
 )
 
 // How often a program fails is judged in two ways. A budget of "failures" bounds the
@@ -15,20 +14,10 @@ import (
 // fails more often than the baseline: what is fast because it fails is not within any
 // budget.
 
-// ofFailures is the case of a budget of failures.
-func (j *judge) ofFailures(c Case) Case {
-	n := analysis.Frequency{Of: j.values.Valid(c.Cell, c.Arm)}
-	if f := j.run.FailuresOf(c.Cell, c.Arm); f != nil {
-		n = f.Failed
-	}
-	return c.ofShare(n, j.rules.Confidence)
-}
-
-// ofShare is the case as so many executions decide it.
-func (c Case) ofShare(n analysis.Frequency, confidence float64) Case {
+// ofShare is the case of a budget of failures, as so many executions decide it.
+func (c Case) ofShare(n analysis.Frequency) Case {
 	c.Size, c.Method = n.Of, "binomial"
-	at, err := stats.ClopperPearson(n.Count, n.Of, confidence)
-	if err != nil || n.Of == 0 {
+	if n.Of == 0 {
 		c.P, c.Reason = 1, NoData
 		return c
 	}
@@ -36,7 +25,7 @@ func (c Case) ofShare(n analysis.Frequency, confidence float64) Case {
 	if n.Count > 0 {
 		p = 1 - distuv.Binomial{N: float64(n.Of), P: c.Limit.Value}.CDF(float64(n.Count-1))
 	}
-	c.settled(analysis.Interval(at), p)
+	c.settled(n.Share, p)
 	return c
 }
 

@@ -3,7 +3,6 @@ package gate
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"tare/analysis"
 	"tare/experiment"
@@ -21,22 +20,21 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
 	for _, g := range growths {
-		at := slices.IndexFunc(run.Plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == g.Arm })
-		if at < 0 || run.Plan.Arms[at].Role == experiment.Control {
+		arm := run.Plan.Arm(g.Arm)
+		if arm == nil || arm.Role == experiment.Control {
 			continue
 		}
-		limit, bound, ok, err := limits.bound(run.Plan.Arms[at], g.Metric, g.Cell)
+		c, ok, err := limits.hypothesis(*arm, g.Metric, g.Cell)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
 		}
-		if (bound.Scale == experiment.Difference) != (g.Metric.Scale == experiment.Difference) {
-			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what grew since earlier runs is known as a share only", g.Metric.Name, limit),
-				fmt.Sprintf("--budget %s=5%% takes its place", g.Metric.Name)}
+		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what grew since earlier runs is known as a share only", c.Metric.Name, c.Budget),
+				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
 		}
-		c := Case{Cell: g.Cell, Arm: g.Arm, Metric: g.Metric, Budget: limit, Limit: bound}
 		recent, anchor := grown(c, g, PartRecent, g.Recent), grown(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous
 		r.Cases = append(r.Cases, recent, anchor)

@@ -157,12 +157,13 @@ func (l *Limits) cases() ([]Case, error) {
 				if arm.Role != experiment.Treatment {
 					continue
 				}
-				limit, bound, ok, err := l.bound(arm, m, cell.ID)
+				c, ok, err := l.hypothesis(arm, m, cell.ID)
 				if err != nil {
 					return nil, err
 				}
 				if ok {
-					list = append(list, Case{Cell: cell.ID, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound, ofFailures: cell.Metric(m.Name) == nil})
+					c.ofFailures = cell.Metric(m.Name) == nil
+					list = append(list, c)
 				}
 			}
 		}
@@ -170,15 +171,16 @@ func (l *Limits) cases() ([]Case, error) {
 	return list, nil
 }
 
-// bound is what the limit of an arm on a metric in a cell means.
-func (l *Limits) bound(arm experiment.PlannedArm, m experiment.Metric, cell string) (limit quantity.Limit, b experiment.Bound, ok bool, err error) {
-	limit, ok = l.of(arm, m.Name, cell)
+// hypothesis is the case of an arm on a metric in a cell, if it has a limit.
+func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell string) (c Case, ok bool, err error) {
+	limit, ok := l.of(arm, m.Name, cell)
 	if !ok {
-		return limit, b, false, nil
+		return c, false, nil
 	}
-	if b, err = m.Bound(limit); err != nil {
-		return limit, b, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
+	bound, err := m.Bound(limit)
+	if err != nil {
+		return c, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
 			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT takes the place of what the run holds", m.Name)}
 	}
-	return limit, b, true, nil
+	return Case{Cell: cell, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound}, true, nil
 }

@@ -1,11 +1,13 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"tare/analysis"
 	"tare/analysis/contrast"
 	"tare/combine"
 	"tare/experiment"
@@ -15,22 +17,18 @@ import (
 // overhead over occasions. Runs that cannot be combined are left out, and the warnings
 // say so; without two of them the gate is invalid.
 func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
-	plan := r.Plan()
+	plan := r.Plan
 	out := &Result{Schema: Schema, Name: plan.Name, Valid: true, Finished: true, Paired: true, Baseline: plan.ArmWith(experiment.Baseline),
 		Confidence: float64(plan.Confidence), Level: (1 - float64(plan.Confidence)) / 2, Warnings: r.Warnings}
 	var names []string
-	for _, run := range r.Runs {
-		if run.LeftOut != nil {
-			continue
-		}
+	var runs []*analysis.Run
+	for _, one := range r.Used {
 		out.Occasions++
-		names = append(names, run.Name)
-		if out.Start.IsZero() || run.Start.Before(out.Start) {
-			out.Start = run.Start
+		names, runs = append(names, one.Name), append(runs, one.Run)
+		if out.Start.IsZero() || one.Run.Start.Before(out.Start) {
+			out.Start = one.Run.Start
 		}
-		if out.Observation == nil {
-			out.Observation = run.Observation
-		}
+		out.Observation = cmp.Or(out.Observation, one.Run.Observation)
 	}
 	out.Run, out.Rounds = strings.Join(names, ", "), out.Occasions
 	for _, w := range r.Warnings {
@@ -51,7 +49,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 			judged[f] = judged[f] || c.ofFailures
 		}
 		if c.ofFailures {
-			out.Cases = append(out.Cases, c.ofShare(r.Executed(c.Cell, c.Arm), float64(plan.Confidence)))
+			out.Cases = append(out.Cases, c.ofShare(r.Executed(c.Cell, c.Arm)))
 			continue
 		}
 		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
@@ -71,7 +69,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 				Estimated: true, Overhead: f.Failed.Share, Method: "fisher", P: f.PAdjusted, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})
 		}
 	}
-	out.settle(nil, o, r.Analysed()...)
+	out.settle(nil, o, runs...)
 	return out, nil
 }
 
@@ -103,7 +101,7 @@ func over(r *combine.Result, c Case) Case {
 		c.stands.Hi = math.Inf(1) // what a trial that fails costs has no upper end
 	}
 	for _, control := range r.Controls {
-		if control.Cell == c.Cell && control.Metric.Name == c.Metric.Name && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan()).Alpha {
+		if control.Cell == c.Cell && control.Metric.Name == c.Metric.Name && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan).Alpha {
 			c.Bias = math.Max(math.Abs(control.Overhead.Lo), math.Abs(control.Overhead.Hi))
 		}
 	}

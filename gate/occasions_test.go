@@ -52,7 +52,7 @@ func TestOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limits := LimitsOf(together.Plan())
+		limits := LimitsOf(together.Plan)
 		for _, b := range c.budgets {
 			if err := limits.Add(b); err != nil {
 				t.Fatal(err)

@@ -39,10 +39,7 @@ func needed(c *Case, level float64, cases int, power float64) int {
 		return 0
 	}
 	at, limit := c.estimate.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
-	over := at.Point - limit
-	if d.Metric.Scale != experiment.Difference && d.Metric.Better == experiment.Higher {
-		over = -over
-	}
+	over := contrast.Cost(at.Point-limit, d.Metric)
 	if math.IsInf(over, 0) || math.IsNaN(over) {
 		return 0
 	}

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"tare/analysis"
@@ -38,7 +37,7 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 	}
 	for _, c := range cases {
 		if c.ofFailures {
-			r.Cases = append(r.Cases, j.ofFailures(c))
+			r.Cases = append(r.Cases, c.ofShare(run.Executed(trials, c.Cell, c.Arm)))
 			continue
 		}
 		j.add(c)
@@ -216,18 +215,16 @@ func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 // baseline itself, if that is more than chance, or that it says too little. A
 // run that was planned without a control has nothing to say.
 func (j *judge) control(c *Case) (Reason, float64) {
-	at := slices.IndexFunc(j.run.Controls, func(k analysis.Comparison) bool {
-		return k.Cell == c.Cell && k.Metric.Name == c.Metric.Name
-	})
-	if at < 0 {
+	of := j.run.Comparison(c.Cell, j.run.Plan.ArmWith(experiment.Control), c.Metric.Name)
+	if of == nil {
 		return "", 0
 	}
-	d := onScale(j.values.Data(c.Cell, j.run.Controls[at].Arm, c.Metric), c.Limit.Scale)
+	d := onScale(j.values.Data(c.Cell, of.Arm, c.Metric), c.Limit.Scale)
 	est := j.rules.Estimate(&d)
 	if !est.Main.OK || 2*d.Size() < c.Size {
 		return NoControl, 0
 	}
-	if j.run.Controls[at].PAdjusted > j.rules.Alpha {
+	if of.PAdjusted > j.rules.Alpha {
 		return "", 0
 	}
 	o := contrast.Overheads(est.Main.At, d.Metric)

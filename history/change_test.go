@@ -158,7 +158,7 @@ func TestLeftOut(t *testing.T) {
 	want := map[string]analysis.Reason{
 		"copy/000": nil, // sorts before the run that it is a copy of
 		"runs/000": history.Copy{Of: "copy/000"},
-		"runs/001": history.GivesNoVerdicts{Reasons: []analysis.Reason{lost}},
+		"runs/001": analysis.NoVerdicts{Reasons: []analysis.Reason{lost}},
 		"runs/002": history.NotFinished{},
 		"runs/003": history.Observed{},
 		"runs/004": nil,

@@ -8,10 +8,6 @@ type (
 	NoTrial struct{}
 	// NotFinished: the run is not finished.
 	NotFinished struct{}
-	// GivesNoVerdicts: the run is invalid.
-	GivesNoVerdicts struct {
-		Reasons []analysis.Reason `json:"-"`
-	}
 	// Copy: the run is another one once more.
 	Copy struct {
 		Of       string `json:"of"`                 // its directory
@@ -76,7 +72,6 @@ type (
 // The kinds by name.
 func (NoTrial) Kind() string          { return "no-trial" }
 func (NotFinished) Kind() string      { return "not-finished" }
-func (GivesNoVerdicts) Kind() string  { return "no-verdicts" }
 func (Copy) Kind() string             { return "copy" }
 func (NothingToCompare) Kind() string { return "nothing-to-compare" }
 func (NoValidTrial) Kind() string     { return "no-valid-trial" }

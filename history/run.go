@@ -70,7 +70,7 @@ func Of(j *journal.Run) *Run {
 	case !j.Finished:
 		r.LeftOut = NotFinished{}
 	case !judged.Valid:
-		r.LeftOut = GivesNoVerdicts{judged.Reasons}
+		r.LeftOut = analysis.NoVerdicts{Reasons: judged.Reasons}
 	case j.Plan.Import != nil:
 		r.Imported = j.Plan.Import.Tool
 	}

@@ -75,11 +75,6 @@ func combinedReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case combine.NotFinished:
 		return fmt.Sprintf("it is not finished: %d of %d planned trials are done", r.Done, r.Planned)
-	case combine.NoVerdicts:
-		if len(r.Reasons) == 0 {
-			return "it is invalid"
-		}
-		return "it is invalid: " + Reason(r.Reasons[0])
 	case combine.NoInterval:
 		return "it has no interval on this metric"
 	}

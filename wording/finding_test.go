@@ -127,7 +127,7 @@ func TestReason(t *testing.T) {
 			"not comparable: rate none | 2000; bs 4k | 4k and 1m"},
 		{history.NoTrial{}, "it has no trial"},
 		{history.NotFinished{}, "it is not finished"},
-		{history.GivesNoVerdicts{Reasons: []analysis.Reason{lost}}, "it is invalid: 8 of 24 planned trials (33 %) were lost to the machine's condition or a failed proof after all attempts, over the limit of 10 %"},
+		{analysis.NoVerdicts{Reasons: []analysis.Reason{lost}}, "it is invalid: 8 of 24 planned trials (33 %) were lost to the machine's condition or a failed proof after all attempts, over the limit of 10 %"},
 		{history.Copy{Of: "copy/000"}, "it has the same start and seed as copy/000: a copy"},
 		{history.Copy{Of: "a", Imported: true}, "it has the same trials as a: the same files imported again, or a copy"},
 		{history.NothingToCompare{}, "no trial of it can be compared"},

@@ -63,7 +63,7 @@ func pastReason(r analysis.Reason) string {
 		return "it has no trial"
 	case history.NotFinished:
 		return "it is not finished"
-	case history.GivesNoVerdicts:
+	case analysis.NoVerdicts:
 		if len(r.Reasons) == 0 {
 			return "it is invalid"
 		}
