@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"tare/analysis"
 	"tare/experiment"
 	"tare/stats"
 )
@@ -76,7 +77,7 @@ func (s *strand) describe(runs []*Run, o Options) {
 		level := s.level(values)
 		s.series.Segments = append(s.series.Segments, Segment{
 			Stretch: s.stretch, From: s.runs[bounds[i]], To: s.runs[bounds[i+1]-1], Runs: len(values),
-			Level: s.series.scale().values(level), values: values,
+			Level: analysis.Interval(level.Map(s.series.scale().value)), values: values,
 		})
 		for _, v := range values {
 			residuals = append(residuals, v-level.Point)
@@ -110,7 +111,7 @@ func (s *strand) shift(from, at, to int, runs []*Run) Shift {
 	place := locate(s.values[from:to], at-from)
 	c := Shift{
 		Stretch: s.stretch, Run: s.runs[at], Last: s.runs[at-1],
-		Direction: direction(size.Interval, s.series.Metric.Better), Size: s.series.scale().changes(size.Interval),
+		Direction: direction(size.Interval, s.series.Metric.Better), Size: analysis.Interval(size.Map(s.series.scale().change)),
 		Earliest: s.runs[from+place.earliest], Latest: s.runs[from+place.latest], Sure: place.sure,
 	}
 	before := s.runs[max(from+place.earliest-1, 0)]
@@ -208,7 +209,7 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	if len(x) < 3*least || len(x) > mostInterludeValues {
 		return 0, 0, false
 	}
-	values := limited(x)
+	values := stats.Residuals(x, nil)
 	sums := make([]float64, len(x)+1)
 	from, to, _ = mostApart(values, least, sums, 1)
 	_, _, observed := mostApart(values, least, sums, lengthStep)
@@ -248,25 +249,4 @@ func mostApart(values []float64, least int, sums []float64, step float64) (from,
 		}
 	}
 	return from, to, most
-}
-
-// limited are the values minus their mean, after values further than four robust
-// standard deviations from the median have been pulled in to there: a level of
-// some runs may stand out, an outlier may not.
-func limited(x []float64) []float64 {
-	centre := stats.Median(x)
-	reach := 4 * robust * medianDeviation(x, func(int) float64 { return centre })
-	out := make([]float64, len(x))
-	mean := 0.0
-	for i, v := range x {
-		out[i] = v - centre
-		if reach > 0 { // else most values are the same
-			out[i] = min(max(out[i], -reach), reach)
-		}
-		mean += out[i] / float64(len(x))
-	}
-	for i := range out {
-		out[i] -= mean
-	}
-	return out
 }

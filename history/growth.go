@@ -176,13 +176,8 @@ func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 		return nil, 0, NoSeries{}
 	}
 	s := &c.before.Series[at]
-	var latest *Point
-	for i := range s.Points {
-		if s.Points[i].LeftOut == nil {
-			latest = &s.Points[i]
-		}
-	}
-	if latest == nil {
+	counted := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return p.LeftOut != nil })
+	if len(counted) == 0 {
 		return nil, 0, FewRuns{Fewest: c.history.Segment}
 	}
 	if observed := c.new.Imported != ""; observed != s.Observational {
@@ -190,38 +185,32 @@ func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	}
 	stretch := s.stretchOf(c.value.asked)
 	if stretch < 0 {
-		return nil, 0, OtherParameters{latest.asked.differs(c.value.asked)}
+		return nil, 0, OtherParameters{changed(counted[len(counted)-1].asked, c.value.asked)}
 	}
 	return s, stretch, nil
 }
 
 // used are the points of a stretch that are part of the statistics.
 func (s *Series) used(stretch int) []Point {
-	var list []Point
-	for _, p := range s.Points {
-		if p.Stretch == stretch && p.LeftOut == nil {
-			list = append(list, p)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return p.Stretch != stretch || p.LeftOut != nil })
 }
 
 // change compares the new value with those of some runs, among which runs have
 // a standard deviation known with so many degrees of freedom.
 func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (Change, analysis.Reason) {
-	values := make([]float64, len(reference))
+	k, sum := float64(len(reference)), 0.0
 	usual := 0.0 // variance within a run
-	for i, p := range reference {
-		values[i] = p.at
-		usual += p.se * p.se / float64(len(reference))
+	for _, p := range reference {
+		sum += p.at
+		usual += p.se * p.se / k
 	}
-	p := predict(at, values, sd, df, max(0, se*se-usual))
+	p := prediction{difference: at - sum/k, error: math.Sqrt(sd*sd*(1+1/k) + max(0, se*se-usual)), df: df}
 	if !(p.error > 0) {
 		return Change{P: never}, NoSpread{}
 	}
 	scale := scale{c.value.metric, c.value.of}
 	return Change{
-		Interval: scale.changes(p.interval()), Runs: len(reference),
+		Interval: analysis.Interval(p.interval().Map(scale.change)), Runs: len(reference),
 		From: c.before.Runs[reference[0].Run].Directory, To: c.before.Runs[reference[len(reference)-1].Run].Directory,
 		P: func(limit float64) float64 { return p.exceeds(scale.difference(limit)) },
 	}, nil
@@ -243,19 +232,8 @@ type prediction struct {
 	df         float64
 }
 
-// predict makes a prediction from the values of the runs to compare with.
-func predict(y float64, reference []float64, sd, df, extra float64) prediction {
-	k := float64(len(reference))
-	sum, _ := sums(reference)
-	return prediction{difference: y - sum/k, error: math.Sqrt(sd*sd*(1+1/k) + extra), df: df}
-}
-
-func (p prediction) student() distuv.StudentsT {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}
-}
-
 func (p prediction) interval() stats.Interval {
-	half := p.error * p.student().Quantile(1-(1-Confidence)/2)
+	half := p.error * stats.StudentQuantile(1-(1-Confidence)/2, p.df)
 	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
 }
 
@@ -264,7 +242,7 @@ func (p prediction) exceeds(limit float64) float64 {
 	if math.IsNaN(limit) || math.IsInf(limit, 1) {
 		return 1
 	}
-	return p.student().CDF((limit - p.difference) / p.error)
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}.CDF((limit - p.difference) / p.error)
 }
 
 // spreadWithin is the standard deviation within segments, all taken together,

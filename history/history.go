@@ -125,7 +125,7 @@ type Point struct {
 
 	at    float64 // the estimate on the scale of computation
 	se    float64 // its standard error there, 0: not known
-	asked *parameters
+	asked parameters
 }
 
 // Stretch is all runs with the same parameters, also where others lie between.
@@ -136,7 +136,7 @@ type Stretch struct {
 	// empty for the first one.
 	Differs []Difference `json:"-"`
 
-	asked *parameters
+	asked parameters
 }
 
 // Segment is runs of a stretch between two changes.

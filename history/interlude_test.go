@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"tare/stats"
 )
 
 // A level that comes and goes again, which one split at a time does not see.
@@ -37,7 +39,7 @@ func TestMostApart(t *testing.T) {
 		for i := range x {
 			x[i] = float64(rng.IntN(8)) // ties
 		}
-		x = limited(x)
+		x = stats.Residuals(x, nil)
 		sum, _ := sums(x)
 		if math.Abs(sum) > 1e-9 {
 			t.Fatalf("%v add up to %v", x, sum)

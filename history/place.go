@@ -79,8 +79,11 @@ func tamed(x []float64, at int) []float64 {
 		}
 		return right
 	}
-	reach := 3 * robust * medianDeviation(x, centre)
 	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Abs(v - centre(i))
+	}
+	reach := 3 * robust * stats.Median(out)
 	for i, v := range x {
 		if c := centre(i); reach > 0 { // else most values are the same
 			v = min(max(v, c-reach), c+reach)
@@ -92,15 +95,6 @@ func tamed(x []float64, at int) []float64 {
 
 // robust is the standard deviation of normal values in median deviations.
 const robust = 1.4826
-
-// medianDeviation is the median distance of values from a centre for each.
-func medianDeviation(x []float64, centre func(i int) float64) float64 {
-	deviations := make([]float64, len(x))
-	for i, v := range x {
-		deviations[i] = math.Abs(v - centre(i))
-	}
-	return stats.Median(deviations)
-}
 
 // sums are those of the values and of their squares.
 func sums(x []float64) (sum, squares float64) {

@@ -21,7 +21,7 @@ import (
 type value struct {
 	key
 	metric experiment.Metric
-	asked  *parameters
+	asked  parameters
 	// estimate is nil if there is none, and why says so; it has no width where the
 	// trials allow no interval.
 	estimate *analysis.Interval
@@ -41,7 +41,7 @@ type key struct {
 // facts are what a run tells of its surroundings.
 type facts struct {
 	environment *machine.Environment
-	imported    map[string]string // what the files of an imported run tell, by name
+	imported    map[string]string // what the files of an imported run tell, by name; nil: nothing
 	design      map[string]string // what the plan sets besides parameters
 }
 
@@ -74,7 +74,8 @@ func Of(j *journal.Run) *Run {
 	case j.Plan.Import != nil:
 		r.Imported = j.Plan.Import.Tool
 	}
-	r.values = append(overheads(j.Plan, judged), levels(j)...)
+	asked := parametersOf(j.Plan)
+	r.values = append(overheads(j.Plan, judged, asked), levels(j, asked)...)
 	return r
 }
 
@@ -120,11 +121,10 @@ func keyOf(cell, arm string, m experiment.Metric, of string) key {
 }
 
 // overheads are the comparisons of a run.
-func overheads(plan *experiment.Plan, judged *analysis.Run) []value {
-	asked := newAsker(plan)
+func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]parameters) []value {
 	list := make([]value, 0, len(judged.Comparisons))
 	for _, c := range judged.Comparisons {
-		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked.of(c.Cell, c.Arm), z: z(contrast.RulesOf(plan).AtLook())}
+		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked[[2]string{c.Cell, c.Arm}], z: z(contrast.RulesOf(plan).AtLook())}
 		if c.Rounds == 0 {
 			v.why = NothingToCompare{}
 		} else {
@@ -137,18 +137,18 @@ func overheads(plan *experiment.Plan, judged *analysis.Run) []value {
 }
 
 // levels are the medians of the baseline, or of the only arm.
-func levels(j *journal.Run) []value {
+func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	plan := j.Plan
 	name := plan.ArmWith(experiment.Baseline)
 	if name == "" {
 		return nil
 	}
 	machine := plan.ArmWith(experiment.Treatment) != ""
-	values, asked := analysis.ValuesOf(plan, j.Trials), newAsker(plan)
+	values := analysis.ValuesOf(plan, j.Trials)
 	var list []value
 	for _, cell := range plan.Cells {
 		for _, m := range cell.Metrics {
-			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked.of(cell.ID, name), machine: machine, z: z(float64(plan.Judged()))}
+			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked[[2]string{cell.ID, name}], machine: machine, z: z(float64(plan.Judged()))}
 			if v.estimate = median(values.Sample(cell.ID, name, m), float64(plan.Judged())); v.estimate == nil {
 				v.why = NoValidTrial{}
 			}

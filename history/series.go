@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -109,17 +110,13 @@ func (s *Series) add(run int, r *Run, v value) {
 
 // part puts every point into a stretch.
 func (s *Series) part() {
-	var last *parameters
+	var last parameters
 	for _, p := range s.Points {
 		if p.LeftOut != nil {
 			continue
 		}
 		if s.stretchOf(p.asked) < 0 {
-			st := Stretch{First: p.Run, asked: p.asked}
-			if last != nil {
-				st.Differs = last.differs(p.asked)
-			}
-			s.Stretches = append(s.Stretches, st)
+			s.Stretches = append(s.Stretches, Stretch{First: p.Run, asked: p.asked, Differs: changed(last, p.asked)})
 		}
 		last = p.asked
 	}
@@ -129,8 +126,8 @@ func (s *Series) part() {
 }
 
 // stretchOf is the index of the stretch with these parameters, or -1.
-func (s *Series) stretchOf(asked *parameters) int {
-	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return st.asked.text == asked.text })
+func (s *Series) stretchOf(asked parameters) int {
+	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return maps.Equal(st.asked, asked) })
 }
 
 // place maps an estimate to the scale of computation, with its standard error.
