@@ -104,7 +104,7 @@ func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 		plan := planNamed(args)
 		var list []string
 		for _, s := range cost.Sources(&plan) {
-			if name := part(s.Cell, s.Metric); !slices.Contains(list, name) {
+			if name := part(s.Cell, s.Metric.Name); !slices.Contains(list, name) {
 				list = append(list, name)
 			}
 		}

@@ -20,11 +20,11 @@ func (e *Error) Error() string { return e.Text }
 // ErrNoVerdicts says that the run gives no verdicts, and so no figures either.
 var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is made of its figures")
 
-// source is a metric that an answer can rest on.
-type source struct {
+// Source is a metric in a cell that an answer can rest on.
+type Source struct {
+	Cell   string
+	Metric experiment.Metric
 	basis  Basis
-	cell   string
-	metric experiment.Metric
 	unit   string  // of work
 	units  float64 // of work in one of the metric's, of a capacity
 }
@@ -47,7 +47,7 @@ func (o *Options) check() error {
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
 // choose finds the CPU metric, and the capacity beside it, that are asked for.
-func choose(plan *experiment.Plan, o Options) ([]source, error) {
+func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
 		for _, c := range plan.Cells {
@@ -55,10 +55,10 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 		}
 		return nil, &Error{fmt.Sprintf("the run has no cell %q", o.Cell), "cells: " + strings.Join(cells, ", ")}
 	}
-	var cpu, parts, capacities []source // of all programs, of parts
-	for _, s := range sources(plan) {
-		switch name := s.metric.Name; {
-		case o.Cell != "" && s.cell != o.Cell:
+	var cpu, parts, capacities []Source // of all programs, of parts
+	for _, s := range Sources(plan) {
+		switch name := s.Metric.Name; {
+		case o.Cell != "" && s.Cell != o.Cell:
 		case s.basis == Capacity && (o.Metric == "" || o.Metric == name):
 			capacities = append(capacities, s)
 		case s.basis == Capacity:
@@ -83,7 +83,7 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	}
 	chosen := cpu
 	for _, c := range capacities {
-		if c.cell == cpu[0].cell && (c.unit == cpu[0].unit || c.unit == "" && counted(cpu[0].unit)) {
+		if c.Cell == cpu[0].Cell && (c.unit == cpu[0].unit || c.unit == "" && counted(cpu[0].unit)) {
 			c.unit = cpu[0].unit
 			chosen = append(chosen, c)
 		}
@@ -91,11 +91,11 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	return chosen, nil
 }
 
-// sources lists the metrics of a plan that an answer can rest on.
-func sources(plan *experiment.Plan) (list []source) {
+// Sources lists the metrics of a plan that an answer can rest on, in its order.
+func Sources(plan *experiment.Plan) (list []Source) {
 	for _, c := range plan.Cells {
 		for _, m := range c.Metrics {
-			s := source{cell: c.ID, metric: m, units: 1}
+			s := Source{Cell: c.ID, Metric: m, units: 1}
 			work, perUnit := strings.CutPrefix(m.Unit, "s/")
 			of, perSecond := strings.CutSuffix(m.Unit, "/s")
 			switch {
@@ -127,8 +127,8 @@ func counted(unit string) bool { return unit != "Gbit" && unit != "GB" }
 
 func missing(plan *experiment.Plan, o Options) error {
 	var names []string
-	for _, s := range sources(plan) {
-		names = append(names, s.metric.Name)
+	for _, s := range Sources(plan) {
+		names = append(names, s.Metric.Name)
 	}
 	slices.Sort(names)
 	text := "the run measured no CPU time per unit of work and no capacity"
@@ -143,10 +143,10 @@ func missing(plan *experiment.Plan, o Options) error {
 }
 
 // several says which of several metrics can be chosen, and how.
-func several(list []source) error {
+func several(list []Source) error {
 	var cells, metrics []string
 	for _, s := range list {
-		cells, metrics = append(cells, s.cell), append(metrics, s.metric.Name)
+		cells, metrics = append(cells, s.Cell), append(metrics, s.Metric.Name)
 	}
 	slices.Sort(metrics)
 	metrics = slices.Compact(metrics)
@@ -211,15 +211,4 @@ func ParsePrice(text string) (float64, error) {
 		}
 	}
 	return 0, &Error{fmt.Sprintf("%q is not a price", text), "give a number per time, such as 0.40/h or 290/month; --currency names the currency"}
-}
-
-// Source names a metric in a cell that an answer can rest on.
-type Source struct{ Cell, Metric string }
-
-// Sources lists those of a plan, in its order.
-func Sources(plan *experiment.Plan) (list []Source) {
-	for _, s := range sources(plan) {
-		list = append(list, Source{s.cell, s.metric.Name})
-	}
-	return list
 }

@@ -138,7 +138,7 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Result, error) {
 	for _, s := range chosen {
 		b, ok := w.bill(s)
 		if !ok {
-			return nil, &Error{"the baseline has no valid value of " + s.metric.Name + " in " + s.cell, "tare show says what its trials were lost to"}
+			return nil, &Error{"the baseline has no valid value of " + s.Metric.Name + " in " + s.Cell, "tare show says what its trials were lost to"}
 		}
 		r.Bills = append(r.Bills, b)
 	}
@@ -154,14 +154,14 @@ type worker struct {
 }
 
 // bill is what all arms take by one metric; false: the baseline has no value of it.
-func (w *worker) bill(s source) (Bill, bool) {
-	b := Bill{Basis: s.basis, Cell: s.cell, Metric: s.metric}
+func (w *worker) bill(s Source) (Bill, bool) {
+	b := Bill{Basis: s.basis, Cell: s.Cell, Metric: s.Metric}
 	base := w.run.Plan.ArmWith(experiment.Baseline)
 	for _, a := range w.run.Plan.Arms {
 		if a.Role == experiment.Control {
 			continue
 		}
-		d := w.values.Between(s.cell, base, a.Name, s.metric)
+		d := w.values.Between(s.Cell, base, a.Name, s.Metric)
 		nodes := w.nodes(s, d.Treated, places(d, 0))
 		if len(nodes) == 0 && a.Role == experiment.Baseline {
 			return b, false
@@ -187,7 +187,7 @@ func places(d contrast.Data, side int) (effects []float64) {
 }
 
 // nodes are the nodes that each value stands for.
-func (w *worker) nodes(s source, values, places []float64) []float64 {
+func (w *worker) nodes(s Source, values, places []float64) []float64 {
 	list := make([]float64, len(values))
 	for i, v := range values {
 		if places != nil {
@@ -199,7 +199,7 @@ func (w *worker) nodes(s source, values, places []float64) []float64 {
 }
 
 // nodesOf is the number of nodes for a value of the metric.
-func (w *worker) nodesOf(s source, v float64) float64 {
+func (w *worker) nodesOf(s Source, v float64) float64 {
 	if s.basis == Capacity {
 		return w.Rate / (s.units * v * w.Utilisation)
 	}
@@ -207,18 +207,14 @@ func (w *worker) nodesOf(s source, v float64) float64 {
 }
 
 // level turns nodes back into values of the metric.
-func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
+func (w *worker) level(s Source, nodes analysis.Interval) analysis.Interval {
 	back := func(n float64) float64 {
 		if s.basis == Capacity {
 			return contrast.Finite(w.Rate / (s.units * n * w.Utilisation))
 		}
 		return contrast.Finite(n * w.NodeCPUs * w.Utilisation / w.Rate)
 	}
-	i := analysis.Interval{Point: back(nodes.Point), Lo: back(nodes.Lo), Hi: back(nodes.Hi)}
-	if i.Lo > i.Hi {
-		i.Lo, i.Hi = i.Hi, i.Lo
-	}
-	return i
+	return analysis.Interval(stats.Interval(nodes).Map(back))
 }
 
 // typical is where nodes lie over rounds, or over the values of a sample, estimated on
@@ -233,12 +229,11 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 	if !e.Main.OK {
 		return point(math.Exp(stats.Median(logs))), false
 	}
-	i := e.Main.At
-	return analysis.Interval{Point: math.Exp(i.Point), Lo: math.Exp(i.Lo), Hi: math.Exp(i.Hi)}, true
+	return analysis.Interval(e.Main.At.Map(math.Exp)), true
 }
 
 // more is the difference to the baseline, within rounds where there are rounds.
-func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
+func (w *worker) more(s Source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
 	based := w.nodes(s, d.Baseline, places(d, 1))
 	if len(based) == 0 {
 		return nil
@@ -257,8 +252,8 @@ func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, ba
 	}
 	m := &More{Needs: w.needs(at, !ok), Verdict: analysis.NotResolved}
 	whole := func(n float64) float64 { return up(base.Nodes.Point+n) - base.Whole.Point }
-	m.Whole = analysis.Interval{Point: whole(at.Point), Lo: whole(at.Lo), Hi: whole(at.Hi)}
-	if c := w.run.Comparison(s.cell, arm, s.metric.Name); c != nil {
+	m.Whole = analysis.Interval(stats.Interval(at).Map(whole))
+	if c := w.run.Comparison(s.Cell, arm, s.Metric.Name); c != nil {
 		m.Verdict, m.Grade = c.Verdict, c.Grade
 	}
 	return m
@@ -267,7 +262,7 @@ func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, ba
 // needs are the cores and nodes for a number of nodes.
 func (w *worker) needs(nodes analysis.Interval, pointOnly bool) Needs {
 	return Needs{Nodes: scaled(nodes, 1), Cores: scaled(nodes, w.NodeCPUs), PointOnly: pointOnly,
-		Whole: analysis.Interval{Point: up(nodes.Point), Lo: up(nodes.Lo), Hi: up(nodes.Hi)}}
+		Whole: analysis.Interval(stats.Interval(nodes).Map(up))}
 }
 
 // up rounds nodes up. What the arithmetic leaves beyond a whole number is none.
