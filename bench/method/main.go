@@ -79,7 +79,7 @@ func (o *options) setRounds(text string) error {
 func run(w io.Writer, o options) (ok bool, err error) {
 	s := simulation{rows: o.rows(), machines: o.machines(), failing: o.failing(), missing: o.missing(), repeating: o.repeating(), stalling: o.stalling(), counting: o.counting(), searching: o.searching(), spreading: o.spreading(), mixing: o.mixing(), deciding: o.deciding(),
 		powers: o.powers(), sequentials: o.sequentials(), needs: o.efforts()}
-	if len(s.all()) == 0 {
+	if len(s.all())+len(s.needs) == 0 {
 		return false, fmt.Errorf("no design has %q in its name; names are like fixed-6/iid and stein-12/drift", o.only)
 	}
 	// On all cores. Every task has random numbers of its own, so that the result does
@@ -116,10 +116,10 @@ func (s *simulation) all() []*row {
 // efforts are the searches for the trials needed, the longest first so that no
 // core waits for it in the end.
 func (o options) efforts() []effort {
-	if o.powerTimes == 0 || o.only != "" {
+	if o.powerTimes == 0 {
 		return nil
 	}
-	return efforts()
+	return slices.DeleteFunc(efforts(), func(e effort) bool { return !o.selected("seconds/" + e.noise.name) })
 }
 
 // selected says whether a design is asked for.
