@@ -136,7 +136,8 @@ func (c *comparison) sharedMetric(id string, m experiment.Metric) shared {
 		}
 	}
 	if len(s.runs) < cells {
-		c.result.Apart = append(c.result.Apart, Apart{What: "metric", Name: m.Name + " in " + id, Runs: s.runs, Other: other})
+		at := m.Name + " in " + id
+		c.result.Apart = append(c.result.Apart, Apart{What: "metric", Name: at, Runs: s.runs, Other: other})
 	}
 	return s
 }

@@ -60,8 +60,8 @@ func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
 
 func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 	ref := c.reference.Run - 1
-	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1), Restates: Restates(c.in, s.cell, s.metric.Name),
-		Observational: run != ref || c.in[ref].Run.Observation != nil}
+	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1),
+		Restates: Restates(c.in, s.cell, s.metric.Name), Observational: run != ref || c.in[ref].Run.Observation != nil}
 	if run == ref {
 		q.Data = c.values[ref].Between(s.cell, c.reference.Arm, arm, s.metric)
 		return q

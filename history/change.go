@@ -111,8 +111,9 @@ func (s *strand) shift(from, at, to int, runs []*Run) Shift {
 	place := locate(s.values[from:to], at-from)
 	c := Shift{
 		Stretch: s.stretch, Run: s.runs[at], Last: s.runs[at-1],
-		Direction: direction(size.Interval, s.series.Metric.Better), Size: analysis.Interval(size.Map(s.series.scale().change)),
-		Earliest: s.runs[from+place.earliest], Latest: s.runs[from+place.latest], Sure: place.sure,
+		Direction: direction(size.Interval, s.series.Metric.Better),
+		Size:      analysis.Interval(size.Map(s.series.scale().change)),
+		Earliest:  s.runs[from+place.earliest], Latest: s.runs[from+place.latest], Sure: place.sure,
 	}
 	before := s.runs[max(from+place.earliest-1, 0)]
 	for i := before + 1; i <= c.Latest; i++ {

@@ -192,7 +192,8 @@ func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 
 // used are the points of a stretch that are part of the statistics.
 func (s *Series) used(stretch int) []Point {
-	return slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return p.Stretch != stretch || p.LeftOut != nil })
+	other := func(p Point) bool { return p.Stretch != stretch || p.LeftOut != nil }
+	return slices.DeleteFunc(slices.Clone(s.Points), other)
 }
 
 // change compares the new value with those of some runs, among which runs have

@@ -124,7 +124,8 @@ func keyOf(cell, arm string, m experiment.Metric, of string) key {
 func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]parameters) []value {
 	list := make([]value, 0, len(judged.Comparisons))
 	for _, c := range judged.Comparisons {
-		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked[[2]string{c.Cell, c.Arm}], z: z(contrast.RulesOf(plan).AtLook())}
+		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked[[2]string{c.Cell, c.Arm}],
+			z: z(contrast.RulesOf(plan).AtLook())}
 		if c.Rounds == 0 {
 			v.why = NothingToCompare{}
 		} else {
@@ -148,7 +149,8 @@ func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	var list []value
 	for _, cell := range plan.Cells {
 		for _, m := range cell.Metrics {
-			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked[[2]string{cell.ID, name}], machine: machine, z: z(float64(plan.Judged()))}
+			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked[[2]string{cell.ID, name}],
+				machine: machine, z: z(float64(plan.Judged()))}
 			if v.estimate = median(values.Sample(cell.ID, name, m), float64(plan.Judged())); v.estimate == nil {
 				v.why = NoValidTrial{}
 			}

@@ -55,7 +55,9 @@ func (s scale) value(y float64) float64 {
 
 // change is a difference of computed values as an overhead: a share, or in the
 // unit of a difference metric; positive is worse.
-func (s scale) change(d float64) float64 { return contrast.Magnitude(d, s.metric) }
+func (s scale) change(d float64) float64 {
+	return contrast.Magnitude(d, s.metric)
+}
 
 // difference is the inverse of change; a share that nothing can lose gives +Inf.
 func (s scale) difference(change float64) float64 {
