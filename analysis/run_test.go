@@ -82,6 +82,17 @@ func TestLatestAttempt(t *testing.T) {
 	}
 }
 
+// Of a run that was ended, trials of later rounds are no values for anyone.
+func TestValuesOfAnEndedRun(t *testing.T) {
+	plan := testPlan(8, timeOnly, "layer")
+	trials := testTrials(plan, 8, scripted(map[string][]float64{"layer": around(0.07, 1, 0)}))
+	plan.Ended = 6
+	v := ValuesOf(plan, trials)
+	if n, pairs := len(v.Sample("network", "layer", timeOnly[0])), len(v.Data("network", "layer", timeOnly[0]).Treated); n != 6 || pairs != 6 {
+		t.Errorf("%d values and %d pairs of 6 rounds that count", n, pairs)
+	}
+}
+
 // A run whose control takes part in some rounds only is whole without it in the others.
 func TestSparedControl(t *testing.T) {
 	plan := testPlan(12, timeOnly, "layer")

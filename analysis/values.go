@@ -15,7 +15,7 @@ type Values struct{ table *table }
 
 // ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
-	return &Values{tabulate(plan, trials, validOnly)}
+	return &Values{tabulate(plan, thatCount(plan, trials), validOnly)}
 }
 
 // Data is what an arm and the baseline have to say of a metric in a cell: the

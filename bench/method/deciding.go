@@ -72,9 +72,9 @@ func ofSpreading(rows []*row) *table.Table {
 func (o options) mixing() []*row {
 	var list []*row
 	for _, rounds := range []int{manyRounds, 20} {
-		for _, arms := range []int{1, 4, 10} {
+		for _, arms := range []int{4, 10} {
 			for _, half := range []bool{false, true} {
-				r := newRow(design{noise: noises[0], rounds: rounds, arms: arms, mixed: arms > 1, half: half}, []float64{equivalence})
+				r := newRow(design{noise: noises[0], rounds: rounds, arms: arms, mixed: true, half: half}, []float64{equivalence})
 				r.unasked = true
 				list = append(list, r)
 			}
