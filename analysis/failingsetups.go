@@ -25,8 +25,9 @@ func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
 	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
 }
 
-// differs is the p that an arm fails as its references do: of executions by Fisher's exact test, of set-ups
-// by dealing out in each what failed in the arm and in those of its references that had as many executions.
+// differs is the p of no difference in failures between an arm and its references. Executions are compared by Fisher's exact test.
+// Where rounds share set-ups, the failures of each set-up are dealt out among the arm and its references by chance. A reference with
+// fewer or more executions in a set-up is left out of it.
 func (n tally) differs(references []tally) float64 {
 	if n.setUps == nil {
 		return fisher(n, sum(references))

@@ -56,7 +56,7 @@ type Result struct {
 	// Observational says that some of the runs are no experiments in random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-	// Plan is that of the first run, whose question and rules all share.
+	// Plan is the first run's plan. All runs ask its question and are judged by its rules.
 	Plan *experiment.Plan `json:"-"`
 	// Used are the runs that count, as they speak for themselves.
 	Used []compare.Input `json:"-"`

@@ -87,8 +87,8 @@ func TestOrderIsRandom(t *testing.T) {
 	}
 }
 
-// The control of a single arm is in the first six rounds and then in every third, and what is left of a round is in either order
-// equally often. From two arms on it is in all.
+// The control of a single arm takes part in the first six rounds, and then in every third. In the other rounds the baseline and the arm
+// come first equally often. With two arms the control takes part in every round.
 func TestSpareControl(t *testing.T) {
 	t.Parallel()
 	first := map[int]int{}

@@ -6,7 +6,7 @@ import (
 	"tare/experiment"
 )
 
-// The interval of an early look has more confidence by itself than all looks have together, and that of the last a little more.
+// At an early look the interval has a confidence far above the plan's, and at the last look one a little above it.
 func TestAtLook(t *testing.T) {
 	plan := &experiment.Plan{Rounds: 20, Confidence: 0.95}
 	if got := RulesOf(plan).AtLook(); got != 0.95 {

@@ -18,7 +18,7 @@ type effort struct {
 	decided20, decided40 tally
 }
 
-// elsewhereEffort is that of all trials of one arm, then all of the other.
+// elsewhereEffort is the effort of a way that runs all trials of one arm, and then all of the other.
 type elsewhereEffort struct {
 	trials int     // of each arm; 0: over mostElsewhere
 	claims float64 // share of false claims with so many

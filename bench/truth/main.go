@@ -129,7 +129,7 @@ func whole(file, to string) error {
 	return os.WriteFile(to, text, 0o600)
 }
 
-// analysed is what is read of a run.
+// analysed has the members of a result's JSON that the checks read.
 type analysed struct {
 	analysis.Run
 	Comparisons []struct {
