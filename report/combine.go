@@ -136,7 +136,7 @@ func combinedForest(r *combine.Result) figure.Forest {
 		mean, verdict := c.Comparison, string(c.Verdict)
 		mean.Arm += ", mean"
 		if observed(mean) {
-			f.Observed, verdict = true, verdict+" "+observedMark
+			verdict += " " + observedMark
 		}
 		g.Rows = append(g.Rows, forestRow(mean, look, false, verdict))
 	}

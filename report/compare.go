@@ -209,7 +209,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 			look = figure.Treatment(place)
 		}
 		if observed(c.Comparison) {
-			f.Observed, verdict = true, verdict+" "+observedMark
+			verdict += " " + observedMark
 		}
 		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
 	}

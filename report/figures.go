@@ -34,14 +34,13 @@ func figureNote(s *sheet) string {
 
 // forest is the headline overheads that can be shown on one axis: those as a share.
 func (s *sheet) forest() figure.Forest {
-	f := figure.Forest{Baseline: s.baseline, Margin: s.margin(), Observed: s.run.Observation != nil}
+	f := figure.Forest{Baseline: s.baseline, Margin: s.margin()}
 	for _, g := range s.groups(true) {
 		if !wording.IsRatio(g.metric) || !slices.ContainsFunc(g.lines(), wording.Judged) {
 			continue
 		}
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
-			f.Observed = f.Observed || observed(c)
 			verdict := string(c.Verdict) + when(ifNormal(&c), " ("+ifNormalMark+")") + when(s.observes(c.Verdict) || observed(c), " "+observedMark)
 			of.Rows = append(of.Rows, forestRow(c, s.look(c.Arm), s.role(c.Arm) == experiment.Control, verdict))
 		}

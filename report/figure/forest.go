@@ -21,7 +21,6 @@ const (
 type Forest struct {
 	Baseline string  // its name
 	Margin   float64 // within which arms are equivalent; 0: none
-	Observed bool    // some claim is of no experiment: verdicts are longer
 	Groups   []Group
 	Reach    []analysis.Interval // what the axis holds besides the rows, so that several plots have the same
 }
@@ -104,14 +103,14 @@ const (
 func (f Forest) lay(wide bool) *forest {
 	drawn := slices.Clone(f.Reach)
 	var arms []string
-	longest, numbers := 0, 14
+	longest, numbers, verdicts := 0, 14, 0
 	for _, g := range f.Groups {
 		for _, r := range g.Rows {
 			if r.Drawn {
 				drawn = append(drawn, r.At)
 			}
 			arms = append(arms, safetext.Line(r.Arm))
-			longest, numbers = max(longest, columns.Width(r.Label)), max(numbers, columns.Width(r.Numbers))
+			longest, numbers, verdicts = max(longest, columns.Width(r.Label)), max(numbers, columns.Width(r.Numbers)), max(verdicts, columns.Width(r.Verdict))
 		}
 	}
 	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide}
@@ -123,10 +122,7 @@ func (f Forest) lay(wide bool) *forest {
 		p.w, p.row = forestWide, 22
 		p.x0 = min(max(float64(longest)*letter*12+24, 90), 230)
 		p.numberX = p.w - float64(numbers)*letter*12
-		p.verdictX = p.numberX - 110
-		if f.Observed {
-			p.verdictX -= 34
-		}
+		p.verdictX = p.numberX - max(110, float64(verdicts)*letter*12+12)
 		p.x1, room = p.verdictX-14, p.x0-24
 	}
 	p.names = columns.Abbreviate(arms, int(room/(letter*12)))
