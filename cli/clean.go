@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/journal"
+	"tare/machine/owned"
 	"tare/safetext"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
@@ -31,13 +33,17 @@ func newClean(s State) *cobra.Command {
 		Short: "Remove what a killed run left behind",
 		Long: `Find and end what a killed run left behind on this machine: processes that Tare
 started and whose Tare is gone. Network namespaces vanish with their processes.
-Remove the directories that the members of a service had as their volumes.
+Remove the directories and files that it had made for a while (tare-WHAT-PID-…: volumes,
+files for programs under test, keys of proxies, profiles of a browser) where temporary
+files are (TMPDIR), in this directory and in those named. Nothing is removed that is mounted
+in them; it is unmounted.
 Remove also what is no run yet, because Tare was killed while it made the directory (of
-an import: .NAME.unfinished-NUMBER), and half a report in a run, up to four levels below
-the directories named, or below runs/. Of such a directory it removes what Tare writes; a
+an import: .NAME.unfinished-NUMBER), up to four levels below the directories named, or
+below runs/, and what was half written there or in this directory, such as a report
+(.tare-NUMBER). Of such a directory it removes what Tare writes; a
 file of somebody else's in it stays, with the directory, and is named. What a living Tare
 still works on stays, and so does every run. Nothing that Tare did not start or make is
-touched.
+touched. What cannot be removed is named, and the rest is removed all the same.
 
 Name what a killed run below the same directories has left turned on, or off, for
 everyone (layer switch), with the commands that turn it back. They run with --switches.
@@ -69,22 +75,16 @@ heard of for a minute.`,
 			if err != nil {
 				return err
 			}
-			volumes, err := cleanVolumes(s, dry)
-			if err != nil {
-				return err
-			}
+			temporary, bad := cleanTemporary(s, roots, dry)
 			left, err := cleanImports(s, roots, dry)
-			if err != nil {
-				return err
-			}
-			if guarding {
-				return nil
+			if bad = errors.Join(bad, err); guarding {
+				return bad
 			}
 			switched, err := cleanSwitches(c.Context(), s, roots, switches, dry)
-			if err == nil && len(strays)+volumes+left+switched == 0 {
+			if bad = errors.Join(bad, err); bad == nil && len(strays)+temporary+left+switched == 0 {
 				fmt.Fprintln(s.Stderr, "nothing left behind")
 			}
-			return err
+			return bad
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
@@ -95,18 +95,18 @@ heard of for a minute.`,
 	return c
 }
 
-// cleanVolumes removes the directories that killed runs have left as volumes of a service's
-// members, or says that it would, and gives how many they are.
-func cleanVolumes(s State, dry bool) (int, error) {
-	clean, verb := local.CleanVolumes, "removed"
+// cleanTemporary removes what killed Tares have left where temporary files are, here, and in some directories, or says
+// that it would, and gives how many these are.
+func cleanTemporary(s State, roots []string, dry bool) (int, error) {
+	clean, verb := local.CleanTemporary, "removed"
 	if dry {
-		clean, verb = local.StrayVolumes, "would remove"
+		clean, verb = owned.Left, "would remove"
 	}
-	dirs, err := clean()
-	for _, dir := range dirs {
-		fmt.Fprintf(s.Stdout, "%s volume %s\n", verb, safetext.Name(dir))
+	paths, err := clean(append(slices.Clone(roots), ".")...)
+	for _, path := range paths {
+		fmt.Fprintf(s.Stdout, "%s %s\n", verb, safetext.Name(path))
 	}
-	return len(dirs), err
+	return len(paths), err
 }
 
 // importRoots gives the directories to be searched for unfinished runs: those
@@ -133,17 +133,14 @@ func importRoots(args []string) ([]string, error) {
 // that it would, and gives how many they are.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	var left []string
+	var bad error
 	for _, root := range roots {
 		found, err := journal.Unfinished(root)
-		if err != nil {
-			return len(left), err
-		}
+		bad = errors.Join(bad, err)
 		left = append(left, found...)
 	}
 	files, err := cleanFiles(s, roots, dry)
-	if err != nil {
-		return files, err
-	}
+	bad = errors.Join(bad, err)
 	slices.Sort(left)
 	left = slices.Compact(left) // of directories named twice, or within one another
 	for _, dir := range left {
@@ -153,7 +150,8 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		}
 		kept, err := journal.RemoveUnfinished(dir)
 		if err != nil {
-			return len(left), err
+			bad = errors.Join(bad, err)
+			continue
 		}
 		what := "unfinished run " + safetext.Name(dir)
 		if len(kept) > 0 {
@@ -161,29 +159,42 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		}
 		fmt.Fprintln(s.Stdout, "removed", what)
 	}
-	return files + len(left), nil
+	return files + len(left), bad
 }
 
-// cleanFiles removes from the runs below some directories the files that a killed Tare had
-// not finished, such as a report, and gives how many they are.
+// deepest is how many levels below a directory unfinished files are looked for.
+const deepest = 4
+
+// cleanFiles removes the files that a killed Tare had not finished, such as a report: from the runs below some
+// directories, from these, from where this command is called, and from where temporary files are. It gives how many they are.
 func cleanFiles(s State, roots []string, dry bool) (n int, err error) {
 	verb := "removed"
 	if dry {
 		verb = "would remove"
 	}
+	dirs := append(slices.Clone(roots), ".", os.TempDir())
 	for _, root := range roots {
-		runs, err := journal.Find(root)
-		if err != nil {
-			return n, err
-		}
-		for _, dir := range runs {
-			for _, file := range sweep(dir, !dry) {
-				n++
-				fmt.Fprintf(s.Stdout, "%s unfinished file %s\n", verb, safetext.Name(file))
+		err = errors.Join(err, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil || !d.IsDir():
+				return err
+			case d.Name() == journal.RawDir || strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > deepest:
+				return fs.SkipDir
 			}
+			dirs = append(dirs, path)
+			return nil
+		}))
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		for _, file := range sweep(dir, !dry) {
+			n++
+			fmt.Fprintf(s.Stdout, "%s unfinished file %s\n", verb, safetext.Name(file))
 		}
 	}
-	return n, nil
+	return n, err
 }
 
 // leftOnCluster says on which cluster to look for what runs have left.

@@ -129,11 +129,14 @@ func endStrays(ctx context.Context, s State, values taken) error {
 	if err != nil {
 		return err
 	}
-	volumes, err := local.CleanVolumes()
-	for _, dir := range volumes {
-		fmt.Fprintf(s.Stderr, "removed volume %s, which a killed run had left\n", safetext.Name(dir))
+	removed, err := local.CleanTemporary()
+	for _, path := range removed {
+		fmt.Fprintf(s.Stderr, "removed %s, which a killed run had left\n", safetext.Name(path))
 	}
-	return err
+	if err != nil { // it lies there, and disturbs no trial
+		fmt.Fprintln(s.Stderr, "warning:", safetext.Name(err.Error()))
+	}
+	return nil
 }
 
 // freeDir is the directory, or the first of its name with a number that does not

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"tare/experiment"
+	"tare/machine/owned"
 )
 
 // Bulk writes a whole run that is made in one go, from trials that were measured
@@ -212,7 +213,7 @@ func (b *Bulk) Discard() error {
 	if b.temporary == "" {
 		return nil
 	}
-	err := errors.Join(b.close(), os.RemoveAll(b.temporary))
+	err := errors.Join(b.close(), owned.Remove(b.temporary))
 	b.temporary = ""
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"tare/machine/owned"
 	"tare/mask"
 )
 
@@ -44,7 +46,7 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	for n := 2; j.rawTaken(dir); n++ {
 		dir = path.Join(RawDir, fmt.Sprintf("%s+%d", name, n))
 	}
-	err := j.root.RemoveAll(dir)
+	err := j.removeRaw(dir)
 	if err == nil {
 		err = j.root.MkdirAll(dir, 0o777)
 	}
@@ -54,6 +56,19 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	r := &Raw{journal: j, dir: dir, open: map[*rawFile]bool{}, digests: map[string]string{}}
 	j.raw[dir] = r
 	return r, nil
+}
+
+// removeRaw removes a directory in RawDir.
+func (j *Journal) removeRaw(dir string) error {
+	all, err := j.root.Open(RawDir) // and follows no link out of the run
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = all.Close() }()
+	return owned.RemoveIn(all, path.Base(dir))
 }
 
 // rawTaken says whether a directory belongs to a trial on record or to one that

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"tare/machine/owned"
 )
 
 // pages renders HTML.
@@ -32,7 +34,7 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 	if err != nil {
 		return err
 	}
-	page, err := os.CreateTemp(dir, "tare-page-*.html")
+	page, err := owned.File(dir, "page", ".html")
 	if err != nil {
 		return err
 	}
@@ -40,11 +42,11 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 	if err := errors.Join(write(page), page.Close()); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(dir, "tare-browser-")
+	scratch, err := owned.Dir(dir, "browser")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, owned.Remove(scratch)) }()
 	b := browser{page: page.Name(), scratch: scratch}
 	made := filepath.Join(scratch, "page."+string(format))
 	if format == PNG {
@@ -125,12 +127,12 @@ func usedHeight(m image.Image) int {
 }
 
 // tryPage renders an empty page.
-func tryPage(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "tare-page-")
+func tryPage(ctx context.Context) (err error) {
+	dir, err := owned.Dir("", "page")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, owned.Remove(dir)) }()
 	return Page(ctx, filepath.Join(dir, "page.pdf"), PDF, func(w io.Writer) error {
 		_, err := io.WriteString(w, "<!DOCTYPE html><title>Tare</title>")
 		return err

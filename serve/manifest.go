@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path"
+
+	"tare/journal"
 )
 
 // manifestFile lists the files of a site, so that the next one can take their place.
@@ -54,11 +57,12 @@ func writeFile(root *os.Root, name string, write func(io.Writer) error) error {
 	if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
 		return err
 	}
-	unfinished := name + ".unfinished"
+	unfinished := fmt.Sprintf("%s/.tare-%d", path.Dir(name), rand.Uint32()) // which tare clean knows
 	f, err := root.Create(unfinished)
 	if err != nil {
 		return err
 	}
+	_ = journal.Lock(f) // so that nobody takes it for a dead writer's; a file system may have no locks
 	w := bufio.NewWriter(f)
 	if err = write(w); err == nil {
 		err = w.Flush()

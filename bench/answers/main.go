@@ -21,6 +21,7 @@ import (
 	"tare/analysis"
 	"tare/bench/beside"
 	"tare/bench/table"
+	"tare/machine/owned"
 )
 
 func main() {
@@ -44,7 +45,7 @@ func measure(ctx context.Context, binary, program string, cpu, runs int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	spin := filepath.Join(dir, "spin")
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", spin, "./bench/spin").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the load: %w: %s", err, text)

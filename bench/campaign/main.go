@@ -31,6 +31,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"tare/journal"
+	"tare/machine/owned"
 	"tare/machine/proc"
 )
 
@@ -125,7 +126,7 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 	if c.dir, err = os.MkdirTemp("", "tare-campaign-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(c.dir)
+	defer owned.Remove(c.dir)
 	if err := c.prepare(); err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ import (
 	"tare/bench/carryout"
 	"tare/bench/table"
 	"tare/journal"
+	"tare/machine/owned"
 	"tare/stats"
 	"tare/workload/http/load"
 	"tare/workload/http/pause"
@@ -206,7 +207,7 @@ func check(ctx context.Context, binary, only string, rounds int, probe time.Dura
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	self, err := os.Executable()
 	if err != nil {
 		return err

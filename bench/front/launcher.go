@@ -14,6 +14,7 @@ import (
 	"tare/bench/beside"
 	"tare/bench/carryout"
 	"tare/bench/table"
+	"tare/machine/owned"
 	"tare/stats"
 	"tare/testbed/launcher"
 	"tare/wording"
@@ -122,7 +123,7 @@ func front(ctx context.Context, binary, load string, starts, rounds int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	stop, err := beside.Start(ctx, load)
 	if err != nil {
 		return err

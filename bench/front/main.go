@@ -31,6 +31,7 @@ import (
 	"tare/bench/beside"
 	"tare/bench/table"
 	"tare/journal"
+	"tare/machine/owned"
 )
 
 func main() {
@@ -86,7 +87,7 @@ func measure(ctx context.Context, binary, load string, runs int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	n, err := tenth(ctx)
 	if err != nil {
 		return err

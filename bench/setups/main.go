@@ -26,6 +26,7 @@ import (
 	"tare/bench/carryout"
 	"tare/bench/table"
 	"tare/experiment"
+	"tare/machine/owned"
 	"tare/wording"
 )
 
@@ -59,7 +60,7 @@ func measure(ctx context.Context, binary, kubeconfig, only string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	t := &table.Table{
 		Title: "Set-ups on " + where,
 		Notes: []string{

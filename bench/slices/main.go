@@ -22,6 +22,7 @@ import (
 	"tare/bench/beside"
 	"tare/bench/carryout"
 	"tare/journal"
+	"tare/machine/owned"
 )
 
 // slices is the number of slices, and how many times as much a whole trial of the same work does.
@@ -48,7 +49,7 @@ func compare(ctx context.Context, binary, load string, rounds, work int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	stop, err := beside.Start(ctx, load)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/machine/owned"
 	"tare/report"
 	"tare/report/html"
 )
@@ -49,7 +50,7 @@ func measure(w io.Writer, rounds, metrics, arms int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	dir = filepath.Join(dir, "run")
 	if err := record(dir, planOf(rounds, metrics, arms)); err != nil {
 		return 0, err

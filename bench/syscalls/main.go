@@ -23,6 +23,7 @@ import (
 	"tare/bench/beside"
 	"tare/bench/carryout"
 	"tare/bench/table"
+	"tare/machine/owned"
 	"tare/wording"
 	"tare/workload/syscalls"
 )
@@ -65,7 +66,7 @@ func measure(ctx context.Context, d design, names []string, load string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	stop, err := beside.Start(ctx, load)
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ import (
 
 	"tare/analysis"
 	"tare/bench/beside"
+	"tare/machine/owned"
 )
 
 func main() {
@@ -58,7 +59,7 @@ func check(ctx context.Context, binary, files, load string, repetitions int) (bo
 	if err != nil {
 		return false, err
 	}
-	defer os.RemoveAll(dir)
+	defer owned.Remove(dir)
 	stop, err := beside.Start(ctx, load)
 	if err != nil {
 		return false, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tare/cli"
+	"tare/machine/owned"
 )
 
 // control describes the package. The program is static: it depends on nothing,
@@ -67,7 +68,7 @@ func (d deb) write(to string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(root)
+	defer owned.Remove(root)
 	if err := os.Chmod(root, 0o755); err != nil {
 		return err
 	}

@@ -22,8 +22,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -36,6 +34,7 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/layer/pod"
+	"tare/machine/owned"
 	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/launcher"
@@ -101,11 +100,11 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 		f.Detail = err.Error()
 		return f
 	}
-	dir, err := os.MkdirTemp("", prefix)
+	dir, err := owned.Dir("", name)
 	if err != nil {
 		return testbed.Finding{Name: string(p), Status: testbed.Refused, Detail: err.Error()}
 	}
-	defer func() { _ = os.Remove(dir) }()
+	defer func() { _ = owned.Remove(dir) }()
 	ctx, cancel := context.WithTimeout(ctx, patience[p])
 	defer cancel()
 	f = front.Launches(ctx, string(p), settings(p, path, dir))
@@ -114,9 +113,6 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 	}
 	return f
 }
-
-// prefix is that of the directories that bundles are mounted on.
-const prefix = "tare-gvisor-"
 
 // settings are those of the launcher, which puts a bundle for each program into memory on an empty directory, and becomes
 // runsc.
@@ -154,18 +150,12 @@ func (c *Config) front(dir string) front.Front {
 
 // here puts gVisor around programs on this machine.
 func (c *Config) here(s *layer.Session) (*layer.Active, error) {
-	dir, err := os.MkdirTemp("", prefix)
+	dir, err := owned.Dir("", name)
 	if err != nil {
 		return nil, err
 	}
 	up := c.front(dir).Up(s)
-	up.Down = func(context.Context) error {
-		err := os.Remove(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
+	up.Down = func(context.Context) error { return owned.Remove(dir) }
 	return up, nil
 }
 

@@ -162,7 +162,7 @@ func TestKilled(t *testing.T) {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			_, err = local.Clean(t.Context())
-			dirs, more := local.CleanVolumes()
+			dirs, more := local.CleanTemporary()
 			if err := errors.Join(err, more); err != nil || len(dirs) != 1 {
 				t.Errorf("cleaned %v, %v", dirs, err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/machine/owned"
 	"tare/testbed/frames"
 )
 
@@ -31,7 +32,7 @@ func (o becomeOrder) become() error {
 		return err
 	}
 	err = o.exec(path, dir)
-	return errors.Join(err, os.RemoveAll(dir))
+	return errors.Join(err, owned.Remove(dir))
 }
 
 // write writes its files, for nobody else to read.

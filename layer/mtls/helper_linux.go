@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/machine/owned"
 	"tare/testbed/frames"
 	"tare/testbed/orders"
 )
@@ -64,7 +65,7 @@ func (h *helper) obey(ctx context.Context, o order) (any, error) {
 		fmt.Fprintln(os.Stderr, err) // there is no proxy: nobody waits for an answer
 		os.Exit(1)
 	case o.Forget != nil:
-		return nil, os.RemoveAll(o.Forget.path())
+		return nil, owned.Remove(o.Forget.path())
 	case o.Told != nil:
 		return h.tell(*o.Told)
 	}

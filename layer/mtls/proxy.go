@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/machine/owned"
 	"tare/testbed"
 	"tare/testbed/orders"
 )
@@ -36,7 +37,11 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	if err != nil {
 		return nil, err
 	}
-	become := becomeOrder{dirOrder: dirOrder{"tare-mtls-" + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), Told: a.remote}
+	self, err := owned.This()
+	if err != nil {
+		return nil, err
+	}
+	become := becomeOrder{dirOrder: dirOrder{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), Told: a.remote}
 	where := a.at[s]
 	cmd, err := orders.Command(a.site, where, kind, order{Become: &become})
 	if err != nil {

@@ -143,7 +143,7 @@ func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limi
 // close removes what the run has on the cluster.
 func (on *clusterRun) close() error {
 	on.counter.Close()
-	return on.record.RemoveAll()
+	return on.record.End()
 }
 
 // short bounds a text that is taken over from the API server into the record.

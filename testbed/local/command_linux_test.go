@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tare/machine/owned"
 )
 
 func TestLookUp(t *testing.T) {
@@ -53,14 +55,18 @@ func TestLookUp(t *testing.T) {
 func TestEnvironmentKeepsTheUserNamespaceToItself(t *testing.T) {
 	t.Setenv(UserNamespaceVariable, "1")
 	t.Setenv("TARE_TEST", "old")
-	env := environment([]string{"TARE_TEST=new"}, marker{owner: owner{1, 2, 3}, bed: 4, serial: 5})
+	self, err := owned.This()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := environment([]string{"TARE_TEST=new"}, marker{owner: self, bed: 4, serial: 5})
 	if slices.Contains(env, UserNamespaceVariable+"=1") {
 		t.Error("commands see that Tare is in a user namespace")
 	}
 	if slices.Index(env, "TARE_TEST=new") < slices.Index(env, "TARE_TEST=old") {
 		t.Error("the testbed's own variable stands behind the command's")
 	}
-	want := []string{"TARE_OWNER=1-2-3", "TARE_PROCESS=4-5"}
+	want := []string{"TARE_OWNER=" + self.String(), "TARE_PROCESS=4-5"}
 	if got := env[len(env)-2:]; !slices.Equal(got, want) {
 		t.Errorf("marker %q, want %q", got, want)
 	}

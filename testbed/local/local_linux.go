@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/experiment"
+	"tare/machine/owned"
 	"tare/testbed"
 )
 
 // Testbed makes sites on this machine.
 type Testbed struct {
-	owner owner   // this process, as the markers of its commands name it
-	host  *thread // forks the commands that run outside any node
+	owner owned.Owner // this process, as the markers of its commands name it
+	host  *thread     // forks the commands that run outside any node
 
 	number int // tells this testbed from others of the same process
 
@@ -29,7 +30,7 @@ type Testbed struct {
 // descendants (PR_SET_CHILD_SUBREAPER), so that a command that puts itself into
 // the background is still found and ended with its trial. Close it.
 func New() (*Testbed, error) {
-	self, err := thisProcess()
+	self, err := owned.This()
 	if err != nil {
 		return nil, fmt.Errorf("local testbed: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"tare/machine/owned"
 	"tare/testbed"
 	"tare/testbed/bare"
 )
@@ -83,11 +84,8 @@ func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupporte
 // Strays lists nothing: no program of a trial is started on this system.
 func Strays() ([]Stray, error) { return nil, nil }
 
-// StrayVolumes lists nothing: there are no volumes on this system.
-func StrayVolumes() ([]string, error) { return nil, nil }
-
-// CleanVolumes removes nothing, as StrayVolumes finds nothing.
-func CleanVolumes() ([]string, error) { return nil, nil }
+// CleanTemporary removes what Tares of this user that no longer run have left: see owned.Clean.
+func CleanTemporary(dirs ...string) ([]string, error) { return owned.Clean(dirs, nil) }
 
 // Clean ends nothing, as Strays finds nothing.
 func Clean(context.Context) ([]Stray, error) { return nil, nil }

@@ -95,7 +95,7 @@ func addressesRole() error {
 // cleanRole is what "tare clean" does.
 func cleanRole() error {
 	_, err := Clean(context.Background())
-	_, more := CleanVolumes()
+	_, more := CleanTemporary()
 	return errors.Join(err, more)
 }
 

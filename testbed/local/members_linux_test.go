@@ -202,7 +202,7 @@ func TestMemberVolumes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if left, err := CleanVolumes(); err != nil || slices.Contains(left, dirs[0]) {
+	if left, err := CleanTemporary(); err != nil || slices.Contains(left, dirs[0]) {
 		t.Errorf("removed %v, %v", left, err)
 	}
 	if err := site.(testbed.Closer).Close(); err != nil {
@@ -212,17 +212,5 @@ func TestMemberVolumes(t *testing.T) {
 		if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is there still: %v", dir, err)
 		}
-	}
-}
-
-// What only looks like a volume of a killed Tare is left alone.
-func TestVolumeOwner(t *testing.T) {
-	for _, name := range []string{"", "tare-volume-", "tare-volume-1", "tare-volume-1-2-3", "tare-volume-a-b-c-d", "tare-volume-0-1-1-5", "x-tare-volume-1-2-3-4"} {
-		if o, ok := ownerIn(volumePrefix, name); ok {
-			t.Errorf("%q is of %v", name, o)
-		}
-	}
-	if o, ok := ownerIn(volumePrefix, "tare-volume-1-2-3-45"); !ok || o.String() != "1-2-3" {
-		t.Errorf("%v, %v", o, ok)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tare/experiment"
+	"tare/machine/owned"
 	"tare/testbed"
 )
 
@@ -28,7 +29,7 @@ func TestScratch(t *testing.T) {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if o, ok := ownerIn(volumePrefix, filepath.Base(dir)); !ok || o != bed.owner || !strings.HasPrefix(dir, os.TempDir()) {
+	if o, what, _ := owned.Of(filepath.Base(dir)); what != volumeKind || o != bed.owner || !strings.HasPrefix(dir, os.TempDir()) {
 		t.Errorf("%s is %v's", dir, o)
 	}
 	if err := bed.Close(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"tare/machine/owned"
 	"tare/machine/proc"
 	"tare/testbed"
 	"tare/testbed/process"
@@ -24,7 +25,7 @@ import (
 // dead. The direct children of a Tare die with it; what can remain are
 // descendants of these.
 func Strays() ([]Stray, error) {
-	self, err := thisProcess()
+	self, err := owned.This()
 	if err != nil {
 		return nil, fmt.Errorf("strays: %w", err)
 	}
@@ -32,7 +33,7 @@ func Strays() ([]Stray, error) {
 	processes, _ := procfs.AllProcs()
 	for _, p := range processes {
 		m, ok := ownMarked(p.PID, self)
-		if !ok || !orphaned(m, self) {
+		if !ok || !m.owner.Orphaned(self) {
 			continue
 		}
 		// One that is just ending has no command line any more.
@@ -42,7 +43,7 @@ func Strays() ([]Stray, error) {
 	}
 	if all := scopes(); all != nil {
 		for _, group := range orphanedScopes(all, self) {
-			owner, _ := ownerIn(scopePrefix, path.Base(group))
+			owner, _ := ownerOfScope(path.Base(group))
 			for _, pid := range all.Processes(group) {
 				if !slices.ContainsFunc(strays, func(s Stray) bool { return s.PID == pid }) {
 					strays = append(strays, describe(pid, marker{owner: owner}))
@@ -58,11 +59,11 @@ func Strays() ([]Stray, error) {
 // killed only if, with its id held so that it cannot become another's, it still
 // carries the marker of a dead Tare.
 func Clean(ctx context.Context) ([]Stray, error) {
-	self, err := thisProcess()
+	self, err := owned.This()
 	if err != nil {
 		return nil, fmt.Errorf("clean: %w", err)
 	}
-	ended, err := endMarked(ctx, func(m marker) bool { return orphaned(m, self) })
+	ended, err := endMarked(ctx, func(m marker) bool { return m.owner.Orphaned(self) })
 	if err != nil {
 		return ended, err
 	}
@@ -101,21 +102,21 @@ func endNamespace() (ended []Stray, err error) {
 }
 
 // orphanedScopes lists the cgroups of commands whose owner is dead.
-func orphanedScopes(all *process.Scopes, self owner) []string {
+func orphanedScopes(all *process.Scopes, self owned.Owner) []string {
 	return all.Left(func(name string) bool {
-		o, ok := ownerIn(scopePrefix, name)
-		return ok && orphaned(marker{owner: o}, self)
+		o, ok := ownerOfScope(name)
+		return ok && o.Orphaned(self)
 	})
 }
 
 // endScopes kills what is in cgroups of commands whose owner is dead, and removes them.
-func endScopes(self owner) (ended []Stray, err error) {
+func endScopes(self owned.Owner) (ended []Stray, err error) {
 	all := scopes()
 	if all == nil {
 		return nil, nil
 	}
 	for _, group := range orphanedScopes(all, self) {
-		owner, _ := ownerIn(scopePrefix, path.Base(group))
+		owner, _ := ownerOfScope(path.Base(group))
 		for _, pid := range all.Processes(group) {
 			ended = append(ended, describe(pid, marker{owner: owner}))
 		}
@@ -124,15 +125,9 @@ func endScopes(self owner) (ended []Stray, err error) {
 	return ended, err
 }
 
-// orphaned says whether a marker's owner is dead. Process ids of another
-// namespace mean nothing here, so those are left alone.
-func orphaned(m marker, self owner) bool {
-	return m.owner.space == self.space && !m.owner.alive()
-}
-
 // ownMarked reads the marker of another process of the same user.
-func ownMarked(pid int, self owner) (marker, bool) {
-	if pid == self.pid {
+func ownMarked(pid int, self owned.Owner) (marker, bool) {
+	if pid == self.PID() {
 		return marker{}, false
 	}
 	var st unix.Stat_t
@@ -151,7 +146,7 @@ func describe(pid int, m marker) Stray {
 // endMarked kills all processes whose marker is meant and waits for their end,
 // again and again until there are none: they may be starting others.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
-	self, err := thisProcess()
+	self, err := owned.This()
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +170,7 @@ func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 }
 
 // endOne kills one process if its marker is meant.
-func endOne(ctx context.Context, pid int, self owner, meant func(marker) bool) (Stray, bool, error) {
+func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) bool) (Stray, bool, error) {
 	if m, ok := ownMarked(pid, self); !ok || !meant(m) {
 		return Stray{}, false, nil
 	}

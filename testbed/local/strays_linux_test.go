@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/machine/owned"
 	"tare/test/fit"
 )
 
@@ -130,7 +131,7 @@ func TestDeathOfTareLeavesNothing(t *testing.T) {
 			if got := volumesOf(t, cmd.Process.Pid); len(got) != 2 {
 				t.Errorf("volumes of members: %v", got)
 			}
-			if _, err := CleanVolumes(); err != nil {
+			if _, err := CleanTemporary(); err != nil {
 				t.Error(err)
 			}
 			if got := volumesOf(t, cmd.Process.Pid); got != nil {
@@ -143,12 +144,12 @@ func TestDeathOfTareLeavesNothing(t *testing.T) {
 // volumesOf lists the volumes of members that a dead process has left.
 func volumesOf(t *testing.T, pid int) (list []string) {
 	t.Helper()
-	all, err := StrayVolumes()
+	all, err := owned.Left()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range all {
-		if strings.Contains(dir, fmt.Sprintf("%s%d-", volumePrefix, pid)) {
+		if strings.Contains(dir, fmt.Sprintf("tare-%s-%d-", volumeKind, pid)) {
 			list = append(list, dir)
 		}
 	}
@@ -235,30 +236,6 @@ func TestMarkerOfProcessWithoutEnvironment(t *testing.T) {
 	}
 }
 
-// A marker of another process id namespace, or one whose owner's id has been
-// taken by another process since, must not be misread.
-func TestOrphaned(t *testing.T) {
-	self, err := thisProcess()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases := []struct {
-		name  string
-		owner owner
-		want  bool
-	}{
-		{"alive", self, false},
-		{"id reused", owner{self.pid, self.start + 1, self.space}, true},
-		{"no such process", owner{1 << 30, 5, self.space}, true},
-		{"other namespace", owner{1 << 30, 5, self.space + 1}, false},
-	}
-	for _, c := range cases {
-		if got := orphaned(marker{owner: c.owner}, self); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-}
-
 func FuzzParseMarker(f *testing.F) {
 	f.Add([]byte("PATH=/bin\x00TARE_OWNER=12-34-56\x00TARE_PROCESS=7-8\x00"))
 	f.Add([]byte("TARE_OWNER=12-34\x00TARE_PROCESS=x"))
@@ -269,7 +246,7 @@ func FuzzParseMarker(f *testing.F) {
 			return
 		}
 		again, ok := parseMarker(m.environment())
-		if !ok || again != m || m.owner.pid <= 0 {
+		if !ok || again != m || m.owner.PID() <= 0 {
 			t.Errorf("%q gives %+v, then %+v", environ, m, again)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/machine/owned"
 	"tare/testbed"
 )
 
@@ -22,7 +23,7 @@ import (
 // system on that, in a mount namespace that only the programs of the client's pod see. The
 // device reads and writes its file past the page cache. All of it ends with the namespace and
 // with this process, however it dies, but for the file, which is in a directory that
-// CleanVolumes removes.
+// CleanTemporary removes.
 type volumeSite struct {
 	*network
 	*volume
@@ -55,7 +56,7 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	if os.Getenv(UserNamespaceVariable) != "" || os.Geteuid() != 0 {
 		return nil, errors.New("a volume of the testbed local is a loop device, which takes root: run tare as root")
 	}
-	dir, err := os.MkdirTemp("", volumePrefix+n.bed.owner.String()+"-*")
+	dir, err := owned.Dir("", volumeKind)
 	if err != nil {
 		return nil, fmt.Errorf("the volume: %w", err)
 	}
@@ -233,7 +234,7 @@ func (v *volume) close() error {
 		errs = append(errs, v.loop.Close())
 	}
 	v.at, v.loop = "", nil
-	return errors.Join(append(errs, closeMapping(filepath.Base(v.dir)), os.RemoveAll(v.dir))...)
+	return errors.Join(append(errs, closeMapping(filepath.Base(v.dir)), owned.Remove(v.dir))...)
 }
 
 // unmount unmounts the file system with all that is mounted below it.
@@ -252,15 +253,9 @@ func (v *volume) unmount() error {
 
 // unmountBelow unmounts what is mounted at a directory and below, as the calling thread sees it.
 func unmountBelow(dir string) error {
-	text, err := os.ReadFile("/proc/thread-self/mountinfo")
+	at, err := owned.Mounts(dir)
 	if err != nil {
 		return err
-	}
-	var at []string
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 4 && (f[4] == dir || strings.HasPrefix(f[4], dir+"/")) {
-			at = append(at, f[4])
-		}
 	}
 	for _, one := range slices.Backward(at) {
 		if err := unix.Unmount(one, 0); err != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/experiment"
+	"tare/machine/owned"
 	"tare/test/fit"
 	"tare/testbed"
 )
@@ -122,7 +123,7 @@ func TestVolumeParts(t *testing.T) {
 	add(directory("far"))
 	add(testbed.VolumePart{Name: "below", Device: func(_ context.Context, device, name string) (string, error) {
 		order = append(order, "below")
-		if o, ok := ownerIn(volumePrefix, name); !ok || o != v.bed.owner {
+		if o, what, _ := owned.Of(name); what != volumeKind || o != v.bed.owner {
 			t.Errorf("name for a mapping: %q", name)
 		}
 		return device, nil
@@ -196,7 +197,7 @@ func TestKilledVolume(t *testing.T) {
 	}
 	await(t, "stray", v.Left, left)
 	awaitNoLoop(t, v.Volume)
-	if _, err := CleanVolumes(); err != nil {
+	if _, err := CleanTemporary(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(v.Volume); !os.IsNotExist(err) {

@@ -6,14 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	"tare/machine/owned"
 	"tare/testbed"
 )
 
-// volumePrefix begins the names of the directories that stand in for members' volumes, and of
-// those that hold the file of a client's. The owner follows, by which those of a dead Tare are known.
-const volumePrefix = "tare-volume-"
+// volumeKind is what the directories are called in their names that stand in for members' volumes, that hold the
+// file of a client's, and that are for programs under test.
+const volumeKind = "volume"
 
 var _ testbed.MemberVolumes = (*network)(nil)
 
@@ -29,7 +28,7 @@ func (n *network) MemberVolume(i int) string {
 // size is what the file system has.
 func (n *network) makeVolumes() error {
 	for range n.Members() {
-		dir, err := os.MkdirTemp("", volumePrefix+n.bed.owner.String()+"-*")
+		dir, err := owned.Dir("", volumeKind)
 		if err != nil {
 			return fmt.Errorf("the volume of a member: %w", err)
 		}
@@ -42,7 +41,7 @@ func (n *network) makeVolumes() error {
 func (n *network) removeVolumes() error {
 	var errs []error
 	for _, dir := range n.volumes {
-		errs = append(errs, os.RemoveAll(dir))
+		errs = append(errs, owned.Remove(dir))
 	}
 	n.volumes = nil
 	return errors.Join(errs...)
@@ -58,7 +57,7 @@ func (s *site) Scratch() (string, error) {
 	if s.scratch != "" {
 		return s.scratch, nil
 	}
-	dir, err := os.MkdirTemp("", volumePrefix+s.bed.owner.String()+"-*")
+	dir, err := owned.Dir("", volumeKind)
 	if err != nil {
 		return "", fmt.Errorf("a directory for programs under test: %w", err)
 	}
@@ -72,42 +71,13 @@ func (s *site) removeScratch() error {
 	if s.scratch == "" {
 		return nil
 	}
-	err := os.RemoveAll(s.scratch)
+	err := owned.Remove(s.scratch)
 	s.scratch = ""
 	return err
 }
 
-// StrayVolumes lists directories of volumes that a Tare of this user has left which
-// no longer runs.
-func StrayVolumes() ([]string, error) {
-	self, err := thisProcess()
-	if err != nil {
-		return nil, fmt.Errorf("stray volumes: %w", err)
-	}
-	all, err := filepath.Glob(filepath.Join(os.TempDir(), volumePrefix+"*"))
-	if err != nil {
-		return nil, err
-	}
-	var strays []string
-	for _, dir := range all {
-		o, ok := ownerIn(volumePrefix, filepath.Base(dir))
-		var st unix.Stat_t
-		if !ok || !orphaned(marker{owner: o}, self) || unix.Lstat(dir, &st) != nil || int(st.Uid) != os.Geteuid() || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			continue
-		}
-		strays = append(strays, dir)
-	}
-	return strays, nil
-}
-
-// CleanVolumes removes those directories, and says which there were. Clean comes first, so
-// that nothing is written there any more.
-func CleanVolumes() ([]string, error) {
-	strays, err := StrayVolumes()
-	for i, dir := range strays {
-		if err := errors.Join(closeMapping(filepath.Base(dir)), os.RemoveAll(dir)); err != nil {
-			return strays[:i], fmt.Errorf("remove the volume of a run that was killed: %w", err)
-		}
-	}
-	return strays, err
+// CleanTemporary removes what Tares of this user that no longer run have left where temporary files are, and in other
+// directories: see owned.Clean. Clean comes first, so that nothing is written there any more.
+func CleanTemporary(dirs ...string) (removed []string, err error) {
+	return owned.Clean(dirs, func(path string) error { return closeMapping(filepath.Base(path)) })
 }

@@ -2,12 +2,13 @@ package storage
 
 import (
 	"context"
-	"os"
+	"errors"
 	"regexp"
 	"time"
 
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/machine/owned"
 	"tare/testbed"
 	"tare/testbed/bare"
 	"tare/workload"
@@ -21,12 +22,12 @@ func probe(ctx context.Context) []testbed.Finding {
 
 // tryDirectory measures a file of this machine for a second. Through the page
 // cache, since it is fio that is tried and not the disk.
-func tryDirectory(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "tare-fio-")
+func tryDirectory(ctx context.Context) (err error) {
+	dir, err := owned.Dir("", "fio")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, owned.Remove(dir)) }()
 	c := New().(*Config)
 	c.Operations, c.BlockSize, c.IODepth = factor.Of(RandomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
 	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, ThroughCache

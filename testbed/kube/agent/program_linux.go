@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"tare/machine/owned"
 	"tare/testbed"
 	"tare/testbed/launcher"
 	"tare/testbed/process"
@@ -204,7 +205,7 @@ func (p *program) forget() {
 	p.forgotten.Do(func() {
 		p.stdout.remove()
 		p.stderr.remove()
-		_ = os.RemoveAll(p.dir)
+		_ = owned.Remove(p.dir)
 		p.server.store.free(p.stdin)
 	})
 }

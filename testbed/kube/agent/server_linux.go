@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tare/machine/owned"
 	"tare/testbed/kube/agent/cgroup"
 	"tare/testbed/process"
 
@@ -104,7 +105,7 @@ func (s *Server) listen() (net.Listener, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove an old socket: %w", err)
 	}
-	if err := os.RemoveAll(filepath.Join(s.Dir, programsDir)); err != nil {
+	if err := owned.Remove(filepath.Join(s.Dir, programsDir)); err != nil {
 		return nil, fmt.Errorf("remove old outputs: %w", err)
 	}
 	listener, err := net.Listen("unix", socket)
@@ -199,5 +200,5 @@ func (s *Server) end() {
 			return
 		}
 	}
-	_ = os.RemoveAll(filepath.Join(s.Dir, programsDir))
+	_ = owned.Remove(filepath.Join(s.Dir, programsDir))
 }

@@ -2,7 +2,7 @@
 //
 // Before a run makes anything it writes that down in the cluster itself, in one
 // ConfigMap (Record), and everything it makes carries the run's label (Owner). So a
-// run removes at its end exactly what is its own (Record.RemoveAll); and where it was
+// run removes at its end exactly what is its own (Record.End); and where it was
 // killed, tare clean (Left, Clean) or the session that resumes the run
 // (Record.RemoveEarlier) finds and removes the rest.
 //

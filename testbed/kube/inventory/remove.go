@@ -141,9 +141,9 @@ func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	return r.strike(ctx, items...)
 }
 
-// RemoveAll removes all that the session has made on the cluster, and the record. It
+// End removes all that the session has made on the cluster, and the record. It
 // has a limit of its own, so that it works when everything else was cancelled.
-func (r *Record) RemoveAll() error {
+func (r *Record) End() error {
 	items, namespace := r.end()
 	if len(items) == 0 && namespace == "" {
 		return nil

@@ -1,0 +1,135 @@
+package owned
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// RemoveIn removes what a directory has under a name, a file or a directory with all that is in it, and touches nothing else:
+// it follows no link and enters no other file system. What is mounted there is unmounted first. What cannot be removed
+// stays, with the directories that it is in, and the error names it. Where there is nothing, that is no error.
+func RemoveIn(dir *os.File, name string) error {
+	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // as mounts name it
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(in, name)
+	r := &remover{busy: unmount(path)}
+	if r.mount, err = mountOf(dir); err != nil {
+		return err
+	}
+	if r.remove(dir, name, path); r.left == nil {
+		return nil
+	}
+	return fmt.Errorf("left %s: %w", path, errors.Join(r.left...))
+}
+
+// remover removes trees on one mount.
+type remover struct {
+	mount string           // its id
+	busy  map[string]error // why what is mounted at a path could not be unmounted
+	left  []error
+}
+
+// mostNamed is how many files that could not be removed are named.
+const mostNamed = 10
+
+func (r *remover) leave(path string, err error) {
+	switch {
+	case len(r.left) < mostNamed:
+		r.left = append(r.left, fmt.Errorf("%s: %w", path, err))
+	case len(r.left) == mostNamed:
+		r.left = append(r.left, errors.New("and more"))
+	}
+}
+
+// remove removes what a directory has under a name. All is done by descriptors, so that a program that still
+// runs leads it nowhere by putting a link or a mount in the way.
+func (r *remover) remove(in *os.File, name, path string) {
+	err := unix.Unlinkat(int(in.Fd()), name, 0)
+	if err == nil || err == unix.ENOENT {
+		return
+	}
+	fd, opened := unix.Openat(int(in.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if opened != nil {
+		if opened != unix.ENOTDIR && opened != unix.ELOOP { // it is a directory
+			err = opened
+		}
+		r.leave(path, err)
+		return
+	}
+	dir := os.NewFile(uintptr(fd), path)
+	defer func() { _ = dir.Close() }()
+	switch mount, err := mountOf(dir); {
+	case err != nil:
+		r.leave(path, err)
+		return
+	case mount != r.mount:
+		r.leave(path, errors.Join(errors.New("another file system is mounted there"), r.busy[path]))
+		return
+	}
+	before := len(r.left)
+	names, err := dir.Readdirnames(-1)
+	for _, each := range names {
+		r.remove(dir, each, filepath.Join(path, each))
+	}
+	if err == nil {
+		err = unix.Unlinkat(int(in.Fd()), name, unix.AT_REMOVEDIR)
+	}
+	if err != nil && err != unix.ENOENT && len(r.left) == before {
+		r.leave(path, err)
+	}
+}
+
+// mountOf gives the id of the mount that an open file is on. A bind mount of the same file system has another one.
+func mountOf(f *os.File) (string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
+			return strings.TrimSpace(id), nil
+		}
+	}
+	return "", errors.New("the system does not say what mount it is on")
+}
+
+// unmount unmounts what is mounted at a path and below, the last first, and says what could not be.
+func unmount(path string) map[string]error {
+	mounts, err := Mounts(path)
+	busy := map[string]error{path: err}
+	for _, at := range slices.Backward(mounts) {
+		// A mount that is still in use goes when that ends.
+		busy[at] = unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	}
+	return busy
+}
+
+// Mounts lists what is mounted at a path and below, in the order in which it was mounted, as the calling thread sees
+// it. The path has no links in it.
+func Mounts(path string) (at []string, err error) {
+	text, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		if where := blanks.Replace(fields[4]); where == path || strings.HasPrefix(where, path+"/") {
+			at = append(at, where)
+		}
+	}
+	return at, nil
+}
+
+// blanks turns the escapes of /proc/PID/mountinfo back.
+var blanks = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
