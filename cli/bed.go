@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -44,12 +43,12 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 		}
 		return &bed{Testbed: k, sampler: k.Sampler(), clusters: k.Describe}, nil
 	}
+	if err := local.Trials(); err != nil {
+		return nil, err
+	}
 	l, err := local.New()
 	if err != nil {
 		return nil, err
-	}
-	if err := guard(l); err != nil {
-		return nil, errors.Join(err, l.Close())
 	}
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
@@ -59,12 +58,10 @@ func host() (testbed.Testbed, error) { return local.New() }
 
 // guard has tare clean run when this process is killed: its direct children die
 // with it, but a program under test may have put others into the background.
-func guard(l *local.Testbed) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("the path of this program: %w", err)
+func guard() {
+	if self, err := os.Executable(); err == nil {
+		local.Guard(self, "clean", "--"+guardFlag)
 	}
-	return l.Guard(self, "clean", "--"+guardFlag)
 }
 
 // record completes the record of the environment once the sites are set up.

@@ -13,6 +13,7 @@ import (
 
 	"tare/catalog"
 	"tare/experiment"
+	"tare/layer"
 	"tare/layer/front"
 	"tare/render"
 	"tare/safetext"
@@ -134,13 +135,13 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 		if cluster != "" || namespace != "" {
 			return examineCluster(ctx, nil, cluster, namespace, true)
 		}
-		return append(append(examine(ctx, everything), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
+		return append(append(examine(ctx, everything, nil), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
 	x, err := load(s, args[0])
 	if err != nil {
 		return nil, err
 	}
-	parts := append(slices.Concat(examine(ctx, neededBy(x)), programs(ctx, x), references(x)), limits())
+	parts := append(slices.Concat(examine(ctx, neededBy(x), x), programs(ctx, x), references(x)), limits())
 	if onCluster(x, cluster, namespace) {
 		there, err := examineCluster(ctx, x, cluster, namespace, !try)
 		if parts = append(parts, there...); err != nil {
@@ -181,8 +182,8 @@ func neededBy(x *experiment.Experiment) wanted {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the parts that are wanted.
-func examine(ctx context.Context, want wanted) []part {
+// examine probes the parts that are wanted; of layers that can be had in several ways, those of the experiment, unless it is nil.
+func examine(ctx context.Context, want wanted, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
 		if want(kind, name) {
@@ -192,12 +193,39 @@ func examine(ctx context.Context, want wanted) []part {
 	add("testbed", "local", local.Probe)
 	add("testbed", volumePart, local.ProbeVolume)
 	for _, k := range catalog.Layers {
-		add("layer", k.Name, k.Probe)
+		add("layer", k.Name, probeOf(k, x))
 	}
 	for _, k := range catalog.Workloads {
 		add("workload", k.Name, k.Probe)
 	}
 	return parts
+}
+
+// probeOf is what tries a layer.
+func probeOf(k layer.Kind, x *experiment.Experiment) func(context.Context) []testbed.Finding {
+	var ways []layer.Prober
+	if x != nil {
+		for _, a := range x.Arms {
+			for _, l := range a.Layers {
+				if way, ok := l.Config.(layer.Prober); ok && l.Kind == k.Name {
+					ways = append(ways, way)
+				}
+			}
+		}
+	}
+	if len(ways) == 0 {
+		return k.Probe
+	}
+	return func(ctx context.Context) (all []testbed.Finding) {
+		for _, way := range ways {
+			for _, f := range way.Probe(ctx) {
+				if !slices.Contains(all, f) {
+					all = append(all, f)
+				}
+			}
+		}
+		return all
+	}
 }
 
 // printParts prints what the probes found.
@@ -224,7 +252,7 @@ func printParts(s State, parts []part, out string) error {
 
 // ready fails when a part that the experiment needs works in no way here.
 func ready(ctx context.Context, x *experiment.Experiment) error {
-	for _, p := range append(examine(ctx, neededBy(x)), programs(ctx, x)...) {
+	for _, p := range append(examine(ctx, neededBy(x), x), programs(ctx, x)...) {
 		if !p.usable() && len(p.Findings) > 0 {
 			return p.problem()
 		}

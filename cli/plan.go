@@ -43,7 +43,7 @@ sandbox or another command in front of programs has to start the program true.`,
 			try := func() {
 				s.lines().text("  ", fmt.Sprintf("tare doctor --try %s sets every arm up once and makes its proofs", args[0]))
 			}
-			parts := slices.Concat(examine(c.Context(), neededBy(x)), programs(c.Context(), x), references(x))
+			parts := slices.Concat(examine(c.Context(), neededBy(x), x), programs(c.Context(), x), references(x))
 			printPlan(s.lines(), &expansion.Plan, x.Design.Seed != nil, order)
 			if x.Testbed.Name() == experiment.TestbedKubernetes {
 				fmt.Fprintln(s.Stdout, "\nOn the cluster")

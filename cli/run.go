@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"tare/machine"
 	"tare/runner"
 	"tare/safetext"
+	"tare/testbed"
 	"tare/testbed/local"
 	"tare/version"
 )
@@ -224,5 +226,7 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	for _, cell := range x.Cells {
 		add(cell.Workload.Declare())
 	}
-	return machine.Describe(ctx, version.String(), tools)
+	return machine.Describe(ctx, version.String(), tools, func(ctx context.Context, args, env []string, stdout, stderr io.Writer) {
+		_, _ = testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{Args: args, Env: env, Stdout: stdout, Stderr: stderr})
+	})
 }

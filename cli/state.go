@@ -21,6 +21,7 @@ import (
 	"tare/journal"
 	"tare/safetext"
 	"tare/testbed"
+	"tare/testbed/local"
 )
 
 // State is what a command may know of the process around it, so that whole
@@ -86,6 +87,8 @@ func Main(args []string, s State) int {
 	if name := testbed.HelperName(); name != "" {
 		return conclude(s, catalog.RunHelper(ctx, name))
 	}
+	guard()
+	defer local.Dismiss()
 	root := Root(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

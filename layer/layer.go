@@ -68,6 +68,12 @@ type Layer interface {
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
 }
 
+// Prober is a Layer whose parameters say what of it is to be tried.
+type Prober interface {
+	// Probe tries whether it works on this machine as it is.
+	Probe(ctx context.Context) []testbed.Finding
+}
+
 // OffAfter is a Layer whose absence a trial itself shows.
 type OffAfter interface {
 	// ProveOffAfter gathers evidence, after each trial of an arm that does not have the layer, that it was not on.

@@ -21,7 +21,7 @@ import (
 //
 // The record is meant to be published: it holds no host name, user name,
 // address, serial number, environment variable or command line.
-func Describe(ctx context.Context, version string, tools []ToolQuery) *Environment {
+func Describe(ctx context.Context, version string, tools []ToolQuery, run Runner) *Environment {
 	e := thisMachine()
 	e.Time = time.Now().UTC().Round(0)
 	e.TareVersion = version
@@ -30,7 +30,9 @@ func Describe(ctx context.Context, version string, tools []ToolQuery) *Environme
 	if e.Architecture == "" {
 		e.Architecture = runtime.GOARCH
 	}
-	e.Tools = queryTools(ctx, tools)
+	for _, q := range tools {
+		e.Tools = append(e.Tools, queryTool(ctx, q, run))
+	}
 	return e
 }
 

@@ -2,8 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"os/exec"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,11 +23,4 @@ func affinityNotes(e *Environment) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online)}
-}
-
-// endWhole has a program that is cancelled end with all that it has started, by
-// a process group of its own.
-func endWhole(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

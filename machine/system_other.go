@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"os/exec"
 	"runtime"
 	"strings"
 
@@ -32,6 +31,3 @@ func thisMachine() *Environment {
 	}
 	return e
 }
-
-// endWhole leaves a program that is cancelled as it is: it alone is ended.
-func endWhole(*exec.Cmd) {}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"os"
+	"io"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -26,17 +26,12 @@ const (
 	maxVersion    = 200             // bytes of a version
 )
 
-// queryTools runs each program once. A program that is missing has no path, one
-// that says nothing has no version.
-func queryTools(ctx context.Context, queries []ToolQuery) []Tool {
-	var tools []Tool
-	for _, q := range queries {
-		tools = append(tools, queryTool(ctx, q))
-	}
-	return tools
-}
+// A Runner runs a program to its end, and keeps what that prints.
+type Runner func(ctx context.Context, args, env []string, stdout, stderr io.Writer)
 
-func queryTool(ctx context.Context, q ToolQuery) Tool {
+// queryTool runs a program once. A program that is missing has no path, one
+// that says nothing has no version.
+func queryTool(ctx context.Context, q ToolQuery, run Runner) Tool {
 	t := Tool{Name: q.Name}
 	path, err := exec.LookPath(cmp.Or(q.Path, q.Name))
 	if err != nil {
@@ -45,15 +40,10 @@ func queryTool(ctx context.Context, q ToolQuery) Tool {
 	t.Path = withoutUser(path)
 	ctx, cancel := context.WithTimeout(ctx, toolPatience)
 	defer cancel()
-	var out limitedBuffer
-	cmd := exec.CommandContext(ctx, path, q.Args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.Stdout, cmd.Stderr = &out, &out
-	endWhole(cmd)
-	cmd.WaitDelay = time.Second
-	// Many programs end with an error after telling their version.
-	_ = cmd.Run()
-	t.Version = strings.TrimSpace(strings.ReplaceAll(firstLine(out.kept), path, q.Name))
+	var out, problems limitedBuffer
+	// Many programs end with an error after telling their version, some on standard error.
+	run(ctx, append([]string{path}, q.Args...), []string{"LC_ALL=C"}, &out, &problems)
+	t.Version = strings.TrimSpace(strings.ReplaceAll(firstLine(append(out.kept, problems.kept...)), path, q.Name))
 	return t
 }
 

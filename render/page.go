@@ -47,7 +47,16 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 		return err
 	}
 	defer func() { err = errors.Join(err, owned.Remove(scratch)) }()
-	b := browser{page: page.Name(), scratch: scratch}
+	// A browser makes a socket among temporary files, whose path may have 107 bytes.
+	temporary := os.TempDir()
+	if runtime.GOOS == "linux" && len(temporary) > 16 {
+		temporary = "/tmp"
+	}
+	if temporary, err = owned.Dir(temporary, "page"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, owned.Remove(temporary)) }()
+	b := browser{page: page.Name(), scratch: scratch, temporary: temporary}
 	made := filepath.Join(scratch, "page."+string(format))
 	if format == PNG {
 		err = b.screenshot(ctx, made)
@@ -61,7 +70,10 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 }
 
 // browser is one that shows a page.
-type browser struct{ page, scratch string }
+type browser struct {
+	page               string // file of the page
+	scratch, temporary string // directories beside it, and where temporary files are
+}
 
 // run lets the browser make a file of the page, and reads it.
 func (b browser) run(ctx context.Context, made string, args ...string) ([]byte, error) {
@@ -71,7 +83,7 @@ func (b browser) run(ctx context.Context, made string, args ...string) ([]byte, 
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
 		args = append(args, "--no-sandbox") // it refuses to run as root otherwise
 	}
-	if _, err := pages.run(ctx, nil, append(args, b.page)...); err != nil {
+	if _, err := pages.run(ctx, nil, []string{"TMPDIR=" + b.temporary}, append(args, b.page)...); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(made)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tare/testbed"
+	"tare/testbed/local"
 )
 
 // Format is the format of a file.
@@ -71,18 +72,15 @@ func (p program) install() string {
 	return p.packages["linux"]
 }
 
-func (p program) run(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+func (p program) run(ctx context.Context, stdin []byte, env []string, args ...string) ([]byte, error) {
 	path, err := p.find()
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(limited, path, args...)
-	var out, problems bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &problems
-	cmd.WaitDelay = 5 * time.Second // for children that hold the pipes
-	err = cmd.Run()
+	var out bytes.Buffer
+	_, err = testbed.Run(limited, local.Here, testbed.Host, testbed.Command{Args: append([]string{path}, args...), Env: env, Stdin: bytes.NewReader(stdin), Stdout: &out})
 	switch {
 	case err == nil:
 		return out.Bytes(), nil
@@ -91,7 +89,11 @@ func (p program) run(ctx context.Context, stdin []byte, args ...string) ([]byte,
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("%s did not finish within %v", path, patience)
 	}
-	return nil, fmt.Errorf("%s: %w: %s", path, err, lastLine(problems.String()))
+	var exit *testbed.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%s: %s: %s", path, exit.How(), lastLine(exit.Stderr))
+	}
+	return nil, err
 }
 
 // lastLine is the last line of what a program says, as far as one reads.
@@ -147,5 +149,5 @@ func Figure(ctx context.Context, svg string, to Format) ([]byte, error) {
 	if to == PNG {
 		args = append(args, "--zoom", strconv.Itoa(Zoom))
 	}
-	return figures.run(ctx, []byte(svg), args...)
+	return figures.run(ctx, []byte(svg), nil, args...)
 }

@@ -22,15 +22,19 @@ type ExitError struct {
 // Error gives the command as it can be pasted into a shell, how it ended, and
 // the last of its standard error.
 func (e *ExitError) Error() string {
-	how := fmt.Sprintf("exit status %d", e.Code)
-	if e.Signal != "" {
-		how = "signal: " + e.Signal
-	}
-	text := fmt.Sprintf("%s: %s", Quote(e.Args), how)
+	text := fmt.Sprintf("%s: %s", Quote(e.Args), e.How())
 	if s := strings.TrimSpace(e.Stderr); s != "" {
 		text += ": " + s
 	}
 	return text
+}
+
+// How says how the command ended.
+func (e *ExitError) How() string {
+	if e.Signal != "" {
+		return "signal: " + e.Signal
+	}
+	return fmt.Sprintf("exit status %d", e.Code)
 }
 
 // Quote writes arguments so that a shell reads them back as they are.

@@ -24,6 +24,7 @@
 package testbed
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -43,6 +44,13 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 		return Usage{}, err
 	}
 	return process.Wait()
+}
+
+// Output runs a program at a site and gives what it prints on standard output. The error has the end of what it prints on the other.
+func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
+	return out.Bytes(), err
 }
 
 // Testbed makes sites.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tare/testbed"
+	"tare/testbed/local"
 )
 
 // Tool is a program that a workload measures by.
@@ -61,7 +62,7 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 	if err != nil {
 		return missing("%s is not in the PATH", t.Name)
 	}
-	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
 	if err != nil {
 		return missing("%s --version: %v", path, err)
 	}

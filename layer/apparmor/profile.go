@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
 	"tare/layer"
 	"tare/layer/front"
-	"tare/safetext"
+	"tare/testbed"
+	"tare/testbed/local"
 )
 
 const (
@@ -73,17 +73,14 @@ const compileLimit = time.Minute
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
-	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, parser, append([]string{"--skip-kernel-load", "--skip-cache", "--stdout"}, args...)...)
-	cmd.Stdin, cmd.Stderr = strings.NewReader(p.text), &said
-	out, err := cmd.Output()
-	if err == nil && len(out) == 0 {
-		err = errors.New("it printed nothing")
+	var out bytes.Buffer
+	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{
+		Args: append([]string{parser, "--skip-kernel-load", "--skip-cache", "--stdout"}, args...), Stdin: strings.NewReader(p.text), Stdout: &out,
+	})
+	if err == nil && out.Len() == 0 {
+		err = fmt.Errorf("%s printed nothing", parser)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", parser, err, safetext.Tail(strings.TrimSpace(said.String()), 400))
-	}
-	return out, nil
+	return out.Bytes(), err
 }
 
 // load compiles the profile and gives it to the kernel.

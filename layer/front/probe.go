@@ -1,9 +1,9 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -12,6 +12,7 @@ import (
 	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/launcher"
+	"tare/testbed/local"
 )
 
 // Works tries whether a front starts a program on this machine: it has it run true.
@@ -35,17 +36,9 @@ const tryLimit = 20 * time.Second
 func try(ctx context.Context, front []string) error {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	prepared, err := launcher.Prepare(append(slices.Clone(front), "true"), os.Environ(), "", nil)
-	if err != nil {
-		return err
-	}
-	defer prepared.Close()
-	cmd := exec.CommandContext(ctx, prepared.Args[0], prepared.Args[1:]...)
-	cmd.ExtraFiles = prepared.Files
-	cmd.WaitDelay = time.Second
-	grouped(cmd)
-	out, err := cmd.CombinedOutput()
-	switch said := safetext.Line(safetext.Tail(strings.TrimSpace(string(out)), 300)); {
+	var out, problems bytes.Buffer
+	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{Args: append(slices.Clone(front), "true"), Stdout: &out, Stderr: &problems})
+	switch said := safetext.Line(safetext.Tail(strings.TrimSpace(out.String()+problems.String()), 300)); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:

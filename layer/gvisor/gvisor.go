@@ -77,8 +77,17 @@ var Kind = layer.Kind{
 }
 
 // probe tries every platform.
-func probe(ctx context.Context) []testbed.Finding {
-	platforms := []Platform{Systrap, Ptrace, KVM}
+func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, Systrap, Ptrace, KVM) }
+
+// Probe tries the platforms that are asked for.
+func (c *Config) Probe(ctx context.Context) []testbed.Finding {
+	if len(c.Platform) == 0 {
+		return tryAll(ctx, Systrap)
+	}
+	return tryAll(ctx, c.Platform...)
+}
+
+func tryAll(ctx context.Context, platforms ...Platform) []testbed.Finding {
 	all := make([]testbed.Finding, len(platforms))
 	var wait sync.WaitGroup
 	for i, p := range platforms {

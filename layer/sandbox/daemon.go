@@ -13,6 +13,7 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/testbed"
+	"tare/testbed/local"
 )
 
 // runner is a program that has another one start what it is given, or that leaves something behind
@@ -93,8 +94,8 @@ func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; a file's image is tried by tare plan FILE"}
 	if path, err := exec.LookPath(r.program); err != nil {
 		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), r.install
-	} else if out, err := exec.CommandContext(ctx, path, "ps", "--quiet").CombinedOutput(); err != nil {
-		f.Status, f.Detail = testbed.Refused, strings.Join(strings.Fields(string(out)), " ")
+	} else if _, err := testbed.Output(ctx, local.Here, testbed.Host, path, "ps", "--quiet"); err != nil {
+		f.Status, f.Detail = testbed.Refused, strings.Join(strings.Fields(err.Error()), " ")
 	}
 	return []testbed.Finding{f}
 }
@@ -215,9 +216,9 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 // left lists what is left under a label, and takes it away.
 func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	args := r.list(label)
-	out, err := exec.CommandContext(ctx, args[0], args[1:]...).Output()
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, args...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", testbed.Quote(args), err)
+		return nil, err
 	}
 	var names []string
 	for line := range strings.Lines(string(out)) {
@@ -229,8 +230,8 @@ func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 		return nil, nil
 	}
 	args = slices.Concat(r.remove, names)
-	if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-		return names, fmt.Errorf("%s: %w: %s", testbed.Quote(args), err, strings.TrimSpace(string(out)))
+	if _, err := testbed.Output(ctx, local.Here, testbed.Host, args...); err != nil {
+		return names, err
 	}
 	return names, nil
 }

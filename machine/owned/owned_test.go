@@ -101,17 +101,31 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// Trees are removed by Remove alone.
-func TestNothingElseRemovesTrees(t *testing.T) {
+// What is kept in one place, and where else it may be called.
+var onlyHere = map[string]struct {
+	why string
+	but []string
+}{
+	"RemoveAll": {"it crosses mounts: use owned.Remove", []string{"machine/owned/owner_other.go"}},
+	"Command": {"its descendants are nobody's: use testbed.Run, at local.Here", []string{
+		"testbed/process/", "testbed/bare/", "testbed/local/guard_linux.go", "testbed/local/userns_linux.go",
+		"testbed/local/probe_linux.go", "testbed/local/loop_linux.go", "workload/syscalls/helper_linux.go", // which end at once and start nothing
+		"layer/front/look_linux.go", "workload/startup/answer/", // are under test themselves
+		"testbed/kube/kubetest/", "golden/", "bench/", "deploy/", // are no part of the product
+	}},
+}
+
+// Trees are removed by Remove alone, and programs are started by the keeper of processes alone.
+func TestOnlyHere(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if _, module := os.Stat(filepath.Join(path, "go.mod")); d.IsDir() && (module == nil && path != "../.." || strings.HasPrefix(d.Name(), ".") && path != "../..") {
+		if _, module := os.Stat(filepath.Join(path, "go.mod")); d.IsDir() && path != "../.." && (module == nil || strings.HasPrefix(d.Name(), ".")) {
 			return fs.SkipDir // tools to build with have modules of their own
 		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || path == "../../machine/owned/owner_other.go" {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		files++
@@ -120,8 +134,17 @@ func TestNothingElseRemovesTrees(t *testing.T) {
 			return err
 		}
 		ast.Inspect(parsed, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "RemoveAll" {
-				t.Errorf("%s calls RemoveAll, which crosses mounts: use owned.Remove", path)
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			name := strings.TrimSuffix(s.Sel.Name, "Context")
+			if x, isName := s.X.(*ast.Ident); name == "Command" && (!isName || x.Name != "exec") {
+				return true
+			}
+			rule, ok := onlyHere[name]
+			if ok && !slices.ContainsFunc(rule.but, func(but string) bool { return strings.HasPrefix(path, "../../"+but) }) {
+				t.Errorf("%s calls %s: %s", path, s.Sel.Name, rule.why)
 			}
 			return true
 		})

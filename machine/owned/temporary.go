@@ -39,14 +39,14 @@ func Remove(path string) error {
 	return RemoveIn(dir, filepath.Base(path))
 }
 
-// Left lists what processes of this user that are dead have left where temporary files are, and in other
+// Left lists what processes of this user that are dead have left where temporary files are (TMPDIR, and /tmp), and in other
 // directories.
 func Left(dirs ...string) (left []string, err error) {
 	self, err := This()
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range append(slices.Clone(dirs), os.TempDir()) {
+	for _, dir := range append(slices.Clone(dirs), os.TempDir(), "/tmp") {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return left, err
 		}

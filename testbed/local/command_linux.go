@@ -42,6 +42,9 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	if len(c.Args) == 0 {
 		return nil, errors.New("start: no command given")
 	}
+	if err := raiseGuard(); err != nil {
+		return nil, err
+	}
 	m := marker{owner: t.owner, bed: t.number, serial: int(serials.Add(1))}
 	env := environment(c.Env, m)
 	prepared, err := launcher.Prepare(c.Args, env, c.Dir, c.Files)

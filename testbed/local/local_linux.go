@@ -23,7 +23,6 @@ type Testbed struct {
 	mu     sync.Mutex
 	closed bool
 	sites  []*site
-	guard  *guard // nil without
 }
 
 // New makes a testbed. It declares this process the reaper of its orphaned
@@ -104,7 +103,7 @@ func (t *Testbed) Close() error {
 		return nil
 	}
 	t.closed = true
-	sites, guard := t.sites, t.guard
+	sites := t.sites
 	t.mu.Unlock()
 
 	var failed []error
@@ -119,9 +118,6 @@ func (t *Testbed) Close() error {
 		failed = append(failed, s.Close())
 	}
 	t.host.stop()
-	if guard != nil {
-		guard.dismiss()
-	}
 	return errors.Join(failed...)
 }
 

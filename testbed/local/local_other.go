@@ -26,8 +26,17 @@ type Testbed struct{}
 // New makes a testbed without nodes and pods.
 func New() (*Testbed, error) { return &Testbed{}, nil }
 
-// Guard says that trials cannot run on this system.
-func (*Testbed) Guard(...string) error { return fmt.Errorf("%w: %s", errSystem, hint) }
+// Trials says that none can run on this system.
+func Trials() error { return fmt.Errorf("%w: %s", errSystem, hint) }
+
+// Guard does nothing: programs that are started here end by themselves.
+func Guard(...string) {}
+
+// Dismiss does nothing, as Guard does.
+func Dismiss() {}
+
+// Here is this machine.
+var Here testbed.Site = site{}
 
 // Open gives a site that has the host place only.
 func (*Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {

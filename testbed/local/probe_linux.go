@@ -190,6 +190,9 @@ func ProbePrograms() []testbed.Finding {
 	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program is in one, and whatever it starts is ended with it"}
 	if all, err := process.OpenScopes(); err != nil {
 		f.Status, f.Hint = refusal(err), "as root, Tare makes them"
+		if os.Geteuid() == 0 {
+			f.Hint = "a container's runtime may forbid them: its profile of seccomp must allow clone3, and its rights CAP_SYS_ADMIN"
+		}
 		f.Detail = "what a program starts is told by its descent and its environment instead: " + err.Error()
 	} else {
 		all.Close()

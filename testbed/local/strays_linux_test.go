@@ -16,6 +16,7 @@ import (
 
 	"tare/machine/owned"
 	"tare/test/fit"
+	"tare/testbed"
 )
 
 // startVictim starts this program as a Tare that is going to be killed.
@@ -187,17 +188,17 @@ func TestGuardCleansAfterKill(t *testing.T) {
 	fit.Await(t, "the end of volumes of members", func() bool { return volumesOf(t, cmd.Process.Pid) == nil })
 }
 
-func TestGuardIsDismissedByClose(t *testing.T) {
-	bed, err := New()
-	if err != nil {
+func TestGuardIsDismissed(t *testing.T) {
+	proof := filepath.Join(t.TempDir(), "proof")
+	Guard("touch", proof)
+	defer Guard()
+	if _, err := testbed.Output(t.Context(), Here, testbed.Host, "true"); err != nil {
 		t.Fatal(err)
 	}
-	proof := filepath.Join(t.TempDir(), "proof")
-	must(t, bed.Guard("touch", proof))
-	if err := bed.Guard("true"); err == nil || err.Error() != "guard: the testbed is closed or has one already" {
-		t.Errorf("second guard: %v", err)
+	if guard.shell == nil {
+		t.Error("a program was started without a guard")
 	}
-	must(t, bed.Close())
+	Dismiss()
 	if _, err := os.Stat(proof); !os.IsNotExist(err) {
 		t.Errorf("the cleaner ran: %v", err)
 	}

@@ -15,9 +15,10 @@ import (
 
 // family are the processes of one program at a moment, the leader included.
 //
-// A process belongs to a program by its cgroup, where it has one. Else it does by its
+// A process belongs to a program by its cgroup, where it has one; by its
 // session or group, by being a child of one that does, or by the mark in its environment,
-// which is what is left of one that has put itself into the background. A dead one shows
+// which is what is left of one that has put itself into the background. What has left all of these
+// is a child of this process, and belongs to the last program that runs. A dead one shows
 // no mark any more, but may have been known before.
 type family struct {
 	all       map[int]proc.Stat // of this process
@@ -70,7 +71,7 @@ func (p *Program) family() family {
 		case pid == p.pid, s.Session == p.pid, s.PGRP == p.pid:
 			f.of[pid] = true
 		case s.PPID != self:
-		case alone && (p.keeper.First || p.scope == nil && p.mayHaveLeft(s)) || p.known[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
+		case alone && (p.keeper.First || p.keeper.mayHaveLeft(s)) || p.known[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
 			// What this program starts in the ordinary way is in its group or leads its own,
@@ -107,10 +108,11 @@ func (p *Program) alone() bool {
 	return true
 }
 
-// mayHaveLeft says whether an orphan may be the program's: this process has not started
-// it itself, which it does in its own group or tells by Beside.
-func (p *Program) mayHaveLeft(s proc.Stat) bool {
-	return s.PGRP != unix.Getpgrp() && s.Starttime >= p.born && !p.keeper.beside[s.PID]
+// mayHaveLeft says whether an orphan may be a program's: this process has not started
+// it itself, which it does in its own group or tells by Beside. A program may have left it that has ended
+// while others ran. The caller holds the keeper's lock.
+func (k *Keeper) mayHaveLeft(s proc.Stat) bool {
+	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.born && !k.beside[s.PID]
 }
 
 // How long a process may have neither arguments nor variables before that is taken for

@@ -35,6 +35,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	closed  bool
+	born    uint64           // start of the first program, in ticks since the machine's start
 	beside  map[int]bool     // children of this process that no program has started
 	running map[int]*Program // by the process ids of the leaders, which are not reaped yet
 }

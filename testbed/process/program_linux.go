@@ -28,7 +28,6 @@ type Program struct {
 	tail   *Tail  // of its standard error; nil when that goes to a file
 	scope  *scope // nil: it has none
 	pid    int
-	born   uint64 // in ticks since the machine's start
 	begun  time.Time
 	peak   proc.Peak
 
@@ -75,7 +74,7 @@ func (p *Program) fork() error {
 	}
 	p.pid = p.cmd.Process.Pid
 	if stat, err := proc.Read(p.pid); err == nil {
-		p.born = stat.Starttime
+		k.born = cmp.Or(k.born, stat.Starttime)
 	}
 	if k.running == nil {
 		k.running = map[int]*Program{}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,14 +43,28 @@ func OpenScopes() (*Scopes, error) {
 	s := &Scopes{mount: mount, own: path.Join("/", proc.Groups(proc.Below("/"))[""])}
 	tried, err := s.open(nil, "tare-try-"+rand.Text())
 	if err == nil {
-		err = tried.kill()
-		err = errors.Join(err, tried.remove())
+		err = errors.Join(tried.start(), tried.kill(), tried.remove())
 	}
 	if err != nil {
 		s.Close()
-		return nil, fmt.Errorf("make a cgroup for a program: %w", err)
+		return nil, fmt.Errorf("a cgroup for a program: %w", err)
 	}
 	return s, nil
+}
+
+// start starts a program in it, which takes the system call clone3: profiles of seccomp refuse that. Where there is no
+// program, it is not tried.
+func (s *scope) start() error {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return nil
+	}
+	cmd := exec.Command(program)
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(s.dir.Fd()), Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("start a program in it by clone3: %w", err)
+	}
+	return nil
 }
 
 // mountCgroups mounts the hierarchy where only the file given leads.

@@ -18,7 +18,6 @@ package dns
 
 import (
 	"context"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/layer/dnstransport"
 	"tare/testbed"
+	"tare/testbed/local"
 	"tare/workload"
 	"tare/workload/http"
 	"tare/workload/http/load"
@@ -109,7 +109,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
 	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), "version: ")
 	proxies.Status, proxies.Detail, proxies.Hint = testbed.Works, version, ""
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
-	"tare/testbed/bare"
+	"tare/testbed/local"
 	"tare/workload"
 )
 
@@ -67,7 +67,7 @@ func (l loopback) Ports() []uint16               { return []uint16{l.port} }
 func (l loopback) LinkRate() float64             { return l.rate }
 
 func (loopback) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	return bare.Start(ctx, cmd)
+	return local.Here.Start(ctx, testbed.Host, cmd)
 }
 
 var _ testbed.Network = loopback{}

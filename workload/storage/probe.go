@@ -10,7 +10,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/machine/owned"
 	"tare/testbed"
-	"tare/testbed/bare"
+	"tare/testbed/local"
 	"tare/workload"
 )
 
@@ -47,7 +47,7 @@ func (d directory) Volume() string { return string(d) }
 
 // Start starts a program on this machine.
 func (directory) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	return bare.Start(ctx, cmd)
+	return local.Here.Start(ctx, testbed.Host, cmd)
 }
 
 var _ testbed.Volume = directory("")

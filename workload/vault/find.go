@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/testbed"
+	"tare/testbed/local"
 )
 
 // find gives the path of the program on this machine: on PATH, or bao where `make openbao`
@@ -44,7 +45,7 @@ func version(ctx context.Context, program string) testbed.Finding {
 	if err != nil {
 		return testbed.Finding{Name: program, Status: testbed.Missing, Detail: err.Error(), Hint: "make openbao"}
 	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
 	if err != nil {
 		return testbed.Finding{Name: program, Status: testbed.Refused, Detail: err.Error()}
 	}

@@ -44,7 +44,7 @@ func ReadFacts() Facts {
 			f.NoNewPrivs = strconv.Itoa(on)
 		}
 	}
-	e := machine.Describe(context.Background(), "", nil)
+	e := machine.Describe(context.Background(), "", nil, nil)
 	f.CPUModel, f.CPUs, f.Hypervisor = plain(e.CPU.Model), e.CPU.Usable, e.Hypervisor != ""
 	if f.Confidential == "" {
 		f.Confidential = e.Confidential

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package front
-
-import "os/exec"
-
-func grouped(*exec.Cmd) {}
