@@ -111,7 +111,7 @@ var onlyHere = map[string]struct {
 		"testbed/process/", "testbed/bare/", "testbed/local/guard_linux.go", "testbed/local/userns_linux.go",
 		"testbed/local/probe_linux.go", "testbed/local/loop_linux.go", "workload/syscalls/helper_linux.go", // which end at once and start nothing
 		"layer/front/look_linux.go", "workload/startup/answer/", // are under test themselves
-		"testbed/kube/kubetest/", "golden/", "bench/", "deploy/", // are no part of the product
+		"testbed/kube/kubetest/", "golden/", "test/", "bench/", "deploy/", // are no part of the product
 	}},
 }
 

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
 // guardVariable marks a guard, and the cleaner that it becomes; 1 says that this one alone has been left in a user
@@ -20,6 +23,12 @@ var guard struct {
 	cleaner []string
 	shell   *exec.Cmd // nil: none is there yet
 	line    *os.File  // the end of a pipe that nobody else holds open
+}
+
+// isGuard says whether a process is a guard, or the cleaner that it has become.
+func isGuard(pid int) bool {
+	variables, _ := process.Environment(pid)
+	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })
 }
 
 // Guard has a cleaner run when this process dies without Dismiss, for example by kill -9: a command that calls Clean and

@@ -36,6 +36,7 @@ func New() (*Testbed, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("local testbed: become the reaper of orphaned processes: %w", err)
 	}
+	self.Mark()
 	commands.Scopes = scopes()
 	host, err := startThread(nil)
 	if err != nil {

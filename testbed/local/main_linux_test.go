@@ -169,7 +169,7 @@ func (v *victim) occupy(site testbed.Site, where testbed.Place, first string) er
 	if err != nil {
 		return err
 	}
-	script, ways := staying(true)
+	script, ways := staying()
 	cmd := shell(first + script + "sleep 1000")
 	cmd.Stdout = w
 	p, err := site.Start(context.Background(), where, cmd)

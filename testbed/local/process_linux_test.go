@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"tare/experiment"
@@ -302,27 +303,36 @@ setsid sh -c 'echo $$; exec sleep 1000' &
 (setsid sh -c 'sleep 1000 & echo $!' &)
 `
 
-// withoutEnvironment is what is found after the end of a Tare that has a user namespace
-// of its own.
+// withoutEnvironment is found by its limit.
 const withoutEnvironment = `
-env -i setsid sh -c 'echo $$; exec sleep 1000' &`
-
-// hideBehind are ways that only a cgroup finds: without an environment, and as another
-// user, which takes away the death signal as well.
-const hideBehind = withoutEnvironment + `
-setsid setpriv --reuid 65534 --clear-groups env -i sh -c 'echo $$; exec sleep 1000' &
+env -i setsid sh -c 'echo $$; exec sleep 1000' &
 `
 
-// staying are the ways of staying behind that are to be of no use here, and how many;
-// orphaned says that this process will be dead.
-func staying(orphaned bool) (script string, ways int) {
-	switch {
-	case scopes() != nil:
-		return leaveBehind + hideBehind, 6
-	case orphaned && !ownUserNamespace():
-		return leaveBehind, 4
+// asAnother is another user, which takes away the death signal as well; elsewhere is in another cgroup, as what a program has
+// systemd or a container's runtime start.
+const (
+	asAnother = `
+setsid setpriv --reuid 65534 --clear-groups env -i sh -c 'echo $$; exec sleep 1000' &
+`
+	elsewhere = `
+(setsid sh -c "echo 0 >%s/cgroup.procs; exec env -i sh -c 'echo \$\$; exec sleep 1000'" &)
+`
+)
+
+// staying are the ways of staying behind that are to be of no use here, and how many.
+func staying() (script string, ways int) {
+	script, ways = leaveBehind+withoutEnvironment, 5
+	if scopes() == nil {
+		return script, ways
 	}
-	return leaveBehind + withoutEnvironment + "\n", 5
+	script, ways = script+asAnother, ways+1
+	mounts, _ := procfs.GetMounts()
+	for _, m := range mounts {
+		if m.FSType == "cgroup2" && m.Root == "/" {
+			return script + fmt.Sprintf(elsewhere, m.MountPoint), ways + 1
+		}
+	}
+	return script, ways
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
@@ -336,7 +346,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	for name, c := range ends {
 		t.Run(name, func(t *testing.T) {
 			site := openHost(t)
-			script, ways := staying(false)
+			script, ways := staying()
 			p, pids := started(t, site, script+c.then, ways)
 			c.end(p)
 			for _, pid := range pids {
@@ -373,7 +383,7 @@ func TestOtherChildrenAreLeftAlone(t *testing.T) {
 
 func TestCloseKillsEverything(t *testing.T) {
 	bed, site := opened(t, experiment.Needs{}, nil)
-	script, ways := staying(false)
+	script, ways := staying()
 	_, pids := started(t, site, script+"sleep 1000", ways)
 	must(t, bed.Close())
 	for _, pid := range pids {

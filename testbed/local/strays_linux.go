@@ -122,16 +122,20 @@ func endScopes(self owned.Owner) (ended []Stray, err error) {
 	return ended, err
 }
 
-// ownMarked reads the marker of another process of the same user.
+// ownMarked reads the marker of another process of the same user: in its environment, or in a limit where it has none.
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &st); err != nil || int(st.Uid) != os.Geteuid() {
+	if err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &st); err != nil || int(st.Uid) != os.Geteuid() && os.Geteuid() != 0 {
 		return marker{}, false
 	}
-	return readMarker(pid)
+	if m, ok := readMarker(pid); ok {
+		return m, true
+	}
+	o, ok := owned.Marked(pid, self)
+	return marker{owner: o}, ok && !isGuard(pid)
 }
 
 func describe(pid int, m marker) Stray {
