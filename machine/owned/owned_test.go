@@ -1,11 +1,13 @@
 package owned
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,11 +43,35 @@ func TestOrphaned(t *testing.T) {
 		{"alive", self, false},
 		{"id reused", Owner{self.pid, self.start + 1, self.space}, true},
 		{"no such process", Owner{1 << 30, 5, self.space}, true},
-		{"other namespace", Owner{1 << 30, 5, self.space + 1}, false},
+		{"namespace of nobody", Owner{1 << 30, 5, 1}, self.space == initial && os.Geteuid() == 0},
 	} {
 		if got := c.owner.Orphaned(self); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
+	}
+}
+
+// A Tare in another namespace lives, whatever its process id is here.
+func TestOrphanedElsewhere(t *testing.T) {
+	self, err := This()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "--pid", "--fork", "sh", "-c", "stat -Lc %i /proc/self/ns/pid_for_children; exec sleep 100")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	elsewhere := Owner{pid: 1 << 30, start: 5}
+	if _, err := fmt.Fscan(out, &elsewhere.space); err != nil {
+		t.Skip("no namespace here:", err)
+	}
+	if elsewhere.space == self.space || elsewhere.Orphaned(self) {
+		t.Errorf("%v is dead", elsewhere)
 	}
 }
 

@@ -30,9 +30,15 @@ func Parse(text string) (o Owner, err error) {
 // PID is the process id.
 func (o Owner) PID() int { return o.pid }
 
-// Orphaned says whether the owner is dead, as far as this process, self, can know: process ids of another
-// namespace mean nothing here, so that those live.
-func (o Owner) Orphaned(self Owner) bool { return o.space == self.space && !o.alive() }
+// Orphaned says whether the owner is dead, as far as this process, self, can know. Process ids of another
+// namespace mean nothing here: such an owner lives, unless this process sees those of all namespaces, and there is none left
+// of that one.
+func (o Owner) Orphaned(self Owner) bool {
+	if o.space != self.space {
+		return self.space == initial && ended(o.space)
+	}
+	return !o.alive()
+}
 
 // Name begins the name of a thing of an owner: tare-WHAT-OWNER-.
 func (o Owner) Name(what string) string { return "tare-" + what + "-" + o.String() + "-" }

@@ -3,7 +3,10 @@ package owned
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"tare/machine/proc"
@@ -26,6 +29,22 @@ func This() (Owner, error) {
 func (o Owner) alive() bool {
 	stat, err := proc.Read(o.pid)
 	return err == nil && stat.Starttime == o.start && !stat.Gone()
+}
+
+// initial is the inode of the process id namespace that all others are below (PROC_PID_INIT_INO).
+const initial = 0xEFFFFFFC
+
+// ended says whether no process is in a process id namespace any more, as far as this one may see.
+func ended(space uint64) bool {
+	all, err := procfs.AllProcs()
+	return err == nil && !slices.ContainsFunc(all, func(p procfs.Proc) bool {
+		var ns unix.Stat_t
+		if unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", p.PID), &ns) == nil {
+			return ns.Ino == space
+		}
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
+		return len(strings.Fields(proc.Field(status, "NSpid"))) > 1 // some other namespace, which this process may not see
+	})
 }
 
 // mine says whether a file or directory belongs to this user.
