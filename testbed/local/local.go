@@ -7,7 +7,7 @@
 // Shaper and Nodes. Several sites are open at once, one per arm and level, all
 // with the same addresses, since their namespaces know nothing of each other.
 //
-// Three rules keep the machine clean:
+// Four rules keep the machine clean:
 //
 //   - Namespaces have no name and no mount: they end with the threads and the
 //     file descriptors of this process, and what is in them ends with them.
@@ -15,8 +15,9 @@
 //     with a death signal tied to that thread: when this process dies, however
 //     it dies, the kernel kills the command.
 //   - Every command carries a marker in its environment that names this
-//     process, so that descendants which a killed Tare could not reach are
-//     found by Strays and killed by Clean.
+//     process, and a limit that does (owned.Mark), so that descendants which a killed
+//     Tare could not reach are found by Strays and killed by Clean.
+//   - Where it may be made, a cgroup holds all that a command starts.
 //
 // Making namespaces takes rights that an ordinary user has only inside a user
 // namespace of its own: see NeedsUserNamespace and EnterUserNamespace.
