@@ -138,8 +138,8 @@ bench: ## Simulate the method, time the analysis.
 truth: build ## Check verdicts against known effects on the real path (about 15 minutes).
 	$(GO) run ./bench/truth
 
-campaign: build ## Kill Tare at random moments and look at what is left and lost (KILLS, SEED; 200 kills take about 40 minutes); as root.
-	$(GO) run ./bench/campaign -tare $(BIN) -kills $(or $(KILLS),200) -seed $(or $(SEED),1)
+campaign: build ## Kill Tare at random moments and look at what is left and lost (KILLS, SEED; 300 kills take about an hour); as root.
+	$(GO) run ./bench/campaign -tare $(BIN) -kills $(or $(KILLS),300) -seed $(or $(SEED),1)
 
 load: ## Compare the load generator with wrk (apt-get install wrk) and Fortio's library (about 7 minutes, on a quiet machine).
 	cd bench/load && $(GO) run . $(if $(ROUNDS),-rounds $(ROUNDS))

@@ -3,17 +3,19 @@
 // Command campaign kills Tare at random moments and looks at what is left and what is
 // lost: go run ./bench/campaign -tare bin/tare -kills 200 -seed 1.
 //
-// Each kill is of a run of a program that leaves processes behind, of a run with WireGuard,
-// of the session that goes on with one of these, of an import, or of the writing of a report;
+// Each kill is of a run of programs that leave processes behind, leave their cgroups, or mount somebody's directory below their
+// own; of a run with WireGuard, with a volume, or with all layers that work on this machine, whose probes start programs too;
+// of the session that goes on with one of these; of tare doctor --try, of an import, or of the writing of a report. It is
 // of Tare alone, of all its processes at once but its guard, or of one of its children, which
-// may be its guard or a helper. Afterwards no process, cgroup or network namespace of it may
-// be left; every trial that had been recorded must be there; tare resume must complete the
+// may be its guard or a helper. Afterwards no process, cgroup, mount or temporary file of it may
+// be left, and what was mounted must be whole; every trial that had been recorded must be there; tare resume must complete the
 // run, with its report; and tare verify must find it whole.
 package main
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -57,6 +59,52 @@ design: {rounds: 6}
 limits: {foreignCPU: none, steal: none, throttling: none}
 `
 
+// bound has a server that mounts a directory below its own, and a program that leaves all that holds it.
+const bound = `apiVersion: tare/v1alpha1
+kind: Experiment
+name: bound
+arms: [{name: plain}, {name: other, layers: [{env: {set: {A: "1"}}}]}]
+workloads:
+  - command:
+      server: {run: [sh, -c, 'mkdir $TARE_SCRATCH/root; mount --bind VICTIM $TARE_SCRATCH/root; exec iperf3 -s -p 8099'], port: 8099}
+      shell: >-
+        (setsid sh -c 'echo 0 >CGROUPS/cgroup.procs; exec env -i STRAYED' >/dev/null 2>&1 &);
+        sleep 0.5; pkill -f 'STRAYED'; echo took 3.$$ ms
+      metrics: [{name: took, unit: ms, better: lower, regex: 'took ([0-9.]+) ms'}]
+design: {rounds: 3}
+limits: {foreignCPU: none, steal: none, throttling: none}
+`
+
+// layers are all arms that doctor finds to work; machine has those that stand around programs.
+const machine = `apiVersion: tare/v1alpha1
+kind: Experiment
+name: machine
+arms: [{name: plain}LAYERS]
+workloads: [{command: {shell: 'sleep 0.1; echo took 3.$$ ms', metrics: [{name: took, unit: ms, better: lower, regex: 'took ([0-9.]+) ms'}], expect: 300ms}}]
+design: {rounds: 2}
+limits: {foreignCPU: none, steal: none, throttling: none}
+`
+
+const volume = `apiVersion: tare/v1alpha1
+kind: Experiment
+name: volume
+testbed: local
+arms: [{name: plain}, {name: gocryptfs, layers: [LAYER]}]
+workloads: [{storage: {operations: randread, blockSize: 4KiB, engine: psync, ioDepth: 1, direct: false, size: 16MiB, duration: 1s, ramp: 0s}}]
+design: {rounds: 2}
+limits: {foreignCPU: none, steal: none, throttling: none}
+`
+
+const proxied = `apiVersion: tare/v1alpha1
+kind: Experiment
+name: proxied
+testbed: {local: {link: {rate: 200Mbit, mtu: 1500}}}
+arms: [{name: direct}, {name: mtls, layers: [mtls: {mode: mtls, proxy: haproxy}]}]
+workloads: [{http: {rate: 50/s, connections: 4, duration: 1s, warmup: 200ms, late: 100%}}]
+design: {rounds: 2}
+limits: {foreignCPU: none, steal: none, throttling: none}
+`
+
 const wireguard = `apiVersion: tare/v1alpha1
 kind: Experiment
 name: wireguard
@@ -91,6 +139,24 @@ var scenarios = []scenario{
 	{"run with WireGuard", func(c *campaign, run string) []string {
 		return []string{"run", filepath.Join(c.dir, "wireguard.yaml"), "--dir", run, "-q"}
 	}, 12 * time.Second, true},
+	{"run that binds and escapes", func(c *campaign, run string) []string {
+		return []string{"run", filepath.Join(c.dir, "bound.yaml"), "--dir", run, "-q"}
+	}, 6 * time.Second, true},
+	{"run with all layers", func(c *campaign, run string) []string {
+		return []string{"run", filepath.Join(c.dir, "machine.yaml"), "--dir", run, "-q"}
+	}, 5 * time.Second, true},
+	{"run with a volume", func(c *campaign, run string) []string {
+		return []string{"run", filepath.Join(c.dir, "volume.yaml"), "--dir", run, "-q"}
+	}, 6 * time.Second, true},
+	{"run with proxies", func(c *campaign, run string) []string {
+		return []string{"run", filepath.Join(c.dir, "proxied.yaml"), "--dir", run, "-q"}
+	}, 5 * time.Second, true},
+	{"doctor --try", func(c *campaign, _ string) []string {
+		return []string{"doctor", "--try", filepath.Join(c.dir, "proxied.yaml")}
+	}, 4 * time.Second, false},
+	{"report as PDF", func(c *campaign, _ string) []string {
+		return []string{"report", filepath.Join(c.dir, "reported"), "-o", "pdf"}
+	}, 3 * time.Second, false},
 	{"import", func(c *campaign, run string) []string {
 		return []string{"import", "csv", filepath.Join(c.dir, "table.csv"), "--dir", run, "-q"}
 	}, 800 * time.Millisecond, false},
@@ -127,6 +193,9 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 		return err
 	}
 	defer owned.Remove(c.dir)
+	if err := errors.Join(os.Mkdir(c.temporary(), 0o755), os.Setenv("TMPDIR", c.temporary())); err != nil {
+		return err
+	}
 	if err := c.prepare(); err != nil {
 		return err
 	}
@@ -154,6 +223,36 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 	return nil
 }
 
+// temporary is where temporary files are, of this campaign alone.
+func (c *campaign) temporary() string { return filepath.Join(c.dir, "tmp") }
+
+// victim is a file of the user's, whose directory is mounted by a server.
+func (c *campaign) victim() string { return filepath.Join(c.dir, "victim", "data") }
+
+// layers gives the arms of those layers in front of programs that work here, and one for volumes.
+func (c *campaign) layers() (arms, volumes string, err error) {
+	out, err := exec.Command(c.tare, "doctor", "-o", "json").Output()
+	var parts []struct {
+		Kind, Name string
+		Findings   []struct{ Name, Status string }
+	}
+	if err = errors.Join(err, json.Unmarshal(out, &parts)); err != nil {
+		return "", "", fmt.Errorf("doctor: %w", err)
+	}
+	volumes = "env: {set: {A: \"1\"}}"
+	for _, p := range parts {
+		works := slices.ContainsFunc(p.Findings, func(f struct{ Name, Status string }) bool { return f.Status == "works" && f.Name != "kvm" })
+		switch {
+		case p.Kind != "layer" || !works:
+		case p.Name == "gocryptfs":
+			volumes = p.Name
+		case slices.Contains([]string{"gvisor", "bubblewrap", "firejail", "userns", "unshare", "landlock", "seccomp", "apparmor", "bpflsm", "cgroup-bpf"}, p.Name):
+			arms += fmt.Sprintf(", {name: %s, layers: [%s]}", p.Name, p.Name)
+		}
+	}
+	return arms, volumes, nil
+}
+
 // prepare writes what is run, and makes the run whose report is written.
 func (c *campaign) prepare() error {
 	var table bytes.Buffer
@@ -161,21 +260,40 @@ func (c *campaign) prepare() error {
 	for round := range 3000 {
 		fmt.Fprintf(&table, "plain,%d,latency,ms,lower,%d\nmtls,%d,latency,ms,lower,%d\n", round+1, 100+round%7, round+1, 110+round%5)
 	}
-	for name, text := range map[string]string{"strays.yaml": strings.ReplaceAll(strays, "STRAYED", strayed), "wireguard.yaml": wireguard, "table.csv": table.String()} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
+	arms, volumes, err := c.layers()
+	if err != nil {
+		return err
+	}
+	fill := strings.NewReplacer("STRAYED", strayed, "VICTIM", filepath.Dir(c.victim()), "CGROUPS", cgroups(), "LAYERS", arms, "LAYER", volumes)
+	for name, text := range map[string]string{"strays": strays, "wireguard": wireguard, "bound": bound, "machine": machine, "volume": volume, "proxied": proxied} {
+		file := filepath.Join(c.dir, name+".yaml")
+		if err := os.WriteFile(file, []byte(fill.Replace(text)), 0o644); err != nil {
 			return err
 		}
-	}
-	for _, name := range []string{"strays.yaml", "wireguard.yaml"} {
-		if out, err := exec.Command(c.tare, "plan", filepath.Join(c.dir, name)).CombinedOutput(); err != nil {
+		if out, err := exec.Command(c.tare, "plan", file).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", name, err, out)
 		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Dir(c.victim()), 0o755), os.WriteFile(c.victim(), []byte("the user's"), 0o644),
+		os.WriteFile(filepath.Join(c.dir, "table.csv"), table.Bytes(), 0o644)); err != nil {
+		return err
 	}
 	out, err := exec.Command(c.tare, "import", "csv", filepath.Join(c.dir, "table.csv"), "--dir", filepath.Join(c.dir, "reported"), "-q").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("import: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// cgroups is where the hierarchy of version 2 is mounted.
+func cgroups() string {
+	mounts, _ := procfs.GetMounts()
+	for _, m := range mounts {
+		if m.FSType == "cgroup2" {
+			return m.MountPoint
+		}
+	}
+	return "/sys/fs/cgroup"
 }
 
 func (c *campaign) fault(format string, args ...any) {
@@ -274,6 +392,16 @@ func (c *campaign) nothingRuns(s scenario, guarded bool, killed int, family map[
 	}
 	if left := alive(family); len(left) > 0 {
 		c.fault("%s: left running after tare clean: %q", s.name, left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(c.temporary(), "*")); left != nil {
+		c.fault("%s: temporary files are left: %v", s.name, left)
+	}
+	if text, err := os.ReadFile(c.victim()); err != nil || len(text) == 0 {
+		c.fault("%s: the user's file is gone: %v", s.name, err)
+		_ = os.WriteFile(c.victim(), []byte("the user's"), 0o644)
+	}
+	if mounts, _ := os.ReadFile("/proc/self/mounts"); bytes.Contains(mounts, []byte(" "+c.dir+"/")) {
+		c.fault("%s: something is mounted below %s", s.name, c.dir)
 	}
 	for _, pattern := range []string{"/sys/fs/cgroup/tare-run-%d-*", "/sys/fs/cgroup/*/tare-run-%d-*"} {
 		if left, _ := filepath.Glob(fmt.Sprintf(pattern, killed)); left != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCampaign is a short one: make campaign kills 200 times.
+// TestCampaign is a short one: make campaign kills 300 times.
 func TestCampaign(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to look at every process")
@@ -19,7 +19,7 @@ func TestCampaign(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-trimpath", "-o", c.tare, "tare").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := c.carryOut(t.Context(), 8); err != nil {
+	if err := c.carryOut(t.Context(), 12); err != nil {
 		t.Error(err)
 	}
 	for _, fault := range c.faults {
