@@ -42,7 +42,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 			run.Invalids = append(run.Invalids, all[i])
 		}
 	}
-	x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, cells: run.Cells}
+	x := explainer{Rules: j.Rules, plan: plan, table: t, cells: run.Cells}
 	x.explain(run.Comparisons, j.treatments)
 	x.explain(run.Controls, j.controls)
 	x.stalls(run)

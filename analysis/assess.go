@@ -53,7 +53,7 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	}
 	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
 	a.Asked, a.Controls = j.results(plan)
-	x := explainer{Rules: j.Rules, plan: plan, unit: unitEffects{}}
+	x := explainer{Rules: j.Rules, plan: plan}
 	x.explain(a.Asked, j.treatments)
 	x.explain(a.Controls, j.controls)
 	return a

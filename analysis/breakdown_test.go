@@ -290,7 +290,7 @@ func TestBreakdownClaims(t *testing.T) {
 			t := tabulate(plan, trials, validOnly)
 			run, j := judgeRun(t, trials)
 			run.Valid = true // what a failed control takes away is no matter here
-			x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}}
+			x := explainer{Rules: j.Rules, plan: plan, table: t}
 			return &x.breakdowns(run, j)[0]
 		}
 		for range *sweeps {

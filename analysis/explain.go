@@ -13,8 +13,7 @@ import (
 type explainer struct {
 	contrast.Rules
 	plan  *experiment.Plan
-	table *table // nil: of no single run
-	unit  unitEffects
+	table *table        // nil: of no single run
 	cells []CellSummary // of the run; nil: of no single run
 }
 
@@ -118,5 +117,5 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 
 // found is the overhead that so many values find with the chance power; 0: none.
 func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
-	return math.Abs(contrast.Magnitude(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric))
+	return math.Abs(contrast.Magnitude(deviation(h)*unitOf(h, alpha, power).effect(), h.Metric))
 }

@@ -92,7 +92,7 @@ func TestPlanningRounds(t *testing.T) {
 		for _, effect := range []float64{0, 0.01, 0.02} {
 			b := w.bench(10, 1, effect, 1)
 			var named []int
-			unresolved, followed, none, extended, unit := 0, 0, 0, [2]int{}, unitEffects{}
+			unresolved, followed, none, extended := 0, 0, 0, [2]int{}
 			var ranges [][2]int
 			for range *planned {
 				b.begin()
@@ -103,7 +103,7 @@ func TestPlanningRounds(t *testing.T) {
 					continue
 				}
 				unresolved++
-				x := explainer{Rules: j.Rules, plan: &b.plan, unit: unit}
+				x := explainer{Rules: j.Rules, plan: &b.plan}
 				var c Comparison
 				x.detectable(&c, j.treatments[0])
 				if c.Needed == 0 {
@@ -318,12 +318,12 @@ func TestPlanningDetectable(t *testing.T) {
 				for i := 1; i < metrics; i++ {
 					b.plan.Cells[0].Metrics = append(b.plan.Cells[0].Metrics, headline(fmt.Sprint("other-", i), experiment.Lower))
 				}
-				told, found, sum, unit := 0, 0, 0.0, unitEffects{}
+				told, found, sum := 0, 0, 0.0
 				for range *planned {
 					b.effect = 0
 					b.begin()
 					_, j := judgeRun(tabulate(&b.plan, b.rounds(1, rounds), validOnly), nil)
-					x := explainer{Rules: j.Rules, plan: &b.plan, unit: unit}
+					x := explainer{Rules: j.Rules, plan: &b.plan}
 					mde := x.found(j.treatments[0], x.Alpha/float64(metrics), 0.8)
 					if mde == 0 {
 						continue

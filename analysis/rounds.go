@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
@@ -157,9 +158,9 @@ func FewestRounds(plan *experiment.Plan) int {
 	return contrast.Fewest(plan.Paired(), r.Alpha/float64(family))
 }
 
-// unitEffects remembers the minimum detectable effect for a deviation of 1, which
-// takes longer to work out than all the rest of a comparison.
-type unitEffects map[unitCase]float64
+// unitEffects remembers the minimum detectable effects for a deviation of 1, by their unitCase: each
+// takes longer to work out than all the rest of a comparison, and many runs of one design ask for the same.
+var unitEffects sync.Map
 
 type unitCase struct {
 	n            int // independent values of pairs, or values of the baseline
@@ -169,29 +170,29 @@ type unitCase struct {
 	control      bool // the reference is baseline and control together
 }
 
-// at is 0 where so few pairs can claim nothing. Of pairs that are judged by ranks it allows
+// effect is 0 where so few pairs can claim nothing. Of pairs that are judged by ranks it allows
 // for the deviation being estimated from as few values, so that power is that of the effect
 // as it is told.
-func (u unitEffects) at(c unitCase) float64 {
-	v, ok := u[c]
-	if !ok {
-		switch {
-		case c.treated > 0 && c.ranks:
-			v = stats.RankSumDetectableEffect(1, c.n, c.treated, c.alpha, c.power)
-		case c.treated > 0:
-			v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, c.alpha, c.power)
-		case c.ranks:
-			power := stats.SignedRankPower
-			if c.control {
-				power = stats.AlignedRankPower
-			}
-			v = stats.AssuredEffect(c.power, float64(c.n-1), func(effect float64) float64 { return power(effect, 1, c.n, c.alpha) })
-		default:
-			v = stats.DetectableEffect(1, c.n, c.alpha, c.power)
-		}
-		v = contrast.Finite(v)
-		u[c] = v
+func (c unitCase) effect() (v float64) {
+	if known, ok := unitEffects.Load(c); ok {
+		return known.(float64)
 	}
+	switch {
+	case c.treated > 0 && c.ranks:
+		v = stats.RankSumDetectableEffect(1, c.n, c.treated, c.alpha, c.power)
+	case c.treated > 0:
+		v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, c.alpha, c.power)
+	case c.ranks:
+		power := stats.SignedRankPower
+		if c.control {
+			power = stats.AlignedRankPower
+		}
+		v = stats.AssuredEffect(c.power, float64(c.n-1), func(effect float64) float64 { return power(effect, 1, c.n, c.alpha) })
+	default:
+		v = stats.DetectableEffect(1, c.n, c.alpha, c.power)
+	}
+	v = contrast.Finite(v)
+	unitEffects.Store(c, v)
 	return v
 }
 

@@ -55,8 +55,10 @@ func Open(dir string) (*Run, error) {
 }
 
 // Of keeps what a history needs of a run that has been read.
-func Of(j *journal.Run) *Run {
-	judged := analysis.Judge(j.Plan, j.Trials)
+func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)) }
+
+// Judged is Of for a run whose results are known.
+func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	r := &Run{
 		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
 		path: canonical(j.Dir), mark: markOf(j), facts: factsOf(j),

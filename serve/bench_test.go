@@ -41,11 +41,52 @@ func BenchmarkLive(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("update/trials=%d", trials), func(b *testing.B) {
 			for b.Loop() {
-				r.read = nil
+				r.read.Store(nil)
 				if err := html.Write(io.Discard, r.refresh().live(time.Now())); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
+}
+
+// BenchmarkList is the list of many runs: the first page, which reads them, and the next.
+//
+//	go test ./serve -run '^$' -bench List -cpu 2
+func BenchmarkList(b *testing.B) {
+	const runs = 5000
+	dir := b.TempDir()
+	for i := range runs {
+		if err := (historytest.Run{Name: "disk", Level: 1, Noise: 0.01, Rounds: 12, Cells: 2, Kernel: "6.1.0", Number: i}).Write(filepath.Join(dir, fmt.Sprintf("run-%04d", i))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	page := func(b *testing.B, l *Library, wait time.Duration) {
+		all, skipped, unread, err := l.read(wait)
+		if err != nil || len(all)+len(skipped)+unread != runs {
+			b.Fatalf("%d, %d and %d runs, %v", len(all), len(skipped), unread, err)
+		}
+		if err := html.Write(io.Discard, index(all, skipped, unread, true)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	open := func(b *testing.B) *Library {
+		l, err := Open(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return l
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			page(b, open(b), longestWait)
+		}
+	})
+	b.Run("next", func(b *testing.B) {
+		l := open(b)
+		page(b, l, time.Hour)
+		for b.Loop() {
+			page(b, l, time.Hour)
+		}
+	})
 }

@@ -7,9 +7,14 @@ import (
 	"testing"
 )
 
+// cookieValue is the cookie that a token makes for a host.
+func cookieValue(token, host string) string {
+	_, value := (&guard{token: token}).cookie(host)
+	return value
+}
+
 func TestGuard(t *testing.T) {
 	h := library(t, t.TempDir()).Handler(token, "bench.example")
-	name := (&guard{token: token}).cookie()
 	for _, c := range []struct {
 		method, host, address, cookie string
 		want                          int
@@ -32,7 +37,8 @@ func TestGuard(t *testing.T) {
 		q := httptest.NewRequest(c.method, c.address, nil)
 		q.Host = c.host
 		if c.cookie != "" {
-			q.AddCookie(&http.Cookie{Name: name, Value: c.cookie})
+			name, kept := (&guard{token: c.cookie}).cookie(c.host)
+			q.AddCookie(&http.Cookie{Name: name, Value: kept})
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, q)
@@ -41,6 +47,15 @@ func TestGuard(t *testing.T) {
 		}
 		if p := w.Header().Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || !strings.Contains(p, "frame-ancestors 'none'") {
 			t.Errorf("%s %s: the policy is %q", c.method, c.address, p)
+		}
+	}
+	for _, cookie := range []http.Cookie{{Name: "tare-80", Value: token}, {Name: "tare-81", Value: cookieValue(token, "localhost:80")}, {Name: "tare-81", Value: cookieValue(token, "localhost:82")}} {
+		q := httptest.NewRequest(http.MethodGet, "/", nil)
+		q.Host = "localhost:81"
+		q.AddCookie(&cookie)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, q); w.Code != http.StatusForbidden {
+			t.Errorf("with the cookie %v: %d", cookie, w.Code)
 		}
 	}
 	q := httptest.NewRequest(http.MethodGet, "http://localhost//evil.example/?token="+token, nil)

@@ -72,15 +72,15 @@ func (h *handler) answer(w http.ResponseWriter, q *http.Request) error {
 		_, _ = w.Write(script) // who asked may have gone
 		return nil
 	case "", indexPage, historyPage:
-		all, skipped, err := h.library.read()
+		all, skipped, unread, err := h.library.read(longestWait)
 		if err != nil {
 			return err
 		}
 		if address != historyPage {
-			return show(w, http.StatusOK, index(all, skipped, true))
+			return show(w, http.StatusOK, index(all, skipped, unread, true))
 		}
 		d, _ := timeline(all, skipped)
-		return show(w, http.StatusOK, d)
+		return show(w, http.StatusOK, withUnread(d, unread))
 	}
 	below, ok := strings.CutPrefix(address, runsDir)
 	if !ok {
@@ -123,7 +123,7 @@ func (h *handler) page(r *run, name string) (*document.Document, error) {
 		}
 		return read.live(time.Now()), nil
 	case name == choosePage:
-		all, _, err := h.library.read()
+		all, _, _, err := h.library.read(longestWait)
 		if err != nil {
 			return nil, err
 		}

@@ -20,10 +20,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"tare/analysis"
 	"tare/history"
@@ -37,15 +41,18 @@ type Library struct {
 	look time.Duration // how often a run is looked at for somebody who listens
 	mu   sync.Mutex
 	runs map[string]*run // by name
+
+	reading sync.Mutex
 }
 
 // run is a run directory, with what is kept of it once it was read.
 type run struct {
 	name, dir string
 
-	mu   sync.Mutex
-	due  time.Time // it is not read again before
-	read *reading  // nil: never
+	read atomic.Pointer[reading] // nil: it was never read
+
+	mu  sync.Mutex
+	due time.Time // it is not read again before
 }
 
 // reading is a run as it was read. Nobody changes it any more.
@@ -110,17 +117,40 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// read reads all runs, those again that have changed.
-func (l *Library) read() (list []*reading, skipped []history.Skipped, err error) {
+// longestWait is how long a page waits for runs to be read.
+const longestWait = 2 * time.Second
+
+// read gives all runs, after those have been read again that have changed. It waits for that as long as it is told to, and gives what
+// is known by then: some may be left that have never been read, and are read meanwhile.
+func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
+	done := make(chan struct{})
+	go func() {
+		l.reading.Lock() // one at a time
+		defer l.reading.Unlock()
+		defer close(done)
+		var group errgroup.Group
+		group.SetLimit(max(1, runtime.GOMAXPROCS(0)/2)) // the others are for whoever measures
+		for _, r := range all {
+			group.Go(func() error { r.refresh(); return nil })
+		}
+		_ = group.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(wait):
+	}
 	for _, r := range all {
-		if read := r.refresh(); read.err != nil {
+		switch read := r.read.Load(); {
+		case read == nil:
+			unread++
+		case read.err != nil:
 			skipped = append(skipped, history.Skipped{Directory: r.address(), Reason: read.err.Error()})
-		} else {
+		default:
 			list = append(list, read)
 		}
 	}
-	return list, skipped, err
+	return list, skipped, unread, err
 }
 
 // share of one processor that reading a run takes which changes all the time.
@@ -131,18 +161,18 @@ func (r *run) refresh() *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	began, stamp := time.Now(), r.state()
-	if r.read != nil && (r.read.stamp == stamp || began.Before(r.due)) {
-		return r.read
+	if read := r.read.Load(); read != nil && (read.stamp == stamp || began.Before(r.due)) {
+		return read
 	}
 	read := &reading{run: r, stamp: stamp}
 	record, result, err := r.open()
 	if read.err = err; err == nil {
-		read.listed, read.past = report.List(r.name, result), history.Of(record)
+		read.listed, read.past = report.List(r.name, result), history.Judged(record, result)
 		if !record.Finished {
 			read.going = newGoing(record, result)
 		}
 	}
-	r.read = read
+	r.read.Store(read)
 	r.due = began.Add(time.Duration(float64(time.Since(began)) / share))
 	return read
 }
@@ -183,7 +213,8 @@ func (r *run) state() string {
 			text += fmt.Sprintf("%x.%x.", about.Size(), about.ModTime().UnixNano())
 		}
 	}
-	finished := r.read != nil && r.read.err == nil && r.read.going == nil
+	read := r.read.Load()
+	finished := read != nil && read.err == nil && read.going == nil
 	if !finished && journal.Working(r.dir) {
 		text += working
 	}
@@ -193,17 +224,29 @@ func (r *run) state() string {
 // working ends the stamp of a run on which a process works.
 const working = "working"
 
-// before is the run of the same experiment that began last before this one, of those that are
-// finished and valid; nil if there is none.
-func (r *reading) before(all []*reading) *reading {
-	var last *reading
-	for _, o := range all {
-		earlier := o.past.Name == r.past.Name && o.past.LeftOut == nil && o.order(r) < 0
-		if earlier && (last == nil || last.order(o) < 0) {
-			last = o
+// earlier has the runs of each experiment that are finished and valid, in the order of time.
+type earlier map[string][]*reading
+
+func earlierOf(all []*reading) earlier {
+	of := earlier{}
+	for _, r := range all {
+		if r.past.LeftOut == nil {
+			of[r.past.Name] = append(of[r.past.Name], r)
 		}
 	}
-	return last
+	for _, list := range of {
+		slices.SortFunc(list, (*reading).order)
+	}
+	return of
+}
+
+// before is the last run of the same experiment that began before this one; nil if there is none.
+func (e earlier) before(r *reading) *reading {
+	list := e[r.past.Name]
+	if at, _ := slices.BinarySearchFunc(list, r, (*reading).order); at > 0 {
+		return list[at-1]
+	}
+	return nil
 }
 
 // order is that of time, as in a history.

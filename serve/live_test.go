@@ -86,7 +86,8 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.AddCookie(&http.Cookie{Name: (&guard{token: token}).cookie(), Value: token})
+	name, kept := (&guard{token: token}).cookie(q.Host)
+	q.AddCookie(&http.Cookie{Name: name, Value: kept})
 	answer, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)

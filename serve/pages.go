@@ -39,9 +39,10 @@ func (r *run) compared(before *run) string { return r.page(comparedDir + before.
 // home leads to the pages about all runs.
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
-// index lists runs, with what only a server shows if it is one.
-func index(all []*reading, skipped []history.Skipped, server bool) *document.Document {
+// index lists runs, with what only a server shows if it is one. So many more are not read yet.
+func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
 	var list []report.Listed
+	earlier := earlierOf(all)
 	links := slices.Clone(home[1:])
 	for _, r := range all {
 		one := r.listed
@@ -55,7 +56,7 @@ func index(all []*reading, skipped []history.Skipped, server bool) *document.Doc
 			}
 			one.Pages = []report.Link{{Words: "live", To: r.page(livePage)}, {Words: "report so far", To: r.page(reportPage)}}
 		}
-		if before := r.before(all); before != nil && r.going == nil {
+		if before := earlier.before(r); before != nil && r.going == nil {
 			one.Pages = append(one.Pages, report.Link{Words: "compared with the run before", To: r.compared(before.run)})
 		}
 		if server {
@@ -63,7 +64,15 @@ func index(all []*reading, skipped []history.Skipped, server bool) *document.Doc
 		}
 		list = append(list, one)
 	}
-	return report.Runs(indexPage, "Runs", list, skipped, links...)
+	return withUnread(report.Runs(indexPage, "Runs", list, skipped, links...), unread)
+}
+
+// withUnread says at the head of a page that some runs are missing.
+func withUnread(d *document.Document, unread int) *document.Document {
+	if unread > 0 {
+		d.Blocks = append([]document.Block{document.Say(fmt.Sprintf("%d more runs are being read: load this page again to see them.", unread))}, d.Blocks...)
+	}
+	return d
 }
 
 // report is that of the run.

@@ -98,7 +98,8 @@ func get(t *testing.T, h http.Handler, address string) *http.Response {
 	t.Helper()
 	q := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
 	q.URL.Path = address
-	q.AddCookie(&http.Cookie{Name: (&guard{token: token}).cookie(), Value: token})
+	name, kept := (&guard{token: token}).cookie(q.Host)
+	q.AddCookie(&http.Cookie{Name: name, Value: kept})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, q)
 	return w.Result()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,7 +39,7 @@ func (l *Library) Site(ctx context.Context, to string, raw bool) (Published, err
 	if within(l.dir, to) {
 		return Published{}, ErrWithin
 	}
-	all, skipped, err := l.read()
+	all, skipped, _, err := l.read(math.MaxInt64)
 	if err != nil {
 		return Published{}, err
 	}
@@ -83,12 +84,13 @@ func made(d *document.Document) func() (*document.Document, error) {
 
 // addPages adds what is about all runs, the reports, and the comparisons that a page leads to.
 func (s *site) addPages(all []*reading, skipped []history.Skipped) {
-	s.page(indexPage, made(index(all, skipped, false)))
+	s.page(indexPage, made(index(all, skipped, 0, false)))
 	d, pairs := timeline(all, skipped)
 	s.page(historyPage, made(d))
+	earlier := earlierOf(all)
 	for _, r := range all {
 		s.page(r.page(reportPage), r.report)
-		if before := r.before(all); before != nil && r.going == nil {
+		if before := earlier.before(r); before != nil && r.going == nil {
 			pairs = append(pairs, pair{before.run, r.run})
 		}
 	}
