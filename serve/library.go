@@ -208,7 +208,7 @@ func (r *run) named(err error) error {
 // state is a stamp that changes whenever the run does, or when its process ends.
 func (r *run) state() string {
 	text := ""
-	for _, name := range []string{journal.PlanFile, journal.NotesFile, journal.TrialsFile} {
+	for _, name := range []string{journal.NotesFile, journal.TrialsFile} {
 		if about, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
 			text += fmt.Sprintf("%x.%x.", about.Size(), about.ModTime().UnixNano())
 		}

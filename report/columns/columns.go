@@ -91,7 +91,12 @@ func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-Width
 var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
 
 // Tie puts a no-break space between each number and its unit.
-func Tie(s string) string { return quantity.ReplaceAllString(s, "$1\u00a0$2") }
+func Tie(s string) string {
+	if !strings.ContainsAny(s, " ") || !strings.ContainsAny(s, "0123456789") { // as most texts of long tables
+		return s
+	}
+	return quantity.ReplaceAllString(s, "$1\u00a0$2")
+}
 
 // Wrap breaks s at spaces into lines of at most width columns, but not at a
 // no-break space, which becomes an ordinary one. Words longer than a line are

@@ -28,7 +28,11 @@ var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 // prose is a string in which a line breaks neither between a number and its unit
 // nor within a flag of the command line.
 func prose(s string) string {
-	return flag.ReplaceAllString(columns.Tie(escape(s)), `<code class="flag">$0</code>`)
+	s = columns.Tie(escape(s))
+	if !strings.Contains(s, "--") {
+		return s
+	}
+	return flag.ReplaceAllString(s, `<code class="flag">$0</code>`)
 }
 
 // classes are the styles of verdicts. Their signs are in the style sheet.

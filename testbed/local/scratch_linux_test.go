@@ -81,3 +81,27 @@ func TestProportional(t *testing.T) {
 		t.Errorf("after its end: %d, %v", parts, err)
 	}
 }
+
+// What a program binds below its directory stays as it is: when its site ends, and when its Tare is killed.
+func TestScratchOfBinds(t *testing.T) {
+	if os.Geteuid() != 0 || NeedsUserNamespace() {
+		t.Skip("needs root")
+	}
+	victim := filepath.Join(t.TempDir(), "data")
+	must(t, os.WriteFile(victim, []byte("the user's"), 0o644))
+	bed, site := opened(t, experiment.Needs{}, nil)
+	scratch, _ := testbed.As[testbed.Scratch](site)
+	dir, err := scratch.Scratch()
+	must(t, err)
+	_, err = testbed.Output(t.Context(), site, testbed.Host, "sh", "-c", `mkdir "$1/root" && mount --bind "$0" "$1/root"`, filepath.Dir(victim), dir)
+	if err != nil {
+		t.Skip("nothing can be mounted here:", err)
+	}
+	must(t, bed.Close())
+	if text, err := os.ReadFile(victim); err != nil || len(text) == 0 {
+		t.Errorf("the user's file: %q, %v", text, err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}
