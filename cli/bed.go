@@ -96,7 +96,7 @@ func inNamespace(needed bool) error {
 	}
 	code, err := local.EnterUserNamespace(os.Args[1:]...)
 	if err != nil {
-		return hinted(err, "tare doctor says what this system allows; as root Tare does without a user namespace")
+		return hinted(err, "tare doctor says what this system allows")
 	}
 	return exit(code)
 }

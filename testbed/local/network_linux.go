@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
 // The addresses are from the range that RFC 2544 reserves for benchmarks, so
@@ -195,10 +197,19 @@ func (s *space) close() {
 }
 
 // sysctl sets a kernel parameter of the namespace, below /proc/sys/net, which
-// shows the namespace of the thread that looks.
+// shows the namespace of the thread that looks. In a container it is read-only, and one of Tare's own is written to.
 func (s *space) sysctl(name, value string) error {
 	return s.thread.do(func() error {
-		return os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
+		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
+		if !errors.Is(err, unix.EROFS) {
+			return err
+		}
+		own, refused := process.Mounted("proc")
+		if refused != nil {
+			return err
+		}
+		defer func() { _ = own.Close() }()
+		return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d/sys/net/%s", own.Fd(), name), []byte(value), 0)
 	})
 }
 

@@ -98,6 +98,9 @@ func userNamespaceHint() string {
 			return "as root: " + switchOff.hint + "; or run Tare as root"
 		}
 	}
+	if os.Geteuid() == 0 {
+		return "the container around Tare does not allow it: give it the capabilities NET_ADMIN and SYS_ADMIN, run Tare outside of it, or measure between pods (testbed: kubernetes)"
+	}
 	return "this system (or the container around it) does not allow user namespaces: run Tare as root"
 }
 

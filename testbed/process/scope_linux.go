@@ -36,7 +36,7 @@ type Scopes struct {
 // OpenScopes finds out, by trying, whether this process may make cgroups and kill what
 // is in them.
 func OpenScopes() (*Scopes, error) {
-	mount, err := mountCgroups()
+	mount, err := Mounted("cgroup2")
 	if err != nil {
 		return nil, fmt.Errorf("mount cgroups of version 2: %w", err)
 	}
@@ -67,9 +67,9 @@ func (s *scope) start() error {
 	return nil
 }
 
-// mountCgroups mounts the hierarchy where only the file given leads.
-func mountCgroups() (*os.File, error) {
-	context, err := unix.Fsopen("cgroup2", unix.FSOPEN_CLOEXEC)
+// Mounted mounts a file system of the kernel's, such as cgroup2, where only the file given leads.
+func Mounted(kind string) (*os.File, error) {
+	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func mountCgroups() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(mount), "cgroups"), nil
+	return os.NewFile(uintptr(mount), kind), nil
 }
 
 // Close lets the hierarchy go; its cgroups stay.
