@@ -57,6 +57,9 @@ func (r *remover) remove(in *os.File, name, path string) {
 		return
 	}
 	fd, opened := unix.Openat(int(in.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if opened == unix.ENOENT { // another cleaner was there first, as below
+		return
+	}
 	if opened != nil {
 		if opened != unix.ENOTDIR && opened != unix.ELOOP { // it is a directory
 			err = opened
@@ -76,6 +79,9 @@ func (r *remover) remove(in *os.File, name, path string) {
 	}
 	before := len(r.left)
 	names, err := dir.Readdirnames(-1)
+	if errors.Is(err, unix.ENOENT) {
+		err = nil
+	}
 	for _, each := range names {
 		r.remove(dir, each, filepath.Join(path, each))
 	}
