@@ -90,7 +90,7 @@ func TestBulkCutOff(t *testing.T) {
 	for _, end := range []int{len(text) / 3, len(text) - 2} {
 		must(t, os.WriteFile(name, text[:end], 0o644))
 		_, err := Open(dir)
-		wantError(t, err, "where the finished run had 3: the file was cut off or changed")
+		wantError(t, err, "where line 2 of notes.jsonl counts 3: the file was cut off or changed")
 	}
 }
 

@@ -28,7 +28,7 @@ func finishedRun(t *testing.T) *Journal {
 func appendRounds(t *testing.T, j *Journal, first, last int) {
 	t.Helper()
 	for round := first; round <= last; round++ {
-		if err := j.Append(&Trial{Round: round, Attempt: 1, Position: 1, Cell: "c", Arm: "a", Values: map[string]float64{"m": 1}}); err != nil {
+		if err := j.Append(&Trial{Round: round, Attempt: 1, Position: 1, Cell: "network.tcp", Arm: "plain", Values: map[string]float64{"m": 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}

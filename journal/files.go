@@ -70,8 +70,16 @@ func decode(data []byte, where, schema string, into any) error {
 	return nil
 }
 
-// checkSchema compares the schema that a document names with the one that this
-// program reads, both of the form "tare.plan/v1".
+// newerError is a document that this program cannot read, and another one can.
+type newerError struct{ got, want string }
+
+// Error names both formats.
+func (e *newerError) Error() string {
+	return fmt.Sprintf("written by a newer Tare: %s, where this one reads up to %s: update Tare", e.got, e.want)
+}
+
+// checkSchema compares the schema that a document names with the newest one that this
+// program reads, both of the form "tare.plan/v1". It reads all older ones.
 func checkSchema(got, want string) error {
 	if got == want {
 		return nil
@@ -81,8 +89,11 @@ func checkSchema(got, want string) error {
 	}
 	base, version := splitSchema(got)
 	wantBase, wantVersion := splitSchema(want)
-	if base == wantBase && version > wantVersion {
-		return fmt.Errorf("written by a newer Tare: %s, where this one reads up to %s: update Tare", got, want)
+	switch {
+	case base == wantBase && version > wantVersion:
+		return &newerError{got, want}
+	case base == wantBase && version > 0:
+		return nil
 	}
 	return fmt.Errorf("schema %q where %s is expected", got, want)
 }
