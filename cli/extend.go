@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -60,7 +59,7 @@ func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	}
 	plan.Looks, plan.Fixed, plan.Ended = append(plan.Looks, before), rounds, 0
 	page := filepath.Join(j.Dir(), reportFile)
-	err := os.Rename(page, filepath.Join(j.Dir(), fmt.Sprintf("report-%d.html", before)))
+	err := journal.Rename(page, filepath.Join(j.Dir(), fmt.Sprintf("report-%d.html", before)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

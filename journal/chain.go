@@ -58,10 +58,13 @@ func (e *DamageError) Found() string {
 func damaged(dir string, err error) error {
 	var damage *DamageError
 	var newer *newerError
+	var file *fs.PathError
 	switch {
 	case errors.As(err, &damage):
 		damage.Dir = dir
 		return damage
+	case errors.As(err, &file) && errors.Is(err, fs.ErrNotExist):
+		return &DamageError{Dir: dir, Where: file.Path, What: "it is missing"}
 	case errors.As(err, &newer), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOMEM), exhausted(err):
 		return fmt.Errorf("run %s: %w", dir, err)
 	}

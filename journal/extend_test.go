@@ -71,7 +71,7 @@ func TestExtend(t *testing.T) {
 	lines := strings.SplitAfter(string(text), "\n")
 	must(t, os.WriteFile(file, []byte(lines[0]), 0o666))
 	var damage *DamageError
-	if _, err := Open(dir); !errors.As(err, &damage) || !strings.Contains(damage.What, "1 whole trials where the finished run had 2") {
+	if _, err := Open(dir); !errors.As(err, &damage) || !strings.Contains(damage.What, "1 whole trials where line 2 of notes.jsonl counts 2") {
 		t.Errorf("cut short: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -153,6 +154,22 @@ func syncDir(root *os.Root, name string) error {
 		return err
 	}
 	return syncClose(d)
+}
+
+// Rename gives a file its name so that it lasts: a power failure leaves the file that was
+// there before, or the whole new one.
+func Rename(from, to string) error {
+	f, err := os.OpenFile(from, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(to))
 }
 
 // syncPath is syncDir for a path outside any root.

@@ -125,7 +125,7 @@ func TestStrangeFiles(t *testing.T) {
 			}
 			return os.Truncate(p, 1<<40)
 		}, "trials.jsonl has 1099511627776 bytes, more than 1073741824"},
-		{"missing", func(p string) error { return nil }, "no such file"},
+		{"missing", func(p string) error { return nil }, "trials.jsonl: it is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := create(t)
