@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -59,9 +60,9 @@ func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	}
 	plan.Looks, plan.Fixed, plan.Ended = append(plan.Looks, before), rounds, 0
 	page := filepath.Join(j.Dir(), reportFile)
-	err := journal.Rename(page, filepath.Join(j.Dir(), fmt.Sprintf("report-%d.html", before)))
+	err := os.Rename(page, filepath.Join(j.Dir(), fmt.Sprintf("report-%d.html", before)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return err
+	return errors.Join(err, journal.SyncDir(j.Dir()))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,45 +49,32 @@ func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error
 	return out, err
 }
 
-// sign signs a chain: what is signed is the chain and the end of its line.
+// sign signs a chain, if there is a key: the chain and the end of its line are what is signed.
 func sign(ctx context.Context, key, chain string) ([]byte, error) {
-	return sshKeygen(ctx, chain+"\n", "sign", "-n", signatureNamespace, "-f", key)
+	if key == "" {
+		return nil, nil
+	}
+	signature, err := sshKeygen(ctx, chain+"\n", "sign", "-n", signatureNamespace, "-f", key)
+	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it")
 }
 
-// trySigning says before a run whether its end can be signed.
-func trySigning(ctx context.Context, key string) error {
-	if key == "" {
-		return nil
-	}
-	_, err := sign(ctx, key, "")
-	return hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it")
-}
-
-// signed signs a run that was carried out, if it is finished. It gives the error of the run,
-// or else its own.
-func signed(ctx context.Context, s State, dir, key string, ran error) error {
-	if key == "" {
-		return ran
-	}
+// signed signs a run that was carried out, if there is a key and the run is finished. Ran is how it
+// ended, which is the result unless signing fails.
+func signed(ctx context.Context, dir, key string, ran error) error {
 	run, err := journal.Open(dir)
-	if err == nil && !run.Finished {
-		err = errors.New("it is not finished")
-	}
-	var signature []byte
-	if err == nil {
-		signature, err = sign(ctx, key, run.Chain())
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, journal.SignatureFile), signature, 0o666)
-	}
-	if err == nil {
+	if key == "" || err != nil || !run.Finished {
 		return ran
 	}
-	err = fmt.Errorf("run %s is not signed: %w", dir, err)
-	if ran == nil {
-		return err
+	signature, err := sign(ctx, key, run.Chain())
+	if err == nil {
+		err = writeWhole(filepath.Join(dir, journal.SignatureFile), func(w io.Writer) error {
+			_, err := w.Write(signature)
+			return err
+		})
 	}
-	fmt.Fprintln(s.Stderr, "tare:", err)
+	if err != nil {
+		return fmt.Errorf("run %s is not signed: %w", dir, err)
+	}
 	return ran
 }
 

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/journal"
+	"tare/report/columns"
 	"tare/safetext"
 	"tare/version"
 )
@@ -28,8 +30,8 @@ type verified struct {
 	Remarks   []string `json:"remarks"`
 }
 
-// mostUncovered is how many files without a digest are named to people.
-const mostUncovered = 10
+// mostUncovered is how many bytes the names of files without a digest take for people.
+const mostUncovered = 500
 
 func newVerify(s State) *cobra.Command {
 	var out, signers string
@@ -148,15 +150,9 @@ func (v verified) print(s State) {
 	}
 	fmt.Fprintf(s.Stdout, "%s: whole: %s, %s, %s of raw output", dir, counted(v.Trials, "trial"), counted(v.Notes, "note"), counted(v.Files, "file"))
 	if v.Unchecked > 0 {
-		fmt.Fprintf(s.Stdout, " (%d more without a digest)", v.Unchecked)
+		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), mostUncovered, "…"))
 	}
 	fmt.Fprintln(s.Stdout)
-	for _, name := range v.Uncovered[:min(mostUncovered, v.Unchecked)] {
-		fmt.Fprintln(s.Stdout, "without a digest: "+safetext.Name(name))
-	}
-	if more := v.Unchecked - mostUncovered; more > 0 {
-		fmt.Fprintf(s.Stdout, "and %s more (-o json names all)\n", counted(more, "file"))
-	}
 	if v.Chain != "" {
 		fmt.Fprintf(s.Stdout, "chain: %s\n", v.Chain)
 	}

@@ -149,10 +149,16 @@ func writeWhole(to string, write func(io.Writer) error) error {
 	if err == nil {
 		err = f.Chmod(0o644)
 	}
+	if err == nil {
+		err = f.Sync() // before the rename, or a power cut leaves an empty file
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return journal.Rename(f.Name(), to)
+	if err := os.Rename(f.Name(), to); err != nil {
+		return err
+	}
+	return journal.SyncDir(filepath.Dir(to))
 }
 
 // page writes a document as a page of HTML and prints the name of the file.

@@ -80,7 +80,7 @@ func TestNoChains(t *testing.T) {
 			edit(t, dir, PlanFile, func(s string) string {
 				return strings.Replace(s, experiment.PlanSchemaV1, experiment.PlanSchema, 1)
 			})
-		}, "notes.jsonl: its lines have no chains, which the Tare that made the run always writes"},
+		}, "notes.jsonl: its lines have no chains, or not the digest of the plan, which the Tare that made the run always writes"},
 		{"of this version", func(dir string) {
 			edit(t, dir, EnvironmentFile, func(s string) string { return strings.Replace(s, `"0.1.0"`, `"devel"`, 1) })
 		}, "notes.jsonl: its lines have no chains"},
@@ -202,7 +202,7 @@ func TestOrder(t *testing.T) {
 		{"two rounds for each other", func(r *Run) { r.Trials[0].Round, r.Trials[6].Round = 2, 1 }, "does not follow here in round"},
 		{"a trial twice", func(r *Run) { r.Trials = slices.Insert(r.Trials, 1, r.Trials[0]) }, "does not follow here in round 1"},
 		{"another arm", func(r *Run) { r.Trials[0].Arm = "another" }, "trials.jsonl:1: by the seed of plan.json, another in cell"},
-		{"no round", func(r *Run) { r.Trials[0].Round = -3 }, "trials.jsonl:1: it is of round -3"},
+		{"no round", func(r *Run) { r.Trials[0].Round = -3 }, "does not follow here in round -3"},
 		// What happens: a trial is repeated after the others; an arm is left out; a session goes on.
 		{"an attempt more", func(r *Run) {
 			again := r.Trials[0]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,10 +38,10 @@ type Bulk struct {
 	buffer    *bufio.Writer
 	size      int64 // of trials.jsonl
 	count     int
-	above     []string // directories that got a new entry, beside the one that holds the run
+	above     []string // directories that get a new entry
 	made      []string // files
 	sync      func(file *os.File) error
-	syncDir   func(dir *os.File) error // and closes it
+	syncDir   func(path string) error
 	// making is held while a file is made. The kernel makes one at a time in a
 	// directory, and who waits for its turn there keeps a processor busy.
 	making sync.Mutex
@@ -61,7 +62,7 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
-	b = &Bulk{dir: dir, temporary: temporary, above: above, sync: (*os.File).Sync, syncDir: syncClose}
+	b = &Bulk{dir: dir, temporary: temporary, above: above, sync: (*os.File).Sync, syncDir: SyncDir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Discard())
@@ -86,14 +87,18 @@ func makeBeside(dir string) (temporary string, above []string, err error) {
 		return "", nil, err
 	}
 	dir = filepath.Clean(dir)
-	for d := filepath.Dir(dir); !exists(d); d = filepath.Dir(d) {
+	above = []string{filepath.Dir(dir)}
+	for d := above[0]; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 		above = append(above, filepath.Dir(d))
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+	if err := os.MkdirAll(above[0], 0o777); err != nil {
 		return "", nil, err
 	}
 	// Made with dirMode.
-	temporary, err = os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+unfinished)
+	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
 	return temporary, above, err
 }
 
@@ -220,8 +225,8 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
 	b.temporary = "" // nothing to discard any more
-	for _, dir := range append(b.above, filepath.Dir(filepath.Clean(b.dir))) {
-		err = errors.Join(err, b.opened(os.Open(dir)))
+	for _, dir := range b.above {
+		err = errors.Join(err, b.syncDir(dir))
 	}
 	return errors.Join(err, b.close())
 }
@@ -232,11 +237,8 @@ func (b *Bulk) seal(head string) (last string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := b.trials.Seek(0, io.SeekStart); err != nil {
-		return "", errors.Join(err, sealed.Close())
-	}
 	b.buffer.Reset(sealed)
-	_, err = eachLine(b.trials, TrialsFile, func(line []byte, _ func() string) error {
+	_, err = eachLine(io.NewSectionReader(b.trials, 0, math.MaxInt64), TrialsFile, func(line []byte, _ func() string) error {
 		body, chain := seal(bytes.TrimSuffix(line, []byte("\n")), head)
 		head = chain
 		_, err := b.buffer.Write(append(body, '\n'))
@@ -274,23 +276,7 @@ func (b *Bulk) settle() error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := b.opened(b.root.Open(RawDir)); err != nil {
-		return b.failed(RawDir, err)
-	}
-	return nil
-}
-
-// opened makes the entries of a directory durable that was just opened.
-func (b *Bulk) opened(dir *os.File, err error) error {
-	if err != nil {
-		return err
-	}
-	return b.syncDir(dir)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
+	return b.syncDir(filepath.Join(b.temporary, RawDir))
 }
 
 // Discard removes everything that was written, unless the run is finished.

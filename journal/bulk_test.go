@@ -215,18 +215,18 @@ func TestBulkSynced(t *testing.T) {
 	var mu sync.Mutex
 	temporary := b.temporary
 	before, after := map[string]bool{}, map[string]bool{}
-	note := func(f *os.File) error {
+	note := func(path string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		all := before
 		if _, err := os.Stat(dir); err == nil {
 			all = after
 		}
-		name, err := filepath.Rel(parent, strings.Replace(f.Name(), temporary, dir, 1))
+		name, err := filepath.Rel(parent, strings.Replace(path, temporary, dir, 1))
 		all[name] = true
 		return err
 	}
-	b.sync, b.syncDir = note, func(d *os.File) error { return errors.Join(note(d), d.Close()) }
+	b.sync, b.syncDir = func(f *os.File) error { return note(f.Name()) }, note
 	add(t, b, 3)
 	for _, name := range []string{FilesFile, "raw/1-a", "raw/1-a.series.json", "raw/2-b"} {
 		f, err := b.Create(name)

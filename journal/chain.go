@@ -57,7 +57,6 @@ func (e *DamageError) Found() string {
 // damaged says whether an error in reading a run is damage: all are but those of the reader.
 func damaged(dir string, err error) error {
 	var damage *DamageError
-	var newer *newerError
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &damage):
@@ -65,7 +64,7 @@ func damaged(dir string, err error) error {
 		return damage
 	case errors.As(err, &file) && errors.Is(err, fs.ErrNotExist):
 		return &DamageError{Dir: dir, Where: file.Path, What: "it is missing"}
-	case errors.As(err, &newer), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOMEM), exhausted(err):
+	case errors.Is(err, errNewer), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOMEM), exhausted(err):
 		return fmt.Errorf("run %s: %w", dir, err)
 	}
 	return &DamageError{Dir: dir, What: err.Error()}
@@ -90,10 +89,8 @@ func (r *Run) proves(*os.Root) error {
 	switch {
 	case len(r.Notes) == 0:
 		return &DamageError{Where: NotesFile, What: "its first line is missing"}
-	case always && !r.notes.sealed:
-		return &DamageError{Where: NotesFile, What: "its lines have no chains, which the Tare that made the run always writes"}
-	case r.bound() && r.Notes[0].Files[PlanFile] == "":
-		return &DamageError{Where: NotesFile, What: "its first line does not tell the digest of " + PlanFile}
+	case always && !r.notes.sealed, r.bound() && r.Notes[0].Files[PlanFile] == "":
+		return &DamageError{Where: NotesFile, What: "its lines have no chains, or not the digest of the plan, which the Tare that made the run always writes"}
 	}
 	return nil
 }
@@ -277,17 +274,15 @@ func (r *Run) inOrder() error {
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		if t.Round != round {
+			round = t.Round
 			clear(steps)
-			if round = t.Round; round < 1 {
-				return &DamageError{Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: fmt.Sprintf("it is of round %d", round)}
-			}
-			for at, s := range r.Plan.Order(round) {
+			for at, s := range r.Plan.Order(max(round, 1)) {
 				steps[[2]string{r.Plan.Cells[s.Cell].ID, r.Plan.Arms[s.Arm].Name}] = at
 			}
 		}
 		at, planned := steps[[2]string{t.Cell, t.Arm}]
 		place := []int{t.Session, t.Round, at * len(r.Plan.Cells) / max(len(steps), 1), t.Attempt, at}
-		if !planned || slices.Compare(before, place) >= 0 {
+		if !planned || round < 1 || slices.Compare(before, place) >= 0 {
 			return &DamageError{Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: fmt.Sprintf("by the seed of %s, %s in cell %s does not follow here in round %d", PlanFile, t.Arm, t.Cell, t.Round)}
 		}
 		before = place

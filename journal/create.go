@@ -53,7 +53,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 		return nil, &WriteError{Dir: dir, File: "the run directory", Fresh: true, Err: err}
 	}
 	for _, d := range changed {
-		if err := syncPath(d); err != nil {
+		if err := SyncDir(d); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -71,13 +70,8 @@ func decode(data []byte, where, schema string, into any) error {
 	return nil
 }
 
-// newerError is a document that this program cannot read, and another one can.
-type newerError struct{ got, want string }
-
-// Error names both formats.
-func (e *newerError) Error() string {
-	return fmt.Sprintf("written by a newer Tare: %s, where this one reads up to %s: update Tare", e.got, e.want)
-}
+// errNewer is a document that another Tare can read.
+var errNewer = errors.New("written by a newer Tare")
 
 // checkSchema compares the schema that a document names with the newest one that this
 // program reads, both of the form "tare.plan/v1". It reads all older ones.
@@ -92,7 +86,7 @@ func checkSchema(got, want string) error {
 	wantBase, wantVersion := splitSchema(want)
 	switch {
 	case base == wantBase && version > wantVersion:
-		return &newerError{got, want}
+		return fmt.Errorf("%w: %s, where this one reads up to %s: update Tare", errNewer, got, want)
 	case base == wantBase && version > 0:
 		return nil
 	}
@@ -156,24 +150,8 @@ func syncDir(root *os.Root, name string) error {
 	return syncClose(d)
 }
 
-// Rename gives a file its name so that it lasts: a power failure leaves the file that was
-// there before, or the whole new one.
-func Rename(from, to string) error {
-	f, err := os.OpenFile(from, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncPath(filepath.Dir(to))
-}
-
-// syncPath is syncDir for a path outside any root.
-func syncPath(dir string) error {
+// SyncDir makes the names in a directory durable: those of files that were renamed, for instance.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
