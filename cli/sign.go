@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/journal"
+	"tare/testbed"
+	"tare/testbed/local"
 )
 
 // signatureNamespace keeps a signature of a run from being taken for one of anything else.
@@ -24,29 +25,17 @@ const signatureNamespace = "tare-run"
 const keygenLimit = time.Minute
 
 func addSign(c *cobra.Command, key *string) {
-	c.Flags().StringVar(key, "sign", "", "SSH key that signs the finished run: a private key, or a public one whose private key ssh-agent holds")
-	_ = c.MarkFlagFilename("sign")
+	c.Flags().StringVar(key, "sign", "", "SSH key that signs the run when it is finished: a private key, or a public one whose private key ssh-agent holds")
 }
 
-// sshKeygen runs the signature program of OpenSSH.
+// sshKeygen runs the program of OpenSSH that makes and checks signatures.
 func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	path, err := exec.LookPath("ssh-keygen")
-	if err != nil {
-		return nil, hinted(err, "signatures are those of OpenSSH; install it with: apt-get install openssh-client")
-	}
 	ctx, cancel := context.WithTimeout(ctx, keygenLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, append([]string{"-Y"}, args...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.WaitDelay = time.Second
-	cmd.Stdin = strings.NewReader(stdin)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("ssh-keygen -Y %s: %w: %s", args[0], err, strings.Join(strings.Fields(said.String()+" "+string(out)), " "))
-	}
-	return out, err
+	var out bytes.Buffer
+	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{
+		Args: append([]string{"ssh-keygen", "-Y"}, args...), Env: []string{"LC_ALL=C"}, Stdin: strings.NewReader(stdin), Stdout: &out})
+	return out.Bytes(), err
 }
 
 // sign signs a chain, if there is a key: the chain and the end of its line are what is signed.
@@ -55,7 +44,7 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 		return nil, nil
 	}
 	signature, err := sshKeygen(ctx, chain+"\n", "sign", "-n", signatureNamespace, "-f", key)
-	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it")
+	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
 // signed signs a run that was carried out, if there is a key and the run is finished. Ran is how it
@@ -85,21 +74,15 @@ func (v *verified) signedBy(ctx context.Context, signers string) error {
 		return usage(fmt.Errorf("--signer: %w", err))
 	}
 	signature := filepath.Join(v.Run, journal.SignatureFile)
-	refuse := func(why string) error {
-		v.Whole, v.Damage = false, journal.SignatureFile+": "+why
-		return nil
-	}
-	if _, err := os.Stat(signature); err != nil {
-		return refuse("the run is not signed")
-	}
-	var failed *exec.ExitError
 	found, err := sshKeygen(ctx, "", "find-principals", "-s", signature, "-f", signers)
 	name, _, _ := strings.Cut(string(found), "\n")
 	if err == nil {
 		_, err = sshKeygen(ctx, v.Chain+"\n", "verify", "-n", signatureNamespace, "-f", signers, "-I", name, "-s", signature)
 	}
-	if errors.As(err, &failed) {
-		return refuse("it is no signature of this run by any of " + signers + ": " + err.Error())
+	var refused *testbed.ExitError
+	if errors.As(err, &refused) {
+		v.Whole, v.Damage = false, fmt.Sprintf("%s: no signature of this run by any of %s: %s", journal.SignatureFile, signers, strings.TrimSpace(refused.Stderr))
+		return nil
 	}
 	v.SignedBy = name
 	return err

@@ -91,7 +91,6 @@ Exit code 5 says that a run is damaged.`,
 		},
 	}
 	c.Flags().StringVar(&signers, "signer", "", "file of allowed signers, one of whom must have signed the run")
-	_ = c.MarkFlagFilename("signer")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
 }

@@ -247,10 +247,10 @@ func (b *Bulk) seal(head string) (last string, err error) {
 	if err == nil {
 		err = b.buffer.Flush()
 	}
-	if err = errors.Join(err, sealed.Close()); err == nil {
+	if err = errors.Join(err, sealed.Close(), b.trials.Close()); err == nil {
 		err = b.root.Rename(TrialsFile+".new", TrialsFile)
 	}
-	b.made = append(b.made, TrialsFile)
+	b.trials, b.made = nil, append(b.made, TrialsFile)
 	return head, err
 }
 
@@ -261,16 +261,15 @@ func (b *Bulk) settle() error {
 	for _, name := range b.made {
 		group.Go(func() error {
 			f, err := b.root.OpenFile(name, os.O_RDWR, 0)
-			if errors.Is(err, fs.ErrNotExist) { // it was removed
-				return nil
-			}
 			if err == nil {
 				err = errors.Join(b.sync(f), f.Close())
+			} else if errors.Is(err, fs.ErrNotExist) { // it was removed
+				return nil
 			}
 			if err != nil {
-				return b.failed(name, err)
+				err = b.failed(name, err)
 			}
-			return nil
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
