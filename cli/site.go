@@ -34,11 +34,8 @@ same directory; other files there are never touched.`,
 				return err
 			}
 			done, err := library.Site(c.Context(), to, !noRaw, func(run *journal.Run) error {
-				var damage *journal.DamageError
-				if err := checkPlan(run); errors.As(err, &damage) {
-					return err
-				}
-				return nil
+				damage, _ := checkPlan(run)
+				return damage
 			})
 			var inTheWay *serve.InTheWay
 			switch {

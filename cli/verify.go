@@ -119,26 +119,27 @@ func verify(dir string) (verified, error) {
 	if exists(filepath.Join(dir, journal.SignatureFile)) {
 		remark("signed; --signer ALLOWED_SIGNERS says by whom")
 	}
-	if err := checkPlan(run); errors.As(err, &damage) {
+	err, other := checkPlan(run)
+	if errors.As(err, &damage) {
 		v.Whole, v.Damage = false, damage.Found()
-	} else if err != nil {
-		remark("the plan could not be made again of the experiment: " + err.Error())
+	} else if other != nil {
+		remark("the plan could not be made again of the experiment: " + other.Error())
 	}
 	return v, nil
 }
 
-// checkPlan makes the plan of a run again of its experiment. It is damage where the same Tare
-// gives another one.
-func checkPlan(run *journal.Run) error {
+// checkPlan makes the plan of a run again of its experiment. Where this version made it, another
+// one is damage; else other says why it is another one, or none.
+func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
-		return nil
+		return nil, nil
 	}
 	_, _, err := replan(run.Dir)
-	var other *otherPlanError
-	if errors.As(err, &other) && run.Plan.Version == version.String() { // no other Tare expanded it
-		return &journal.DamageError{Dir: run.Dir, Where: journal.PlanFile, What: "experiment.yaml gives other " + other.parts}
+	var moved *otherPlanError
+	if errors.As(err, &moved) && run.Plan.Version == version.String() {
+		return &journal.DamageError{Dir: run.Dir, Where: journal.PlanFile, What: "experiment.yaml gives other " + moved.parts}, nil
 	}
-	return err
+	return nil, err
 }
 
 func (v verified) print(s State) {

@@ -243,14 +243,12 @@ func Verify(dir string) (*Run, Verified, error) {
 	if err := r.inOrder(); err != nil {
 		return r, v, damaged(dir, err)
 	}
-	imported, err := verifyImported(root, &v)
-	if err != nil {
-		return r, v, damaged(dir, err)
+	if r.Plan.Import != nil {
+		if err := verifyImported(root, &v); err != nil {
+			return r, v, damaged(dir, err)
+		}
 	}
 	for i := range r.Trials {
-		if imported {
-			break // that was all there is of the trials
-		}
 		t := &r.Trials[i]
 		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 			if err := v.compare(root, path.Join(t.Raw, name), t.Files[name]); err != nil {

@@ -29,14 +29,13 @@ type ImportedFile struct {
 }
 
 // verifyImported compares the copies of the files that were imported with their digests.
-// A run that was not imported has none.
-func verifyImported(root *os.Root, v *Verified) (imported bool, err error) {
+func verifyImported(root *os.Root, v *Verified) error {
 	f, err := openFile(root, FilesFile, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer f.Close()
 	known := map[string]bool{}
@@ -67,7 +66,7 @@ func verifyImported(root *os.Root, v *Verified) (imported bool, err error) {
 		}
 		return nil
 	})
-	return true, err
+	return err
 }
 
 // neverCopied says whether a file was imported without keeping its copy, but named as if
