@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tare/experiment"
+	"tare/version"
 )
 
 // finished is a run of two sessions that is complete, closed.
@@ -162,7 +163,9 @@ func TestRecordOfAnOlderTare(t *testing.T) {
 		t.Fatal(err)
 	}
 	record(t, j, 2)
-	must(t, errors.Join(j.Finish(), j.Close()))
+	here := environment()
+	here.TareVersion = version.String()
+	must(t, errors.Join(j.AddEnvironment(here), j.Finish(), j.Close()))
 	if _, v, err := Verify(dir); err != nil || v.Chain != "" || v.Trials != 2 {
 		t.Errorf("after it went on: %+v, %v", v, err)
 	}
