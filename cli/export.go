@@ -61,6 +61,9 @@ func exportRun(s State, args []string, f export.Format, to string) error {
 	if err != nil {
 		return err
 	}
+	if damage, _ := checkPlan(run); damage != nil && f.Name == "bundle" {
+		return damage
+	}
 	if info, err := os.Stat(to); err == nil && !info.Mode().IsRegular() {
 		return hintedUsage(fmt.Errorf("--to %s is not a file", to), "without --to, stdout is written, which can be a pipe")
 	}

@@ -64,5 +64,5 @@ func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return err
+	return errors.Join(err, journal.SyncDir(j.Dir()))
 }

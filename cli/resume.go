@@ -19,7 +19,7 @@ import (
 )
 
 func newResume(s State) *cobra.Command {
-	var out string
+	var out, key string
 	var quiet bool
 	var rounds int
 	c := &cobra.Command{
@@ -75,6 +75,9 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 			if err := ready(c.Context(), x); err != nil {
 				return err
 			}
+			if _, err := sign(c.Context(), key, ""); err != nil {
+				return err
+			}
 			values, err := take(x, nil)
 			if err != nil {
 				return err
@@ -91,10 +94,11 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 					return errors.Join(err, j.Close())
 				}
 			}
-			return carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet)
+			return signed(c.Context(), dir, key, carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet))
 		},
 	}
 	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to so many rounds in all")
+	addSign(c, &key)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)
 	return c

@@ -30,7 +30,7 @@ import (
 func newRun(s State) *cobra.Command {
 	var o overrides
 	var line oneLine
-	var dir, out string
+	var dir, out, key string
 	var quiet bool
 	var labels []string
 	c := &cobra.Command{
@@ -97,6 +97,9 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
+			if _, err := sign(c.Context(), key, ""); err != nil {
+				return err
+			}
 			if dir == "" {
 				dir = freeDir(journal.DefaultDir(journal.DefaultRoot, x.Name, time.Now()))
 			}
@@ -108,7 +111,7 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
-			return carryOut(c.Context(), s, j, expansion, values, env, out, quiet)
+			return signed(c.Context(), dir, key, carryOut(c.Context(), s, j, expansion, values, env, out, quiet))
 		},
 	}
 	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
@@ -116,6 +119,7 @@ directory holds everything; report.html in it is the report.`,
 	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
 	line.flags(c)
 	addLabels(c, &labels)
+	addSign(c, &key)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)
 	return c
@@ -174,7 +178,9 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		return err
 	}
 	progress.begin(&expansion.Plan)
-	_ = os.Remove(filepath.Join(j.Dir(), reportFile)) // an earlier session's, which is not to outlive this one
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // of a session that this one is not to leave behind
+		_ = os.Remove(filepath.Join(j.Dir(), earlier))
+	}
 	runErr := runner.Run(values.with(ctx, j), runner.Options{
 		Expansion: expansion,
 		Testbed:   bed,

@@ -2,7 +2,10 @@ package cli_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tare/cli"
+	"tare/experiment"
 	"tare/golden"
 	"tare/journal"
 	"tare/layer"
@@ -100,6 +104,7 @@ func params(script string) testscript.Params {
 			"wait-trial":   waitTrial,
 			"tear":         tear,
 			"unchain":      unchain,
+			"forge":        forge,
 			"lines":        lines,
 			"vault-files":  vaultFiles,
 			"hostile":      hostile,
@@ -266,10 +271,51 @@ func unchain(ts *testscript.TestScript, neg bool, args []string) {
 		name := ts.MkAbs(filepath.Join(args[0], log))
 		ts.Check(os.WriteFile(name, chains.ReplaceAll([]byte(ts.ReadFile(name)), nil), 0o644))
 	}
+	older := strings.NewReplacer(experiment.PlanSchema, experiment.PlanSchemaV1, `"version": "`, `"version": "0.0.1-`, `"tareVersion": "`, `"tareVersion": "0.0.1-`)
+	for _, file := range []string{journal.PlanFile, journal.EnvironmentFile} {
+		name := ts.MkAbs(filepath.Join(args[0], file))
+		if text, err := os.ReadFile(name); err == nil { // an import has no environment
+			ts.Check(os.WriteFile(name, []byte(older.Replace(string(text))), 0o644))
+		}
+	}
+}
+
+// forge makes the digests and chains of a run that was changed right again, as docs/run-directory.md
+// describes them: forge RUN.
+func forge(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: forge RUN")
+	}
+	hash := func(parts ...string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(parts, "")))) }
+	name := func(file string) string { return ts.MkAbs(filepath.Join(args[0], file)) }
+	notes := strings.SplitAfter(ts.ReadFile(name(journal.NotesFile)), "\n")
+	plan := hash(ts.ReadFile(name(journal.PlanFile)))
+	notes[0] = regexp.MustCompile(`"plan.json":"[0-9a-f]*"`).ReplaceAllString(notes[0], `"plan.json":"`+plan+`"`)
+	seal := func(line, before string) (sealed, chain string) {
+		body, _, _ := strings.Cut(line, `,"chain":"`)
+		chain = hash(before, body)
+		return body + `,"chain":"` + chain + "\"}\n", chain
+	}
+	first, begin := seal(notes[0], "")
+	head, text := hash(plan, begin), ""
+	heads := []string{head}
+	for line := range strings.Lines(ts.ReadFile(name(journal.TrialsFile))) {
+		line, head = seal(line, head)
+		text, heads = text+line, append(heads, head)
+	}
+	ts.Check(os.WriteFile(name(journal.TrialsFile), []byte(text), 0o644))
+	text = first
+	for _, line := range notes[1 : len(notes)-1] {
+		var note journal.Note
+		ts.Check(json.Unmarshal([]byte(line), &note))
+		line, begin = seal(strings.Replace(line, note.Head, heads[note.Trials], 1), begin)
+		text += line
+	}
+	ts.Check(os.WriteFile(name(journal.NotesFile), []byte(text), 0o644))
 }
 
 // chains are what a record holds to prove itself.
-var chains = regexp.MustCompile(`,"chain":"[0-9a-f]*"|"head":"[0-9a-f]*",|,"files":\{[^}]*\}`)
+var chains = regexp.MustCompile(`,"chain":"[0-9a-f]*"|"trials":[0-9]+,|"head":"[0-9a-f]*",|,"files":\{[^}]*\}`)
 
 // lines compares the number of lines of a file: lines FILE N.
 func lines(ts *testscript.TestScript, neg bool, args []string) {

@@ -87,6 +87,10 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
+			var damage *journal.DamageError
+			if _, err := journal.Open(args[0]); errors.As(err, &damage) {
+				return "", err
+			}
 			return "", noRun(args[0], err)
 		}
 		return args[0], nil

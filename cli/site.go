@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/journal"
 	"tare/serve"
 	"tare/wording"
 )
@@ -32,7 +33,10 @@ same directory; other files there are never touched.`,
 			if err != nil {
 				return err
 			}
-			done, err := library.Site(c.Context(), to, !noRaw)
+			done, err := library.Site(c.Context(), to, !noRaw, func(run *journal.Run) error {
+				damage, _ := checkPlan(run)
+				return damage
+			})
 			var inTheWay *serve.InTheWay
 			switch {
 			case errors.As(err, &inTheWay):

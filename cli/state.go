@@ -132,8 +132,11 @@ func hinted(err error, format string, args ...any) error {
 		code = ExitInterrupted
 	}
 	var inner *codedError
+	var damage *journal.DamageError
 	if errors.As(err, &inner) {
 		code = inner.code
+	} else if errors.As(err, &damage) {
+		code = ExitInvalid
 	}
 	return &codedError{err: err, code: code, hint: fmt.Sprintf(format, args...)}
 }

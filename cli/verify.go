@@ -3,10 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/journal"
+	"tare/report/columns"
 	"tare/safetext"
 	"tare/version"
 )
@@ -21,12 +24,17 @@ type verified struct {
 	Notes     int      `json:"notes"`
 	Files     int      `json:"files"`     // of raw output, whose digests are right
 	Unchecked int      `json:"unchecked"` // of raw output, without a digest on record
+	Uncovered []string `json:"uncovered"` // the names of these
 	Chain     string   `json:"chain"`     // of the last note; empty: the record has none
+	SignedBy  string   `json:"signedBy,omitempty"`
 	Remarks   []string `json:"remarks"`
 }
 
+// mostUncovered is how many bytes the names of files without a digest take for people.
+const mostUncovered = 500
+
 func newVerify(s State) *cobra.Command {
-	var out string
+	var out, signers string
 	c := &cobra.Command{
 		Use:   "verify [RUN]...",
 		Short: "Check that a run is as it was recorded",
@@ -37,13 +45,15 @@ RUN, the newest run below runs/.
 
 Each line of the record holds a hash over all lines before it. The hash of the last
 line stands for the whole run: publish it with the results, and anybody who has the
-run directory can see that it is the one that was published. It is no signature.
+run directory can see that it is the one that was published. With --signer, the run
+must be signed, too, by somebody whom a file of allowed signers names (ssh-keygen(1)).
 
 Exit code 5 says that a run is damaged.`,
 		Example: `  tare verify
-  tare verify runs/quickstart-20260102-150405 -o json`,
+  tare verify runs/quickstart-20260102-150405 -o json
+  tare verify --signer allowed_signers runs/quickstart-20260102-150405`,
 		ValidArgsFunction: completeRuns,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				dir, err := runDir(nil)
 				if err != nil {
@@ -58,6 +68,9 @@ Exit code 5 says that a run is damaged.`,
 					return err
 				}
 				v, err := verify(dir)
+				if err == nil && v.Whole && signers != "" {
+					err = v.signedBy(c.Context(), signers)
+				}
 				if err != nil {
 					return err
 				}
@@ -77,6 +90,7 @@ Exit code 5 says that a run is damaged.`,
 			return nil
 		},
 	}
+	c.Flags().StringVar(&signers, "signer", "", "file of allowed signers, one of whom must have signed the run")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
 }
@@ -84,10 +98,11 @@ Exit code 5 says that a run is damaged.`,
 // verify checks one run. An error says that it could not be checked.
 func verify(dir string) (verified, error) {
 	run, got, err := journal.Verify(dir)
-	v := verified{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files, Unchecked: got.Unchecked, Chain: got.Chain, Remarks: []string{}}
+	v := verified{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
+		Unchecked: len(got.Unchecked), Uncovered: append([]string{}, got.Unchecked...), Chain: got.Chain, Remarks: []string{}}
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
-		v.Damage = damage.Where + ": " + damage.What
+		v.Damage = damage.Found()
 		return v, nil
 	}
 	if err != nil {
@@ -101,18 +116,30 @@ func verify(dir string) (verified, error) {
 	if !run.Finished {
 		remark("not finished: trials at its end may be missing")
 	}
-	if run.Experiment == nil {
-		return v, nil
+	if exists(filepath.Join(dir, journal.SignatureFile)) {
+		remark("signed; --signer ALLOWED_SIGNERS says by whom")
 	}
-	_, _, err = replan(dir)
-	var other *otherPlanError
-	switch {
-	case errors.As(err, &other) && run.Plan.Version == version.String(): // no other Tare expanded it
-		v.Whole, v.Damage = false, journal.PlanFile+": experiment.yaml gives other "+other.parts
-	case err != nil:
-		remark("the plan could not be made again of the experiment: " + err.Error())
+	err, other := checkPlan(run)
+	if errors.As(err, &damage) {
+		v.Whole, v.Damage = false, damage.Found()
+	} else if other != nil {
+		remark("the plan could not be made again of the experiment: " + other.Error())
 	}
 	return v, nil
+}
+
+// checkPlan makes the plan of a run again of its experiment. Where this version made it, another
+// one is damage; else other says why it is another one, or none.
+func checkPlan(run *journal.Run) (damage, other error) {
+	if run.Experiment == nil {
+		return nil, nil
+	}
+	_, _, err := replan(run.Dir)
+	var moved *otherPlanError
+	if errors.As(err, &moved) && run.Plan.Version == version.String() {
+		return &journal.DamageError{Dir: run.Dir, Where: journal.PlanFile, What: "experiment.yaml gives other " + moved.parts}, nil
+	}
+	return nil, err
 }
 
 func (v verified) print(s State) {
@@ -123,11 +150,14 @@ func (v verified) print(s State) {
 	}
 	fmt.Fprintf(s.Stdout, "%s: whole: %s, %s, %s of raw output", dir, counted(v.Trials, "trial"), counted(v.Notes, "note"), counted(v.Files, "file"))
 	if v.Unchecked > 0 {
-		fmt.Fprintf(s.Stdout, " (%d more without a digest)", v.Unchecked)
+		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), mostUncovered, "…"))
 	}
 	fmt.Fprintln(s.Stdout)
 	if v.Chain != "" {
 		fmt.Fprintf(s.Stdout, "chain: %s\n", v.Chain)
+	}
+	if v.SignedBy != "" {
+		fmt.Fprintf(s.Stdout, "signed by %s\n", safetext.Name(v.SignedBy))
 	}
 	for _, r := range v.Remarks {
 		fmt.Fprintln(s.Stdout, "note: "+safetext.Name(r))

@@ -155,7 +155,10 @@ func writeWhole(to string, write func(io.Writer) error) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), to)
+	if err := os.Rename(f.Name(), to); err != nil {
+		return err
+	}
+	return journal.SyncDir(filepath.Dir(to))
 }
 
 // page writes a document as a page of HTML and prints the name of the file.

@@ -37,7 +37,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf(`{
-  "schema": "tare.plan/v1",
+  "schema": "tare.plan/v2",
   "version": "v1.2.3",
   "name": "x",
   "testbed": "local",

@@ -19,7 +19,7 @@ const (
 
 // Order gives the trials of a round (counted from 1): cells in random order, and within
 // each cell every arm that takes part once, so that the arms that are compared stand next to each other
-// in time. It depends only on the seed and the round.
+// in time. It depends only on the seed and the round, and belongs to PlanSchema.
 //
 // The orders of the arms are the rows of Williams squares: within a square every arm stands
 // in every position equally often, and every arm follows every other one equally often. So

@@ -9,8 +9,12 @@ import (
 	"tare/experiment/quantity"
 )
 
-// PlanSchema names the format of plan.json.
-const PlanSchema = "tare.plan/v1"
+// PlanSchema names the format of plan.json. Since v2 the order of the trials is part of it (Order),
+// and so is how the record of the run proves itself (package journal): a change of either is a new version.
+const PlanSchema = "tare.plan/v2"
+
+// PlanSchemaV1 is the format before: what Order gave then, and whether the record has chains, it does not tell.
+const PlanSchemaV1 = "tare.plan/v1"
 
 // Role is an arm's part in the comparison.
 type Role string

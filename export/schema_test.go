@@ -159,7 +159,7 @@ var constants = map[string][]any{
 	"experiment.Better":      {"higher", "lower"},
 	"experiment.Scale":       {"ratio", "difference"},
 	"analysis.Run.Schema":    {analysis.Schema},
-	"experiment.Plan.Schema": {"tare.plan/v1"},
+	"experiment.Plan.Schema": {"tare.plan/v1", "tare.plan/v2"},
 }
 
 // describer makes the schema of types, with what their comments say.

@@ -28,7 +28,7 @@ func TestVerifyImport(t *testing.T) {
 		if err != nil || len(files) < 1 || noRaw == strings.HasSuffix(files[0], "http-200qps.json") {
 			t.Fatalf("no raw: %v, raw files %q, %v", noRaw, files, err)
 		}
-		if _, v, err := journal.Verify(dir); err != nil || v.Files != len(files) || v.Unchecked != 0 {
+		if _, v, err := journal.Verify(dir); err != nil || v.Files != len(files) || len(v.Unchecked) != 0 {
 			t.Errorf("no raw: %v: %+v, %v, of %d files", noRaw, v, err, len(files))
 		}
 		for _, name := range files {
@@ -61,7 +61,7 @@ func TestVerifyImport(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "raw", "more"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, v, err := journal.Verify(dir); err != nil || v.Unchecked != 1 {
+		if _, v, err := journal.Verify(dir); err != nil || len(v.Unchecked) != 1 {
 			t.Errorf("with a file more: %+v, %v", v, err)
 		}
 	}

@@ -2,13 +2,19 @@ package journal
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"tare/experiment"
 	"tare/machine/owned"
@@ -17,27 +23,33 @@ import (
 // Bulk writes a whole run that is made in one go, from trials that were measured
 // before. Nothing of it stands under the run's name before Finish: a program that
 // fails or is killed half-way leaves no half run, only a directory as named by
-// unfinished that Unfinished finds. Hence nothing needs to be durable on its own,
-// and the logs are synced once, at the end.
+// unfinished that Unfinished finds. Hence nothing needs to be durable on its own:
+// everything is synced at the end, many files at the same time, before the run gets its
+// name.
 //
-// Raw output is not synced: it is a copy of files that still exist. Raw files may
-// be written by several goroutines, each a file of its own; everything else is for
-// one.
+// Raw files may be written by several goroutines, each a file of its own; everything else
+// is for one.
 type Bulk struct {
 	dir       string // what the run is to be called
 	temporary string // what it is called until it is finished
 	root      *os.Root
 	lock      *os.File
-	trials    *os.File
+	trials    *os.File // without chains, which begin with the plan
 	buffer    *bufio.Writer
 	size      int64 // of trials.jsonl
 	count     int
-	top       []string // files of the run's own directory
-	head      string   // chain of the last trial
+	above     []string // directories that get a new entry
+	made      []string // files
+	sync      func(file *os.File) error
+	syncDir   func(path string) error
 	// making is held while a file is made. The kernel makes one at a time in a
 	// directory, and who waits for its turn there keeps a processor busy.
 	making sync.Mutex
 }
+
+// syncing is how many files are synced at the same time: a file system writes the changes of
+// many in one go.
+const syncing = 64
 
 // unfinished is between the name of the run and a random number in the name of
 // the directory beside it in which it is being made. The leading dot is hidden.
@@ -46,11 +58,11 @@ const unfinished = ".unfinished-"
 // NewBulk begins a run directory. Like with Create, dir must not exist or be
 // empty.
 func NewBulk(dir string) (b *Bulk, err error) {
-	temporary, err := makeBeside(dir)
+	temporary, above, err := makeBeside(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
-	b = &Bulk{dir: dir, temporary: temporary}
+	b = &Bulk{dir: dir, temporary: temporary, above: above, sync: (*os.File).Sync, syncDir: SyncDir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Discard())
@@ -70,16 +82,24 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	return b, nil
 }
 
-func makeBeside(dir string) (temporary string, err error) {
+func makeBeside(dir string) (temporary string, above []string, err error) {
 	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return "", nil, err
 	}
 	dir = filepath.Clean(dir)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return "", err
+	above = []string{filepath.Dir(dir)}
+	for d := above[0]; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		above = append(above, filepath.Dir(d))
+	}
+	if err := os.MkdirAll(above[0], 0o777); err != nil {
+		return "", nil, err
 	}
 	// Made with dirMode.
-	return os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+unfinished)
+	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
+	return temporary, above, err
 }
 
 // Add writes one trial. It sets the trial's Seq and Session, and gives its Start
@@ -92,11 +112,10 @@ func (b *Bulk) Add(t *Trial) error {
 	if err != nil {
 		return err
 	}
-	line, b.head = seal(line, b.head)
-	if len(line) >= maxLine {
+	if len(line)+chainSize >= maxLine {
 		return fmt.Errorf("trial of arm %q in cell %q, round %d, takes %d bytes, more than the %d of a line", t.Arm, t.Cell, t.Round, len(line), maxLine)
 	}
-	if b.size += int64(len(line)) + 1; b.size > maxLog {
+	if b.size += int64(len(line) + chainSize); b.size > maxLog {
 		return fmt.Errorf("%d trials take more than the %d bytes that %s may have: import them in parts", b.count, int64(maxLog), TrialsFile)
 	}
 	if _, err := b.buffer.Write(append(line, '\n')); err != nil {
@@ -123,10 +142,10 @@ func (b *Bulk) RawName(parts ...string) string {
 // something behind it, or the name of a file at the top.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
 	b.making.Lock()
-	if !strings.Contains(name, "/") {
-		b.top = append(b.top, name)
-	}
 	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		b.made = append(b.made, name)
+	}
 	b.making.Unlock()
 	if err != nil {
 		return nil, b.failed(name, err)
@@ -168,9 +187,6 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.buffer.Flush(); err != nil {
 		return b.failed(TrialsFile, err)
 	}
-	if err := b.trials.Sync(); err != nil {
-		return b.failed(TrialsFile, err)
-	}
 	text, err := planText(plan)
 	if err == nil {
 		err = writeFile(b.root, PlanFile, text)
@@ -178,34 +194,88 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err != nil {
 		return b.failed(PlanFile, err)
 	}
-	files, err := digests(b.root, append(b.top, PlanFile)...)
+	raw := func(name string) bool { return strings.Contains(name, "/") }
+	files, err := digests(b.root, append(slices.DeleteFunc(slices.Clone(b.made), raw), PlanFile)...)
 	if err != nil {
 		return err
 	}
-	notes, err := b.notes(remarks, files)
+	begin, head, err := noteLines("", Note{Kind: NoteSession, Session: 1, Text: "imported", Files: files})
 	if err != nil {
 		return err
 	}
-	if err := writeFile(b.root, NotesFile, notes); err != nil {
+	last, err := b.seal(trialsBegin(files[PlanFile], head))
+	if err != nil {
+		return b.failed(TrialsFile, err)
+	}
+	var list []Note
+	for _, text := range remarks {
+		list = append(list, Note{Kind: NoteRemark, Session: 1, Text: text, Trials: b.count, Head: last})
+	}
+	rest, _, err := noteLines(head, append(list, Note{Kind: NoteFinished, Session: 1, Text: "finished", Trials: b.count, Head: last})...)
+	if err != nil {
+		return err
+	}
+	if err := b.settle(); err != nil {
+		return err
+	}
+	if err := writeFile(b.root, NotesFile, append(begin, rest...)); err != nil { // and syncs the directory
 		return b.failed(NotesFile, err)
 	}
 	if err := os.Rename(b.temporary, b.dir); err != nil {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
 	b.temporary = "" // nothing to discard any more
-	return errors.Join(syncPath(filepath.Dir(filepath.Clean(b.dir))), b.close())
+	for _, dir := range b.above {
+		err = errors.Join(err, b.syncDir(dir))
+	}
+	return errors.Join(err, b.close())
 }
 
-func (b *Bulk) notes(remarks []string, files map[string]string) ([]byte, error) {
-	list := []Note{{Kind: NoteSession, Text: "imported", Files: files}}
-	for _, text := range remarks {
-		list = append(list, Note{Kind: NoteRemark, Text: text})
+// seal writes the trials again with their chains, after head, and gives that of the last.
+func (b *Bulk) seal(head string) (last string, err error) {
+	sealed, err := b.root.Create(TrialsFile + ".new")
+	if err != nil {
+		return "", err
 	}
-	list = append(list, Note{Kind: NoteFinished, Text: "finished", Trials: b.count, Head: b.head})
-	for i := range list {
-		list[i].Session = 1
+	b.buffer.Reset(sealed)
+	_, err = eachLine(io.NewSectionReader(b.trials, 0, math.MaxInt64), TrialsFile, func(line []byte, _ func() string) error {
+		body, chain := seal(bytes.TrimSuffix(line, []byte("\n")), head)
+		head = chain
+		_, err := b.buffer.Write(append(body, '\n'))
+		return err
+	})
+	if err == nil {
+		err = b.buffer.Flush()
 	}
-	return noteLines(list)
+	if err = errors.Join(err, sealed.Close(), b.trials.Close()); err == nil {
+		err = b.root.Rename(TrialsFile+".new", TrialsFile)
+	}
+	b.trials, b.made = nil, append(b.made, TrialsFile)
+	return head, err
+}
+
+// settle makes all files and the directory of raw output durable.
+func (b *Bulk) settle() error {
+	var group errgroup.Group
+	group.SetLimit(syncing)
+	for _, name := range b.made {
+		group.Go(func() error {
+			f, err := b.root.OpenFile(name, os.O_RDWR, 0)
+			if err == nil {
+				err = errors.Join(b.sync(f), f.Close())
+			} else if errors.Is(err, fs.ErrNotExist) { // it was removed
+				return nil
+			}
+			if err != nil {
+				err = b.failed(name, err)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return b.syncDir(filepath.Join(b.temporary, RawDir))
 }
 
 // Discard removes everything that was written, unless the run is finished.

@@ -2,12 +2,16 @@ package journal
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // bulk begins a run that is made in one go.
@@ -90,7 +94,7 @@ func TestBulkCutOff(t *testing.T) {
 	for _, end := range []int{len(text) / 3, len(text) - 2} {
 		must(t, os.WriteFile(name, text[:end], 0o644))
 		_, err := Open(dir)
-		wantError(t, err, "where the finished run had 3: the file was cut off or changed")
+		wantError(t, err, "where line 2 of notes.jsonl counts 3: the file was cut off or changed")
 	}
 }
 
@@ -200,4 +204,53 @@ func TestRemoveUnfinished(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestBulkSynced: all files and the directory of raw output are synced before the run has its
+// name, and the directory that holds it, with those made for it, after.
+func TestBulkSynced(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "new", "er", "run")
+	b := bulk(t, dir)
+	var mu sync.Mutex
+	temporary := b.temporary
+	before, after := map[string]bool{}, map[string]bool{}
+	note := func(path string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all := before
+		if _, err := os.Stat(dir); err == nil {
+			all = after
+		}
+		name, err := filepath.Rel(parent, strings.Replace(path, temporary, dir, 1))
+		all[name] = true
+		return err
+	}
+	b.sync, b.syncDir = func(f *os.File) error { return note(f.Name()) }, note
+	add(t, b, 3)
+	for _, name := range []string{FilesFile, "raw/1-a", "raw/1-a.series.json", "raw/2-b"} {
+		f, err := b.Create(name)
+		must(t, err)
+		must(t, f.Close())
+	}
+	must(t, b.Remove("raw/2-b"))
+	must(t, b.Finish(plan(), nil))
+	want := map[string]bool{"new/er/run/raw": true}
+	for _, name := range []string{TrialsFile, FilesFile, "raw/1-a", "raw/1-a.series.json"} {
+		want["new/er/run/"+name] = true
+	}
+	if d := cmp.Diff(want, before); d != "" {
+		t.Errorf("before the rename (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]bool{".": true, "new": true, "new/er": true}, after); d != "" {
+		t.Errorf("after the rename (-want +got):\n%s", d)
+	}
+	b = bulk(t, filepath.Join(parent, "broken"))
+	add(t, b, 1)
+	b.sync = func(*os.File) error { return fs.ErrInvalid }
+	wantError(t, b.Finish(plan(), nil), "cannot write trials.jsonl of run "+b.dir, "no run was made")
+	must(t, b.Discard())
+	if _, err := os.Stat(b.dir); err == nil {
+		t.Error("a run that could not be synced has its name")
+	}
 }

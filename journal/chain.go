@@ -14,27 +14,80 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
+
+	"tare/experiment"
+	"tare/version"
 )
 
 // The record proves that it is whole. Each line of trials.jsonl and notes.jsonl ends
 // with its chain: the SHA-256 of the chain of the line before and of the line itself.
-// The first note holds the digests of the plan and the experiment, each trial those of
-// its raw output, and the last note the chain of the last trial. Who changes a line, or
-// takes one away, has to change every later one.
+// The first note holds the digests of the plan and the experiment, and each trial those of
+// its raw output. The chain of the trials begins with the plan and the first note, so that
+// it is that of no other run, and every later note holds the number of trials so far and
+// the chain of the last one. Who changes a line, or takes one away, has to change every
+// later one.
 //
 // That shows damage and careless edits. It is no signature: who writes the whole
-// record anew, can. A chain that was published before shows that, too.
+// record anew, can. A chain that was published or signed before shows that, too.
+//
+// Before version 2 of the plan, the chain of the trials began with nothing, only the note
+// of the end told of it, and the oldest runs have no chains.
 
 // DamageError is a record that is not as it was written.
 type DamageError struct {
 	Dir   string // the run directory
-	Where string // file, or file:line
+	Where string // file, or file:line; "": What says it
 	What  string
 }
 
 // Error says where the damage is.
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("run %s is damaged: %s: %s; take a whole copy of the run", e.Dir, e.Where, e.What)
+	return fmt.Sprintf("run %s is damaged: %s; take a whole copy of the run", e.Dir, e.Found())
+}
+
+// Found says what was found, without the name of the run.
+func (e *DamageError) Found() string {
+	if e.Where == "" {
+		return e.What
+	}
+	return e.Where + ": " + e.What
+}
+
+// damaged says whether an error in reading a run is damage: all are but those of the reader.
+func damaged(dir string, err error) error {
+	var damage *DamageError
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &damage):
+		damage.Dir = dir
+		return damage
+	case errors.As(err, &file) && errors.Is(err, fs.ErrNotExist):
+		return &DamageError{Dir: dir, Where: file.Path, What: "it is missing"}
+	case errors.Is(err, errNewer), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOMEM), exhausted(err):
+		return fmt.Errorf("run %s: %w", dir, err)
+	}
+	return &DamageError{Dir: dir, What: err.Error()}
+}
+
+// bound says that the record always has chains, and that that of the trials begins with the
+// plan and the first note.
+func (r *Run) bound() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
+
+// trialsBegin is what the chain of the trials begins with.
+func trialsBegin(plan, note string) string { return link(plan, []byte(note)) }
+
+// proves says what the record lacks to prove itself, where the Tare that made it writes that.
+func (r *Run) proves(*os.Root) error {
+	always := r.bound() || r.Plan.Version == version.String() ||
+		r.Environment != nil && r.Environment.TareVersion == version.String() // of the first session: what has no chains goes on so
+	switch {
+	case len(r.Notes) == 0:
+		return &DamageError{Where: NotesFile, What: "its first line is missing"}
+	case always && !r.notes.sealed, r.bound() && r.Notes[0].Files[PlanFile] == "":
+		return &DamageError{Where: NotesFile, What: "its lines have no chains, or not the digest of the plan, which the Tare that made the run always writes"}
+	}
+	return nil
 }
 
 const (
@@ -150,12 +203,15 @@ func (r *Run) compareFiles(root *os.Root) error {
 // Verified is what Verify has checked.
 type Verified struct {
 	Trials, Notes int
-	Files         int    // raw files whose content is as it was
-	Unchecked     int    // raw files of which no digest is on record
-	Chain         string // of the last note; "" where the record has none
+	Files         int      // raw files whose content is as it was
+	Unchecked     []string // raw files of which no digest is on record
+	Chain         string   // of the last note; "" where the record has none
 
 	vouched []string // those that are counted in Files
 }
+
+// Chain is that of the last note, which stands for the whole run; "" where it has none.
+func (r *Run) Chain() string { return r.notes.head }
 
 // Verify compares everything that a run holds with what its record says, the raw output
 // too. An error is a *DamageError, or says that the run cannot be read.
@@ -170,7 +226,7 @@ func Verify(dir string) (*Run, Verified, error) {
 		return nil, v, err
 	}
 	defer root.Close()
-	v.Trials, v.Notes, v.Chain = len(r.Trials), len(r.Notes), r.notes.head
+	v.Trials, v.Notes, v.Chain = len(r.Trials), len(r.Notes), r.Chain()
 	for _, log := range []struct {
 		name  string
 		whole int64
@@ -179,48 +235,70 @@ func Verify(dir string) (*Run, Verified, error) {
 			return r, v, &DamageError{Dir: dir, Where: log.name, What: fmt.Sprintf("its last line is not whole (%d bytes)", info.Size()-log.whole)}
 		}
 	}
-	imported, err := verifyImported(root, &v)
-	var damage *DamageError
-	if errors.As(err, &damage) {
-		damage.Dir = dir
-		return r, v, damage
+	if err := r.inOrder(); err != nil {
+		return r, v, damaged(dir, err)
 	}
-	if err != nil {
-		return r, v, &DamageError{Dir: dir, Where: FilesFile, What: err.Error()}
-	}
-	if imported != nil { // that is all there is of the trials
-		return r, v, v.unknown(root, imported)
+	if r.Plan.Import != nil {
+		if err := verifyImported(root, &v); err != nil {
+			return r, v, damaged(dir, err)
+		}
 	}
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		if err := verifyRaw(root, t, &v); err != nil {
-			return r, v, &DamageError{Dir: dir, Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: err.Error()}
+		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
+			if err := v.compare(root, path.Join(t.Raw, name), t.Files[name]); err != nil {
+				return r, v, &DamageError{Dir: dir, Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: err.Error()}
+			}
 		}
+	}
+	if err := v.findUnchecked(root); err != nil {
+		return r, v, damaged(dir, err)
 	}
 	return r, v, nil
 }
 
-// verifyRaw compares the raw output of a trial with its digests.
-func verifyRaw(root *os.Root, t *Trial, v *Verified) error {
-	if t.Raw == "" {
+// inOrder compares the order of the trials with the one that the plan draws from its seed: in
+// every session one round after the other, the cells of a round, attempts at a cell, and arms.
+func (r *Run) inOrder() error {
+	if !r.bound() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
 		return nil
 	}
-	entries, err := fs.ReadDir(root.FS(), t.Raw)
-	if err != nil && len(t.Files) == 0 { // nothing was kept
-		v.Unchecked++
-		return nil
-	}
-	for _, e := range entries {
-		if _, known := t.Files[e.Name()]; !known {
-			v.Unchecked++
+	round, steps, before := 0, map[[2]string]int{}, []int(nil)
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if t.Round != round {
+			round = t.Round
+			clear(steps)
+			for at, s := range r.Plan.Order(max(round, 1)) {
+				steps[[2]string{r.Plan.Cells[s.Cell].ID, r.Plan.Arms[s.Arm].Name}] = at
+			}
 		}
-	}
-	for name, wanted := range t.Files {
-		if err := v.compare(root, path.Join(t.Raw, name), wanted); err != nil {
-			return err
+		at, planned := steps[[2]string{t.Cell, t.Arm}]
+		place := []int{t.Session, t.Round, at * len(r.Plan.Cells) / max(len(steps), 1), t.Attempt, at}
+		if !planned || round < 1 || slices.Compare(before, place) >= 0 {
+			return &DamageError{Where: fmt.Sprintf("%s:%d", TrialsFile, i+1), What: fmt.Sprintf("by the seed of %s, %s in cell %s does not follow here in round %d", PlanFile, t.Arm, t.Cell, t.Round)}
 		}
+		before = place
 	}
 	return nil
+}
+
+// findUnchecked finds the raw files that nothing was compared with.
+func (v *Verified) findUnchecked(root *os.Root) error {
+	known := map[string]bool{}
+	for _, name := range v.vouched {
+		known[name] = true
+	}
+	err := fs.WalkDir(root.FS(), RawDir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !known[name] {
+			v.Unchecked = append(v.Unchecked, name)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) { // nothing was kept
+		return nil
+	}
+	return err
 }
 
 // compare compares a raw file with its digest.

@@ -6,9 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"tare/experiment"
+	"tare/version"
 )
 
 // finished is a run of two sessions that is complete, closed.
@@ -47,7 +51,7 @@ func regular(t *testing.T, dir string) (files []string) {
 
 func TestVerifyWholeRun(t *testing.T) {
 	r, v, err := Verify(finished(t))
-	if err != nil || v.Trials != 3 || v.Files != 3 || v.Unchecked != 0 || len(v.Chain) != 64 || !r.Finished {
+	if err != nil || v.Trials != 3 || v.Files != 3 || len(v.Unchecked) != 0 || len(v.Chain) != 64 || !r.Finished {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for _, n := range r.Notes {
@@ -103,23 +107,35 @@ func TestChangedRecord(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := finished(t)
-			path := filepath.Join(dir, tt.file)
-			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := tt.change(string(content))
-			if changed == string(content) {
-				t.Fatal("nothing was changed")
-			}
-			write(t, path, []byte(changed))
-			_, err = Open(dir)
+			edit(t, dir, tt.file, tt.change)
+			_, err := Open(dir)
 			var damage *DamageError
 			if !errors.As(err, &damage) || damage.Dir != dir {
 				t.Errorf("got %v, want damage", err)
 			}
 		})
 	}
+}
+
+// older makes a run one of a Tare that wrote no chains.
+func older(t *testing.T, dir string) {
+	t.Helper()
+	digests := regexp.MustCompile(`"files":\{[^}]*\},|"trials":[0-9]+,|"head":"[0-9a-f]*",`)
+	edit(t, dir, TrialsFile, bare)
+	edit(t, dir, NotesFile, func(s string) string { return digests.ReplaceAllString(bare(s), "") })
+	edit(t, dir, PlanFile, func(s string) string { return strings.Replace(s, experiment.PlanSchema, experiment.PlanSchemaV1, 1) })
+}
+
+// edit changes a file of a run.
+func edit(t *testing.T, dir, name string, change func(string) string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	must(t, err)
+	changed := change(string(content))
+	if changed == string(content) {
+		t.Fatalf("nothing of %s was changed", name)
+	}
+	write(t, filepath.Join(dir, name), []byte(changed))
 }
 
 // bare takes the chains off the lines of a log, as an older Tare wrote them.
@@ -138,14 +154,7 @@ func TestRecordOfAnOlderTare(t *testing.T) {
 	record(t, j, 1)
 	dir := j.Dir()
 	must(t, j.Close())
-	for _, name := range []string{TrialsFile, NotesFile} {
-		path := filepath.Join(dir, name)
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, path, []byte(bare(string(content))))
-	}
+	older(t, dir)
 	if _, v, err := Verify(dir); err != nil || v.Chain != "" || v.Trials != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -154,7 +163,9 @@ func TestRecordOfAnOlderTare(t *testing.T) {
 		t.Fatal(err)
 	}
 	record(t, j, 2)
-	must(t, errors.Join(j.Finish(), j.Close()))
+	here := environment()
+	here.TareVersion = version.String()
+	must(t, errors.Join(j.AddEnvironment(here), j.Finish(), j.Close()))
 	if _, v, err := Verify(dir); err != nil || v.Chain != "" || v.Trials != 2 {
 		t.Errorf("after it went on: %+v, %v", v, err)
 	}

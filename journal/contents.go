@@ -25,14 +25,14 @@ var ErrNoChain = errors.New("its record has no chain: an older Tare made this ru
 
 // Contents checks a run as Verify does, and lists what was checked, by name: nothing else
 // of what stands in the directory belongs to what was measured. The error is a *DamageError
-// where the run is damaged.
+// where the run is damaged, and ErrNoChain, beside the run, where it is not known to be.
 func Contents(dir string) (*Run, []Content, error) {
 	r, v, err := Verify(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	if v.Chain == "" {
-		return nil, nil, fmt.Errorf("run %s: %w", dir, ErrNoChain)
+		return r, nil, fmt.Errorf("run %s: %w", dir, ErrNoChain)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -42,6 +42,9 @@ func Contents(dir string) (*Run, []Content, error) {
 	sizes := map[string]int64{TrialsFile: r.trialsEnd, NotesFile: r.notesEnd} // the run may go on
 	for _, name := range slices.Concat(r.vouched, v.vouched) {
 		sizes[name] = -1
+	}
+	if isFile(dir, SignatureFile) { // which vouches for the rest
+		sizes[SignatureFile] = -1
 	}
 	var all []Content
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {

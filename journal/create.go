@@ -53,7 +53,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 		return nil, &WriteError{Dir: dir, File: "the run directory", Fresh: true, Err: err}
 	}
 	for _, d := range changed {
-		if err := syncPath(d); err != nil {
+		if err := SyncDir(d); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func populate(root *os.Root, file []byte, files map[string][]byte, plan *experim
 		return err
 	}
 	begin.Files[PlanFile] = link("", text)
-	notes, err := noteLines([]Note{begin})
+	notes, _, err := noteLines("", begin)
 	if err != nil {
 		return err
 	}
@@ -112,19 +112,18 @@ func planText(plan *experiment.Plan) ([]byte, error) {
 	return jsonText(PlanFile, &p)
 }
 
-// noteLines are the first lines of notes.jsonl, written now.
-func noteLines(list []Note) (data []byte, err error) {
-	head := ""
+// noteLines are lines of notes.jsonl, written now, after those that end with the chain head.
+func noteLines(head string, list ...Note) (data []byte, last string, err error) {
 	for _, n := range list {
 		n.Time = time.Now().UTC().Round(0)
 		line, err := n.line()
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		line, head = seal(line, head)
 		data = append(append(data, line...), '\n')
 	}
-	return data, nil
+	return data, head, nil
 }
 
 // environmentText is the record of a session's machine, and its file.

@@ -28,7 +28,7 @@ func finishedRun(t *testing.T) *Journal {
 func appendRounds(t *testing.T, j *Journal, first, last int) {
 	t.Helper()
 	for round := first; round <= last; round++ {
-		if err := j.Append(&Trial{Round: round, Attempt: 1, Position: 1, Cell: "c", Arm: "a", Values: map[string]float64{"m": 1}}); err != nil {
+		if err := j.Append(&Trial{Round: round, Attempt: 1, Position: 1, Cell: "network.tcp", Arm: "plain", Values: map[string]float64{"m": 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +71,7 @@ func TestExtend(t *testing.T) {
 	lines := strings.SplitAfter(string(text), "\n")
 	must(t, os.WriteFile(file, []byte(lines[0]), 0o666))
 	var damage *DamageError
-	if _, err := Open(dir); !errors.As(err, &damage) || !strings.Contains(damage.What, "1 whole trials where the finished run had 2") {
+	if _, err := Open(dir); !errors.As(err, &damage) || !strings.Contains(damage.What, "1 whole trials where line 2 of notes.jsonl counts 2") {
 		t.Errorf("cut short: %v", err)
 	}
 }

@@ -70,8 +70,11 @@ func decode(data []byte, where, schema string, into any) error {
 	return nil
 }
 
-// checkSchema compares the schema that a document names with the one that this
-// program reads, both of the form "tare.plan/v1".
+// errNewer is a document that another Tare can read.
+var errNewer = errors.New("written by a newer Tare")
+
+// checkSchema compares the schema that a document names with the newest one that this
+// program reads, both of the form "tare.plan/v1". It reads all older ones.
 func checkSchema(got, want string) error {
 	if got == want {
 		return nil
@@ -81,8 +84,11 @@ func checkSchema(got, want string) error {
 	}
 	base, version := splitSchema(got)
 	wantBase, wantVersion := splitSchema(want)
-	if base == wantBase && version > wantVersion {
-		return fmt.Errorf("written by a newer Tare: %s, where this one reads up to %s: update Tare", got, want)
+	switch {
+	case base == wantBase && version > wantVersion:
+		return fmt.Errorf("%w: %s, where this one reads up to %s: update Tare", errNewer, got, want)
+	case base == wantBase && version > 0:
+		return nil
 	}
 	return fmt.Errorf("schema %q where %s is expected", got, want)
 }
@@ -144,8 +150,8 @@ func syncDir(root *os.Root, name string) error {
 	return syncClose(d)
 }
 
-// syncPath is syncDir for a path outside any root.
-func syncPath(dir string) error {
+// SyncDir makes the names in a directory durable: those of files that were renamed, for instance.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

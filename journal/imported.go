@@ -28,19 +28,17 @@ type ImportedFile struct {
 	Broken string            `json:"broken,omitempty"` // why it gave no trials
 }
 
-// verifyImported compares the copies of the files that were imported with their digests,
-// and gives the names of all that is known in RawDir. A run that was not imported has
-// none.
-func verifyImported(root *os.Root, v *Verified) (known map[string]bool, err error) {
+// verifyImported compares the copies of the files that were imported with their digests.
+func verifyImported(root *os.Root, v *Verified) error {
 	f, err := openFile(root, FilesFile, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	known = map[string]bool{}
+	known := map[string]bool{}
 	_, err = eachLine(f, FilesFile, func(line []byte, where func() string) error {
 		var file ImportedFile
 		if err := decode(line, where(), FileSchema, &file); err != nil {
@@ -68,7 +66,7 @@ func verifyImported(root *os.Root, v *Verified) (known map[string]bool, err erro
 		}
 		return nil
 	})
-	return known, err
+	return err
 }
 
 // neverCopied says whether a file was imported without keeping its copy, but named as if
@@ -83,18 +81,4 @@ func neverCopied(root *os.Root, f *ImportedFile) bool {
 		}
 	}
 	return false
-}
-
-// unknown counts the raw files of which no digest is on record.
-func (v *Verified) unknown(root *os.Root, known map[string]bool) error {
-	entries, err := fs.ReadDir(root.FS(), RawDir)
-	for _, e := range entries {
-		if !known[RawDir+"/"+e.Name()] {
-			v.Unchecked++
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -257,11 +257,7 @@ func (j *Journal) Finish() error {
 	if j.Finished() {
 		return nil
 	}
-	n := Note{Kind: NoteFinished, Text: "finished"}
-	if j.run.trials.sealed {
-		n.Trials, n.Head = len(j.Trials()), j.run.trials.head
-	}
-	return j.note(n)
+	return j.note(Note{Kind: NoteFinished, Text: "finished"})
 }
 
 // note records n with the time and, unless it has one, the session's number.
@@ -272,12 +268,12 @@ func (j *Journal) note(n Note) error {
 	if n.Session == 0 {
 		n.Session = j.run.session()
 	}
+	if j.run.bound() || n.Kind == NoteFinished && j.run.trials.sealed {
+		n.Trials, n.Head = len(j.run.Trials), j.run.trials.head
+	}
 	line, err := n.line()
 	if err != nil {
 		return err
-	}
-	if len(j.run.Notes) == 0 {
-		j.run.notes.sealed, j.run.trials.sealed = true, true
 	}
 	if err := j.run.notes.append(j.notes, line); err != nil {
 		return err

@@ -22,6 +22,7 @@ const (
 	NotesFile       = "notes.jsonl"      // one Note a line
 	RawDir          = "raw"              // a directory for each trial
 	LockFile        = "lock"             // held by the process that writes
+	SignatureFile   = "chain.sig"        // of the chain of the last note, where somebody signed it
 )
 
 // Formats of the lines of trials.jsonl and notes.jsonl, in their member "schema".

@@ -71,10 +71,10 @@ func TestDamage(t *testing.T) {
 		change     func(*testing.T, string) string
 		texts      []string
 	}{
-		{"newer plan", PlanFile, replace("tare.plan/v1", "tare.plan/v2"),
-			[]string{"plan.json: written by a newer Tare: tare.plan/v2, where this one reads up to tare.plan/v1: update Tare"}},
-		{"other plan", PlanFile, replace("tare.plan/v1", "mare.plan/v1"), []string{`schema "mare.plan/v1" where tare.plan/v1 is expected`}},
-		{"plan without schema", PlanFile, replace("schema", "chema"), []string{"names no schema where tare.plan/v1 is expected"}},
+		{"newer plan", PlanFile, replace("tare.plan/v2", "tare.plan/v3"),
+			[]string{"plan.json: written by a newer Tare: tare.plan/v3, where this one reads up to tare.plan/v2: update Tare"}},
+		{"other plan", PlanFile, replace("tare.plan/v2", "mare.plan/v1"), []string{`schema "mare.plan/v1" where tare.plan/v2 is expected`}},
+		{"plan without schema", PlanFile, replace("schema", "chema"), []string{"names no schema where tare.plan/v2 is expected"}},
 		{"plan cut off", PlanFile, func(t *testing.T, s string) string { return s[:len(s)/2] }, []string{"plan.json: unexpected end of JSON input"}},
 		{"newer environment", EnvironmentFile, replace("environment/v1", "environment/v3"), []string{"environment.json: written by a newer Tare: tare.environment/v3"}},
 		{"newer trial", TrialsFile, line, []string{"trials.jsonl:1: written by a newer Tare: tare.trial/v9"}},
@@ -125,7 +125,7 @@ func TestStrangeFiles(t *testing.T) {
 			}
 			return os.Truncate(p, 1<<40)
 		}, "trials.jsonl has 1099511627776 bytes, more than 1073741824"},
-		{"missing", func(p string) error { return nil }, "no such file"},
+		{"missing", func(p string) error { return nil }, "trials.jsonl: it is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := create(t)

@@ -143,7 +143,7 @@ func TestMasked(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	trial := Trial{Round: 1, Attempt: 1, Cell: "cell", Arm: "plain", Raw: raw.Dir(),
+	trial := Trial{Round: 1, Attempt: 1, Cell: "network.tcp", Arm: "plain", Raw: raw.Dir(),
 		Invalid:   []Violation{{Rule: "exit-status", Detail: "sh -c hunter2-long: exit status 1"}},
 		Checks:    []layer.Check{{Name: "hunter2-long", Expected: "hunter2-long", Observed: `"hunter2-l" and 3 more bytes`, Caveat: "hunter2-long"}},
 		Behaviour: workload.Behaviour{experiment.Stderr: {Marks: []string{"no such token: hunter2-long", strings.Repeat("x", 300)}, Runs: 1}},

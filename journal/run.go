@@ -72,9 +72,10 @@ type Note struct {
 	// with NoteSetUps (0: all); those that are added, with NoteMadeUp; those with which the run is
 	// done all the same, with NoteEnded (0: it is not) and NoteDecided.
 	Rounds int    `json:"rounds,omitempty"`
-	Arm    string `json:"arm,omitempty"`    // with NoteLeftOut
-	Trials int    `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
-	// Head is the chain of the last trial, with NoteFinished.
+	Arm    string `json:"arm,omitempty"` // with NoteLeftOut
+	// Trials are those on record, in every note but the first; an older Tare told them with NoteFinished alone.
+	Trials int `json:"trials,omitempty"`
+	// Head is the chain of the last of these trials; of none, what their chain begins with.
 	Head string `json:"head,omitempty"`
 	// Files are the SHA-256 digests of files of the run from here on, by name.
 	Files map[string]string `json:"files,omitempty"`
@@ -98,17 +99,14 @@ func Open(dir string) (*Run, error) {
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
+		if trials, err := root.Stat(TrialsFile); err == nil && trials.Size() > 0 { // else it was only begun
+			return nil, &DamageError{Dir: dir, Where: PlanFile, What: "it is missing"}
+		}
 		return nil, fmt.Errorf("%s is not a run directory: it has no %s", dir, PlanFile)
 	}
-	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.compareFiles, r.readTrials} {
-		err := part(root)
-		var damage *DamageError
-		if errors.As(err, &damage) {
-			damage.Dir = dir
-			return nil, damage
-		}
-		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", dir, err)
+	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.proves, r.compareFiles, r.readTrials} {
+		if err := part(root); err != nil {
+			return nil, damaged(dir, err)
 		}
 	}
 	return r, nil
@@ -144,6 +142,9 @@ func (r *Run) readNotes(root *os.Root) error {
 		}
 		if err := r.notes.follow(line); err != nil {
 			return &DamageError{Where: where(), What: err.Error()}
+		}
+		if len(r.Notes) == 0 && r.bound() {
+			r.trials.head = trialsBegin(n.Files[PlanFile], r.notes.head)
 		}
 		r.addNote(n)
 		return nil
@@ -227,23 +228,23 @@ func (r *Run) readTrials(root *os.Root) error {
 	defer f.Close()
 	r.trials.marks = map[int]string{}
 	for _, n := range r.Notes {
-		if n.Kind == NoteFinished {
-			r.trials.marks[n.Trials] = ""
-		}
+		r.trials.marks[n.Trials] = ""
 	}
+	r.trials.marks[0] = r.trials.head
 	if r.Trials, r.trialsEnd, err = parseTrials(f, &r.trials); err != nil {
 		return err
 	}
 	for i, n := range r.Notes {
-		if n.Kind != NoteFinished || n.Trials == 0 {
+		if n.Head == "" && n.Trials == 0 { // an older Tare counted only when the run was finished
 			continue
 		}
-		extended := slices.ContainsFunc(r.Notes[i:], func(n Note) bool { return n.Kind == NoteExtended })
-		if len(r.Trials) < n.Trials || len(r.Trials) > n.Trials && !extended {
-			return &DamageError{Dir: r.Dir, Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where the finished run had %d: the file was cut off or changed", len(r.Trials), n.Trials)}
+		ended := (n.Kind == NoteFinished || n.Kind == NoteEnded) &&
+			!slices.ContainsFunc(r.Notes[i:], func(n Note) bool { return n.Kind == NoteExtended || n.Kind == NoteSession })
+		if len(r.Trials) < n.Trials || len(r.Trials) > n.Trials && ended {
+			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where line %d of %s counts %d: the file was cut off or changed", len(r.Trials), i+1, NotesFile, n.Trials)}
 		}
 		if n.Head != "" && n.Head != r.trials.marks[n.Trials] {
-			return &DamageError{Dir: r.Dir, Where: TrialsFile, What: "its last line is not that of the finished run"}
+			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("its first %d lines are not those that line %d of %s counts", n.Trials, i+1, NotesFile)}
 		}
 	}
 	return nil

@@ -67,8 +67,7 @@ func TestDoubledMembers(t *testing.T) {
 				}
 				write(t, path, []byte(change(string(content))))
 			}
-			edit(TrialsFile, bare)
-			edit(NotesFile, bare)
+			older(t, j.Dir())
 			edit(file, func(text string) string {
 				if !strings.Contains(text, change[0]) {
 					t.Fatalf("no %s in %s", change[0], text)

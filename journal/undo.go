@@ -2,7 +2,6 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -59,7 +58,7 @@ func (u *Undos) read() error {
 	var d undoDocument
 	err := readJSON(u.root, UndoFile, UndoSchema, &d)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("run %s: %w", u.dir, err)
+		return damaged(u.dir, err)
 	}
 	u.list = d.Undo
 	return nil

@@ -174,7 +174,12 @@ func record(t *testing.T, x *experiment.Expansion) *journal.Journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { j.Close() })
+	t.Cleanup(func() {
+		j.Close()
+		if _, _, err := journal.Verify(j.Dir()); err != nil { // however it went, its trials are in order
+			t.Error(err)
+		}
+	})
 	return j
 }
 

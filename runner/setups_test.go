@@ -310,11 +310,12 @@ func TestSetUpsAreDecided(t *testing.T) {
 func TestSetUpsOfAnOlderRun(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	j := record(t, x)
-	raw, err := j.Raw(1, 1, "plain", "fake")
+	first := x.Plan.Arms[x.Plan.Order(1)[0].Arm].Name
+	raw, err := j.Raw(1, 1, first, "fake")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Append(&journal.Trial{Round: 1, Attempt: 1, Position: 1, Cell: "fake", Arm: "plain", Values: good().Values, Raw: raw.Dir()}); err != nil {
+	if err := j.Append(&journal.Trial{Round: 1, Attempt: 1, Position: 1, Cell: "fake", Arm: first, Values: good().Values, Raw: raw.Dir()}); err != nil {
 		t.Fatal(err)
 	}
 	o := options(x, j)

@@ -33,9 +33,10 @@ type Published struct {
 // Site writes all pages and the files of the runs to a directory, with links that work wherever
 // it is published. The same runs give the same files. Without raw, raw output is listed with its
 // digests and not copied. What an earlier site left there is replaced; other files are not
-// touched, and it is an error, before anything is written, where one is in the way.
-func (l *Library) Site(ctx context.Context, to string, raw bool) (Published, error) {
-	s := &site{raw: raw, write: map[string]func(io.Writer) error{}}
+// touched, and it is an error, before anything is written, where one is in the way. A run that
+// is damaged, or in which check finds an error, is skipped.
+func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (Published, error) {
+	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {
 		return Published{}, ErrWithin
 	}
@@ -59,6 +60,7 @@ func (l *Library) Site(ctx context.Context, to string, raw bool) (Published, err
 // site is files that are to be written, by their addresses.
 type site struct {
 	raw   bool
+	check func(*journal.Run) error
 	pages int
 	write map[string]func(io.Writer) error
 }
@@ -101,9 +103,12 @@ func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 
 // addRun adds the files of a run that its record vouches for, and lists of them.
 func (s *site) addRun(r *run) error {
-	_, contents, err := journal.Contents(r.dir)
+	run, contents, err := journal.Contents(r.dir)
 	if errors.Is(err, journal.ErrNoChain) {
 		contents, err = record(r.dir)
+	}
+	if err == nil {
+		err = s.check(run)
 	}
 	if err != nil {
 		return err

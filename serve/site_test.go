@@ -36,7 +36,7 @@ func files(t *testing.T, dir string) map[string]string {
 // A site has every page that it leads to, and copies that can be verified.
 func TestSiteLeads(t *testing.T) {
 	dir, to := mixed(t), filepath.Join(t.TempDir(), "public")
-	done, err := library(t, dir).Site(t.Context(), to, true)
+	done, err := library(t, dir).Site(t.Context(), to, true, anyPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestSiteIsTheSame(t *testing.T) {
 	var sites []map[string]string
 	for _, runs := range []string{dir, elsewhere} {
 		to := filepath.Join(t.TempDir(), "public")
-		if _, err := library(t, runs).Site(t.Context(), to, true); err != nil {
+		if _, err := library(t, runs).Site(t.Context(), to, true, anyPlan); err != nil {
 			t.Fatal(err)
 		}
 		sites = append(sites, files(t, to))
@@ -98,7 +98,7 @@ func TestSiteAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	publish := func() error {
-		_, err := library(t, dir).Site(t.Context(), to, false)
+		_, err := library(t, dir).Site(t.Context(), to, false, anyPlan)
 		return err
 	}
 	if err := publish(); err != nil {
@@ -119,7 +119,7 @@ func TestSiteAgain(t *testing.T) {
 		t.Errorf("files that nobody knows: %v", err)
 	}
 	for _, within := range []string{filepath.Join(dir, "new", "public"), dir} {
-		if _, err := library(t, dir).Site(t.Context(), within, true); !errors.Is(err, ErrWithin) {
+		if _, err := library(t, dir).Site(t.Context(), within, true, anyPlan); !errors.Is(err, ErrWithin) {
 			t.Errorf("a site in %s: %v", within, err)
 		}
 	}
@@ -127,3 +127,6 @@ func TestSiteAgain(t *testing.T) {
 		t.Errorf("it left something: %v", err)
 	}
 }
+
+// anyPlan takes every run.
+func anyPlan(*journal.Run) error { return nil }

@@ -7,7 +7,8 @@
 // own; of a run with WireGuard, with a volume, or with all layers that work on this machine, whose probes start programs too;
 // of the session that goes on with one of these; of tare doctor --try, of an import, or of the writing of a report. It is
 // of Tare alone, of all its processes at once but its guard, or of one of its children, which
-// may be its guard or a helper. Afterwards no process, cgroup, mount or temporary file of it may
+// may be its guard or a helper. Before that, the power of a disk fails after an import, after a run and
+// during one. Afterwards no process, cgroup, mount or temporary file of it may
 // be left, and what was mounted must be whole; every trial that had been recorded must be there; tare resume must complete the
 // run, with its report; and tare verify must find it whole.
 package main
@@ -122,6 +123,8 @@ type campaign struct {
 	random *rand.Rand
 	faults []string
 	kills  map[string]int // by scenario
+	// failures says that the power of a disk fails, too.
+	failures bool
 }
 
 // scenario is something that is killed.
@@ -170,6 +173,7 @@ func main() {
 	kills := flag.Int("kills", 40, "how often to kill")
 	seed := flag.Uint64("seed", 1, "of the moments and the victims")
 	flag.StringVar(&c.tare, "tare", "bin/tare", "the program")
+	flag.BoolVar(&c.failures, "power", true, "let the power of a disk fail as well (ext4 on a loop device)")
 	flag.Parse()
 	c.random = random(*seed)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -198,6 +202,11 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 	}
 	if err := c.prepare(); err != nil {
 		return err
+	}
+	if c.failures {
+		if err := c.power(); err != nil {
+			return fmt.Errorf("power failures: %w", err)
+		}
 	}
 	c.kills = map[string]int{}
 	trials, done := map[string]int{}, 0

@@ -15,6 +15,7 @@ func TestCampaign(t *testing.T) {
 	if _, err := exec.LookPath("iperf3"); err != nil {
 		t.Skip("needs iperf3")
 	}
+	t.Setenv("TMPDIR", os.TempDir()) // which the campaign changes
 	c := campaign{tare: filepath.Join(t.TempDir(), "tare"), random: random(1)}
 	if out, err := exec.Command("go", "build", "-trimpath", "-o", c.tare, "tare").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -85,7 +85,7 @@ func (r Run) trial(j *journal.Run, rng *rand.Rand, round, i int, step experiment
 
 func (r Run) plan() *experiment.Plan {
 	p := &experiment.Plan{
-		Schema: experiment.PlanSchema, Version: r.Version, Name: r.Name, Testbed: "local", Seed: uint64(r.Number) + 1, Rounds: r.Rounds,
+		Schema: experiment.PlanSchemaV1, Version: r.Version, Name: r.Name, Testbed: "local", Seed: uint64(r.Number) + 1, Rounds: r.Rounds,
 		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
 		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}},
 	}
