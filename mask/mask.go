@@ -3,9 +3,11 @@
 //
 // A secret is found as it is, line by line where it has several, and in the ways in which
 // programs write it again: in base64 (also in the middle of something longer), in
-// hexadecimal, escaped for a URL, for JSON and for a shell. Whatever else a program does
-// with it, it is not found; and a value that is shorter than Least is not looked for,
-// because it would be found in everything.
+// hexadecimal, escaped for a URL, for JSON or for a shell, and in the dumps of xxd, od and
+// hexdump. A text is searched twice for that: as it is, and folded (see folder), because
+// nobody can list the ways to break lines and to escape. Whatever else a program does with a
+// secret, it is not found; and a value that is shorter than Least is not looked for, because
+// it would be found in everything.
 package mask
 
 import (
@@ -14,6 +16,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/url"
 	"slices"
 	"strings"
@@ -30,12 +34,7 @@ const leastEncoded = 8
 // Mask takes secrets out of texts. A nil Mask has none, and gives everything as it is. It
 // may be used by several goroutines.
 type Mask struct {
-	needles []needle // the longest first
-}
-
-type needle struct {
-	text  []byte
-	shown []byte // in its place
+	raw, folded view
 }
 
 // Add adds a value, by the name that is shown in its place: "[masked: TOKEN]". All values
@@ -49,12 +48,13 @@ func (m *Mask) Add(name, value string) bool {
 		}
 		masked = true
 		for _, text := range written(line) {
-			if !slices.ContainsFunc(m.needles, func(n needle) bool { return string(n.text) == text }) {
-				m.needles = append(m.needles, needle{[]byte(text), shown})
-			}
+			m.raw.add(text, shown)
+			m.folded.add(folded(text), shown)
+		}
+		for _, text := range dumped([]byte(line)) {
+			m.folded.add(text, shown)
 		}
 	}
-	slices.SortStableFunc(m.needles, func(a, b needle) int { return cmp.Compare(len(b.text), len(a.text)) })
 	return masked
 }
 
@@ -71,7 +71,8 @@ func written(value string) []string {
 	raw := []byte(value)
 	all := []string{
 		value, url.QueryEscape(value), url.PathEscape(value), lowerEscapes(url.QueryEscape(value)), lowerEscapes(url.PathEscape(value)),
-		inJSON(value, true), inJSON(value, false), strings.ReplaceAll(value, "'", `'\''`),
+		inJSON(value, true), inJSON(value, false), strings.ReplaceAll(value, "'", `'\''`), html.EscapeString(value),
+		strings.Join(strings.Fields(value), " "), // a command line, as it is told
 		hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
 	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -115,29 +116,37 @@ func inJSON(text string, html bool) string {
 	return strings.Trim(strings.TrimSpace(b.String()), `"`)
 }
 
+// dumped gives the ways in which a dump writes a value, beside bytes in hexadecimal: bytes in
+// octal, and words of two bytes, the first byte last, as od and hexdump have them by
+// themselves. A value may begin within a word.
+func dumped(value []byte) []string {
+	var octal strings.Builder
+	for _, b := range value {
+		fmt.Fprintf(&octal, "%03o", b)
+	}
+	all := []string{octal.String()}
+	for begin := range 2 {
+		for _, form := range []string{"%04x", "%06o"} {
+			var words strings.Builder
+			for i := begin; i+1 < len(value); i += 2 {
+				fmt.Fprintf(&words, form, uint(value[i+1])<<8|uint(value[i]))
+			}
+			all = append(all, words.String())
+		}
+	}
+	return all
+}
+
 // span is a part of a text that is masked.
 type span struct {
 	start, end int
 	shown      []byte
+	// line says that it is in a line of a dump, whose end shows the same bytes again.
+	line bool
 }
 
-// spans finds every place of every needle, also within others, and joins those that
-// overlap: what is left of one that another covers in part must not stay.
-func (m *Mask) spans(text []byte) []span {
-	var all []span
-	for _, n := range m.needles {
-		for at := 0; ; {
-			i := bytes.Index(text[at:], n.text)
-			if i < 0 {
-				break
-			}
-			all = append(all, span{at + i, at + i + len(n.text), n.shown})
-			at += i + 1
-		}
-	}
-	return joined(all)
-}
-
+// joined joins spans that overlap: what is left of one that another covers in part must not
+// stay.
 func joined(all []span) []span {
 	slices.SortStableFunc(all, func(a, b span) int { return cmp.Or(a.start-b.start, b.end-a.end) })
 	var out []span
@@ -154,43 +163,34 @@ func joined(all []span) []span {
 // Text takes the secrets out of a short text, such as a message. Such a text may have been
 // cut off in the middle of one: what is left of it at a cut is masked, too.
 func (m *Mask) Text(text string) string {
-	if m == nil || len(m.needles) == 0 {
-		return text
-	}
-	b := []byte(text)
-	all := m.spans(b)
-	for _, n := range m.needles {
-		all = append(all, cuts(b, n)...)
-	}
-	all = joined(all)
-	if len(all) == 0 {
+	if m == nil || len(m.raw.needles) == 0 {
 		return text
 	}
 	var out strings.Builder
-	at := 0
-	for _, s := range all {
-		out.Write(b[at:s.start])
-		out.Write(s.shown)
-		at = s.end
+	w := m.Writer(&out)
+	for _, n := range m.raw.needles {
+		w.spans = append(w.spans, cuts([]byte(text), n)...)
 	}
-	out.Write(b[at:])
+	_, _ = w.Write([]byte(text)) // a Builder takes everything
+	_ = w.Close()
 	return out.String()
 }
 
 // cuts finds what a cut has left of a needle: its beginning where something ends, or its
 // end where something begins.
-func cuts(text []byte, n needle) []span {
+func cuts(text []byte, n *needle) []span {
 	var all []span
-	head, tail := n.text[:min(Least, len(n.text))], n.text[max(len(n.text)-Least, 0):]
+	whole := []byte(n.text)
+	head, tail := whole[:Least], whole[len(whole)-Least:]
 	for at := 0; ; at++ {
 		i := bytes.Index(text[at:], head)
 		if i < 0 {
 			break
 		}
 		at += i
-		length := shared(text[at:], n.text)
+		length := shared(text[at:], whole)
 		if ends(text[at+length:]) {
-			all = append(all, span{at, at + length, n.shown})
+			all = append(all, span{at, at + length, n.shown, false})
 		}
 	}
 	for at := 0; ; at++ {
@@ -201,11 +201,11 @@ func cuts(text []byte, n needle) []span {
 		at += i
 		end := at + len(tail)
 		start := end
-		for start > 0 && end-start < len(n.text) && text[start-1] == n.text[len(n.text)-(end-start)-1] {
+		for start > 0 && end-start < len(whole) && text[start-1] == whole[len(whole)-(end-start)-1] {
 			start--
 		}
 		if begins(text[:start]) {
-			all = append(all, span{start, end, n.shown})
+			all = append(all, span{start, end, n.shown, false})
 		}
 	}
 	return all

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"testing"
@@ -157,11 +159,20 @@ func FuzzWriter(f *testing.F) {
 }
 
 func BenchmarkWriter(b *testing.B) {
-	m := masks(b, "a-token-of-some-length-0123456789")
 	line := []byte("some output of a program, a line of it, as they come one by one\n")
-	w := m.Writer(&bytes.Buffer{})
-	b.SetBytes(int64(len(line)))
-	for b.Loop() {
-		_, _ = w.Write(line)
+	for name, text := range map[string][]byte{"lines": line, "blocks": bytes.Repeat(line, 500), "JSON": bytes.Repeat([]byte(`{"at": "2026-01-02T15:04:05Z", "p99": 0.00123},`+"\n"), 500)} {
+		for _, secrets := range []int{1, 10} {
+			b.Run(fmt.Sprintf("%s/%d", name, secrets), func(b *testing.B) {
+				var values []string
+				for i := range secrets {
+					values = append(values, fmt.Sprintf("%x-token-of-some-length-0123456789", i*7919+10))
+				}
+				w := masks(b, values...).Writer(io.Discard)
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					_, _ = w.Write(text)
+				}
+			})
+		}
 	}
 }
