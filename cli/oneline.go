@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/catalog"
+	"tare/experiment"
 	"tare/experiment/draft"
 	"tare/experiment/quantity"
 	"tare/safetext"
@@ -72,13 +73,20 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 		return "", nil, hintedUsage(err, "tare run -- 'A' 'B', or tare run --layer LAYER -- PROGRAM")
 	}
 	asked.Allow = l.allow
-	took, err := tryOnce(c.Context(), asked.Programs)
-	if err != nil {
-		return "", nil, err
-	}
 	var kinds []string
 	for _, k := range catalog.Layers {
 		kinds = append(kinds, k.Name)
+	}
+	// What is wrong is said before anything is started, shown or kept: it may be a secret.
+	if text, err = asked.File(time.Second, kinds); err == nil {
+		_, err = experiment.Load(onCommandLine, text, catalog.Kinds())
+	}
+	if err != nil {
+		return "", nil, usage(err)
+	}
+	took, err := tryOnce(c.Context(), asked.Programs)
+	if err != nil {
+		return "", nil, err
 	}
 	if text, err = asked.File(took, kinds); err != nil {
 		return "", nil, usage(err)

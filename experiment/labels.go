@@ -1,12 +1,14 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"tare/experiment/secret"
 	"tare/safetext"
 )
 
@@ -55,6 +57,8 @@ func LabelsOf(given []string, environ func(string) string) (Labels, error) {
 			return nil, fmt.Errorf("the label %s is given twice", name)
 		case len(value) > longestLabel || !safetext.Printable(value):
 			return nil, fmt.Errorf("the label %s is longer than %d bytes, or holds a character that cannot be printed", name, longestLabel)
+		case len(secret.Value(name, value, codeIf(value, secret.Argument))) > 0:
+			return nil, errors.New(refusal("the label " + name))
 		}
 		seen[name] = true
 		labels[name] = value

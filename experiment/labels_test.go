@@ -26,6 +26,9 @@ func TestLabelsOf(t *testing.T) {
 		{given: []string{"A=1"}, err: `the label "A=1" is not NAME=VALUE`},
 		{given: []string{"a=1", "a=2"}, err: "the label a is given twice"},
 		{given: []string{"a=\x1b[31m"}, err: "holds a character that cannot be printed"},
+		{given: []string{"token=hunter2"}, err: "the label token looks like a secret, which would be kept in the run"},
+		{given: []string{"how=curl -u me:hunter2 x"}, err: "the label how looks like a secret"},
+		{given: []string{"url=https://me:hunter2@h"}, err: "the label url looks like a secret"},
 		{given: []string{"a=" + strings.Repeat("x", 101)}, err: "longer than 100 bytes"},
 	} {
 		got, err := LabelsOf(c.given, func(name string) string { return c.environ[name] })

@@ -141,7 +141,7 @@ func (s *search) wayOut(name, path, text string) string {
 	switch kind, is := fieldKinds[path[strings.LastIndexByte(path, '.')+1:]]; {
 	case path == "" || is && kind == secret.Prose:
 		out = "take it out"
-	case is || strings.ContainsAny(text, "\n"):
+	case is || strings.ContainsAny(text, "\n") || strings.Contains(name, " -") && strings.Contains(text, " "): // lines of a shell
 		out = fmt.Sprintf("take it out; a program of the workload gets it by env: {%s: $%s}, and its text says $%s", variable, variable, variable)
 	}
 	return out + "; if it is none, say so with allow: [" + strconv.Quote(name) + "]"

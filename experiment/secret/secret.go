@@ -86,8 +86,14 @@ func In(text string, kind Kind) []Finding {
 	var all []Finding
 	for _, k := range known {
 		for _, m := range k.form.FindAllStringIndex(text, -1) {
-			all = append(all, Finding{k.name, m[0], m[1]})
+			if k.is == nil || k.is(text[m[0]:m[1]]) {
+				all = append(all, Finding{k.name, m[0], m[1]})
+			}
 		}
+	}
+	all = append(all, tokens(text)...)
+	if kind == Code {
+		all = append(all, inCommands(text, 1)...)
 	}
 	for _, m := range inURL.FindAllStringSubmatchIndex(text, -1) {
 		if real(text[m[6]:m[7]]) {
@@ -163,9 +169,19 @@ func Value(name, value string, kind Kind) []Finding {
 var given = map[string][]string{
 	"mysql": {"-p"}, "mysqladmin": {"-p"}, "mysqldump": {"-p"}, "mysqlslap": {"-p"}, "mariadb": {"-p"}, "mariadb-slap": {"-p"},
 	"sshpass": {"-p"}, "redis-cli": {"-a"}, "redis-benchmark": {"-a"}, "valkey-cli": {"-a"}, "valkey-benchmark": {"-a"},
-	"memtier_benchmark": {"-a"}, "ldapsearch": {"-w"},
+	"memtier_benchmark": {"-a"}, "ldapsearch": {"-w"}, "cqlsh": {"-p"}, "mongosh": {"-p"}, "mongodump": {"-p"}, "mongorestore": {"-p"},
+	"mosquitto_pub": {"-P"}, "mosquitto_sub": {"-P"}, "sqlcmd": {"-P"}, "openssl": {"-passin", "-passout", "-pass"},
 	"curl": {"-u", "--user", "-U", "--proxy-user"}, "ab": {"-A", "-P"}, "hey": {"-a"}, "http": {"-a"}, "xh": {"-a"},
+	login: {"-p"},
 }
+
+// login is the subcommand of those programs whose -p means something else elsewhere.
+const login = "login"
+
+var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
+
+// others are what another program starts, with options of their own.
+var others = words(`ssh scp sftp rsync`)
 
 // attachedOnly are programs whose option has its value attached or asks for it.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
@@ -176,8 +192,16 @@ func Arguments(args []string) map[int]Finding {
 	found := map[int]Finding{}
 	program := ""
 	for i, arg := range args {
-		if _, is := given[path.Base(arg)]; is {
-			program = path.Base(arg)
+		switch base := path.Base(arg); {
+		case strings.Contains(arg, "://"):
+			continue // what its path ends with is no program
+		case base == login:
+			if loginOf[program] {
+				program = login
+			}
+			continue
+		case given[base] != nil, loginOf[base], others[base]:
+			program = base
 			continue
 		}
 		if strings.HasPrefix(arg, "-") && len(arg) > 2 && !strings.Contains(arg, "=") && i+1 < len(args) &&
@@ -186,15 +210,19 @@ func Arguments(args []string) map[int]Finding {
 		}
 		for _, option := range given[program] {
 			attached, is := strings.CutPrefix(arg, option)
+			if program == "curl" && cluster.MatchString(arg) && strings.HasSuffix(arg, option[1:]) { // -sSu me:…
+				attached, is = "", true
+			}
 			switch {
 			case !is:
 			case attached == "" && i+1 < len(args) && !attachedOnly[program]:
 				if f, is := inOption(program, option, args[i+1]); is {
 					found[i+1] = f
 				}
-			case attached != "" && len(option) == 2 && attached[0] != '-':
-				if f, is := inOption(program, option, attached); is {
-					f.Start, f.End = f.Start+len(option), f.End+len(option)
+			case attached != "" && (len(option) == 2 && attached[0] != '-' || attached[0] == '='):
+				value := strings.TrimPrefix(attached, "=")
+				if f, is := inOption(program, option, value); is {
+					f.Start, f.End = f.Start+len(arg)-len(value), f.End+len(arg)-len(value)
 					found[i] = f
 				}
 			}
@@ -202,6 +230,9 @@ func Arguments(args []string) map[int]Finding {
 	}
 	return found
 }
+
+// cluster are options without values of which each is one letter, and one that has a value.
+var cluster = regexp.MustCompile(`^-[a-zA-Z]{2,6}$`)
 
 // inOption finds the secret in the value of an option: the part behind the user's name,
 // where there is one.
@@ -212,5 +243,5 @@ func inOption(program, option, value string) (Finding, bool) {
 	} else if strings.ContainsAny(option, "uUA") || program == "hey" || program == "http" || program == "xh" {
 		return Finding{}, false // a user alone
 	}
-	return Finding{program + " " + option, start, len(value)}, real(value[start:]) && start < len(value)
+	return Finding{program + " " + option, start, len(value)}, real(value) && real(value[start:]) && start < len(value)
 }

@@ -111,6 +111,78 @@ func TestIn(t *testing.T) {
 	}
 }
 
+// What programs are given within one text for a shell, and tokens that gitleaks' rules know.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"curl -u me:hunter2 https://x", []string{"curl -u=hunter2"}},
+		{"curl -sSu me:hunter2 https://x/mysql", []string{"curl -u=hunter2"}},
+		{"curl https://x/mysql --user=me:hunter2", []string{"curl --user=hunter2"}},
+		{"curl -s \\\n  -u 'me:hunter2' https://x | tail -1", []string{"curl -u=hunter2"}},
+		{"set -e; mysql -uroot -phunter2 db <x && echo", []string{"mysql -p=hunter2"}},
+		{"x=$(mysql -p'hunter 2' db)", []string{"mysql -p='hunter 2'"}},
+		{"sshpass -p hunter2 ssh h", []string{"sshpass -p=hunter2"}},
+		{"sshpass -phunter2 ssh -p 22 h", []string{"sshpass -p=hunter2"}},
+		{"echo; docker login -u me -p hunter2 registry", []string{"login -p=hunter2"}},
+		{"helm registry login r -p hunter2", []string{"login -p=hunter2"}},
+		{"docker login --password hunter2 registry", []string{"--password=hunter2"}},
+		{"redis-cli -a hunter2 ping", []string{"redis-cli -a=hunter2"}},
+		{`ssh h "redis-cli -a hunter2 ping"`, []string{"redis-cli -a=hunter2"}},
+		{`bash -c "ssh h 'mysql -phunter2'"`, []string{"mysql -p=hunter2"}},
+		{"openssl enc -pass pass:hunter2", []string{"openssl -pass=hunter2"}},
+		{"ask --key sk-proj-" + randomText, []string{"sk- key=sk-proj-" + randomText}},
+		{"curl 'https://x/y?se=2030&sig=q7Rz94hf%2FPPc2x8Vn1mKdt3%3D'", []string{"sig=q7Rz94hf%2FPPc2x8Vn1mKdt3%3D"}},
+		{"push dop_v1_" + strings.Repeat("0a1b2c3d", 8), []string{"digitalocean-pat=dop_v1_" + strings.Repeat("0a1b2c3d", 8)}},
+		{"x glsa_" + randomText + "0Zx9Lq3Wv7_0a1b2c3d", []string{"grafana-service-account-token=glsa_" + randomText + "0Zx9Lq3Wv7_0a1b2c3d"}},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, found(test.text, In(test.text, Code))); diff != "" {
+			t.Errorf("%q: %s", test.text, diff)
+		}
+	}
+	for _, r := range rules() {
+		if r.form() == nil || len(r.keywords) == 0 || r.keywords[0] == "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if n := len(rules()); n < 80 {
+		t.Errorf("%d rules", n)
+	}
+}
+
+// Ordinary commands are not refused.
+func TestOrdinary(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"docker run --rm -p 8080:80 -u 1000:1000 --name mysql -e MYSQL_ROOT_PASSWORD mysql:8",
+		"docker login -u me --password-stdin registry.example.org <token",
+		"docker login -u me -p $PASSWORD registry", `docker login -p "$(cat token)"`, "podman pull login:latest",
+		"curl -u me https://x", `curl -sSu "$U:$P" https://x`, "curl -u me:$P x; git push -u origin main:main", "curl -o out -s https://x:8443/a:b",
+		"curl -w '%{http_code}:%{time_total}' -x proxy:3128 -H 'Host: a:1' x", "curl --user-agent a:b x",
+		"mysql -p db", "mysql -uroot db -e 'select 1'", "mysql -P 3306 -h db", `mysql -p"$PW" db`, "mysqladmin ping; nc -p 22 h",
+		"ssh -p 22 h", "sshpass -e ssh -p 2222 h", "sshpass -f file ssh h", `redis-cli -a "$PW" ping`, "redis-cli -p 6379 -n 1 ping", "redis-benchmark -p 6379 -t get -n 1000 -P 16 -q",
+		"redis-cli ping && ls -a dir", "openssl speed -evp aes-128-gcm", "openssl enc -pass env:PW -in a", "openssl s_client -connect h:443 -servername h",
+		"openssl dgst -sha256 x", "ab -n 100 -c 4 http://h/", "hey -n 100 -c 4 http://h/", "wrk -t2 -c10 -d5s http://h/", "fio --name=x --bs=4k --rw=randread",
+		"iperf3 -c h -p 5201 -P 4 -u -b 1G", "sysbench oltp_read_only --mysql-user=root --tables=4 run", "pgbench -c 4 -T 10 -U postgres bench",
+		"tar -czf a.tgz -C dir .", "sort -u x | uniq -c", "kubectl -n a get secret x -o yaml", "kubectl create token default", "helm install -n a b c --set x=y",
+		"git commit -m 'sk-based'", "task-manager run --all", "cat risk-assessment-of-a-thing-2024", "make CFLAGS=-O2 -j8", "sha256sum x; echo " + strings.Repeat("0a1b2c3d", 8),
+		"echo https://x/?sig=none&a=b", "gcc -c -o sig.o sig.c; kill -s SIGTERM 1", `for i in 1 2 3; do echo "$i"; done`, `awk '{print $1":"$2}' x`, "vault login -method=oidc", "az login --use-device-code", "oc login -u me h",
+		"stress-ng --cpu 2 -t 5 --metrics-brief", "dd if=/dev/zero of=x bs=1M count=10", "python3 -c 'import os; print(os.getpid())'", "perl -pe 's/a:b/c/'", "go test -run X -bench . -benchtime 1s", "ping -c 3 h", "mosquitto_pub -t a -m b -p 1883",
+	} {
+		for _, kind := range []Kind{Prose, Argument, Code} {
+			if got := found(text, In(text, kind)); got != nil {
+				t.Errorf("%q: %q", text, got)
+			}
+		}
+		if got := Arguments(strings.Fields(text)); len(got) > 0 && !strings.ContainsAny(text, `"';|&`) {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

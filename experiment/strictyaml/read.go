@@ -90,6 +90,10 @@ func (f *File) parse(text string) (body ast.Node) {
 		return nil
 	}
 	for _, doc := range file.Docs {
+		if doc.Body == nil && doc.Start != nil && len(file.Docs) > 1 {
+			f.report(doc.Start.Position.Line, doc.Start.Position.Column, "", "the document that begins here is empty; a file holds one", "take the --- out")
+			return nil
+		}
 		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType {
 			continue
 		}

@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -53,6 +54,9 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 	case *ast.StringNode:
 		out.Form, out.Value = Text, n.Value
 		out.Quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+		if strings.ContainsRune(n.Value, 0) {
+			t.refuse(out, "the text has a zero byte, which no argument, name or variable can hold")
+		}
 	case *ast.LiteralNode:
 		out.Form, out.Value, out.Quoted = Text, n.Value.Value, true
 	case *ast.SequenceNode:
