@@ -137,7 +137,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 		}
 		return append(append(examine(ctx, everything, nil), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
-	x, err := load(s, args[0])
+	x, err := load(ctx, s, args[0])
 	if err != nil {
 		return nil, err
 	}

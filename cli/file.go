@@ -1,17 +1,18 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"tare/catalog"
 	"tare/examples"
 	"tare/experiment"
+	"tare/input"
 	"tare/version"
 )
 
@@ -20,11 +21,11 @@ const maxFile = 4 << 20
 
 // readExperiment reads an experiment file: from stdin for "-", from disk, or,
 // for a name below examples/ that is not on disk, from those built in.
-func readExperiment(s State, name string) ([]byte, error) {
+func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
 	if name == "-" {
-		return limited(s.Stdin, "standard input")
+		return limited(ctx, io.NopCloser(s.Stdin), "standard input")
 	}
-	f, err := os.Open(name)
+	data, err := readFile(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if base, ok := strings.CutPrefix(filepath.ToSlash(name), "examples/"); ok {
 			if data, builtin := examples.Files.ReadFile(base); builtin == nil {
@@ -33,15 +34,22 @@ func readExperiment(s State, name string) ([]byte, error) {
 		}
 		return nil, hintedUsage(err, "tare list examples names the experiments that are built in")
 	}
+	return data, usage(err)
+}
+
+// readFile reads a file that is named on the command line.
+func readFile(ctx context.Context, name string) ([]byte, error) {
+	f, err := input.Open(name)
 	if err != nil {
 		return nil, usage(err)
 	}
-	defer f.Close()
-	return limited(f, name)
+	return limited(ctx, f, name)
 }
 
-func limited(r io.Reader, name string) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+func limited(ctx context.Context, r io.ReadCloser, name string) ([]byte, error) {
+	waits := input.UntilDone(ctx, r)
+	defer waits.Close()
+	data, err := io.ReadAll(io.LimitReader(waits, maxFile+1))
 	if err != nil {
 		var known *fs.PathError // that names it already
 		if errors.As(err, &known) {
@@ -56,8 +64,8 @@ func limited(r io.Reader, name string) ([]byte, error) {
 }
 
 // load reads and checks an experiment file.
-func load(s State, name string) (*experiment.Experiment, error) {
-	data, err := readExperiment(s, name)
+func load(ctx context.Context, s State, name string) (*experiment.Experiment, error) {
+	data, err := readExperiment(ctx, s, name)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +74,8 @@ func load(s State, name string) (*experiment.Experiment, error) {
 }
 
 // expand loads an experiment file, applies the flags and expands it.
-func (o overrides) expand(s State, name string) (*experiment.Experiment, *experiment.Expansion, error) {
-	data, err := readExperiment(s, name)
+func (o overrides) expand(ctx context.Context, s State, name string) (*experiment.Experiment, *experiment.Expansion, error) {
+	data, err := readExperiment(ctx, s, name)
 	if err != nil {
 		return nil, nil, err
 	}

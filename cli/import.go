@@ -57,7 +57,7 @@ one wrote a file, and table reads what a mapping file describes.`,
 			if err := enough(toImport); err != nil {
 				return err
 			}
-			o, err := f.options(args, s)
+			o, err := f.options(c.Context(), args, s)
 			if err != nil {
 				return err
 			}

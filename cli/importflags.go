@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,20 +22,20 @@ import (
 )
 
 // options makes the import of the command line.
-func (f *importFlags) options(args []string, s State) (importer.Options, error) {
+func (f *importFlags) options(ctx context.Context, args []string, s State) (importer.Options, error) {
 	o := f.Options
 	var err error
 	if o.Format, err = formatNamed(args); err != nil {
 		return o, err
 	}
-	if err = f.mapped(&o); err != nil {
+	if err = f.mapped(ctx, &o); err != nil {
 		return o, err
 	}
 	o.Known = catalog.Formats
 	if o.Labels, err = labelled(f.labels); err != nil {
 		return o, err
 	}
-	if o.Layout, err = f.studied(args[1:]); err != nil {
+	if o.Layout, err = f.studied(ctx, args[1:]); err != nil {
 		return o, err
 	}
 	if o.Layout == nil {
@@ -68,7 +69,7 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 }
 
 // studied is the layout that --path or --layout tells; nil: files are named by arm.
-func (f *importFlags) studied(files []string) (*importer.Layout, error) {
+func (f *importFlags) studied(ctx context.Context, files []string) (*importer.Layout, error) {
 	l := f.study
 	fields := len(l.Arm)+len(l.Block)+len(l.Cell)+len(l.Repeat) > 0
 	switch {
@@ -83,7 +84,7 @@ func (f *importFlags) studied(files []string) (*importer.Layout, error) {
 	case l.Path != "" || fields:
 		return nil, usage(errors.New("--layout has the template and its fields: leave out --path and the flags that name fields"))
 	}
-	data, err := os.ReadFile(f.layout)
+	data, err := readFile(ctx, f.layout)
 	if err != nil {
 		return nil, usage(fmt.Errorf("--layout: %w", err))
 	}
@@ -117,7 +118,7 @@ func formatNamed(args []string) (importer.Format, error) {
 }
 
 // mapped makes the format one that reads as the mapping file says, where it needs one.
-func (f *importFlags) mapped(o *importer.Options) error {
+func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	switch {
 	case o.Format.Mapped == nil && f.mapping != "":
 		return hintedUsage(fmt.Errorf("--map is for the format table, not for %s", o.Format.Name), "tare import table --map %s", shellWord(f.mapping))
@@ -126,12 +127,7 @@ func (f *importFlags) mapped(o *importer.Options) error {
 	case f.mapping == "":
 		return hintedUsage(fmt.Errorf("%s needs a mapping file", o.Format.Name), "--map FILE says which fields are metrics; docs/import.md has examples")
 	}
-	file, err := os.Open(f.mapping)
-	if err != nil {
-		return usage(err)
-	}
-	defer file.Close()
-	text, err := limited(file, f.mapping)
+	text, err := readFile(ctx, f.mapping)
 	if err != nil {
 		return err
 	}

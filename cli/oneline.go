@@ -65,7 +65,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 		if err := inNamespace(args[0] == "-"); err != nil {
 			return "", nil, err // before standard input is read
 		}
-		text, err = readExperiment(s, args[0])
+		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
 	}
 	asked, err := draft.Parse("tare run "+l.typed(args), args, l.layers)

@@ -33,7 +33,7 @@ sandbox or another command in front of programs has to start the program true.`,
 			if err := tryNamespace(); err != nil {
 				return err
 			}
-			x, expansion, err := o.expand(s, args[0])
+			x, expansion, err := o.expand(c.Context(), s, args[0])
 			if err != nil {
 				return err
 			}

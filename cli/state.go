@@ -141,10 +141,10 @@ func hinted(err error, format string, args ...any) error {
 	return &codedError{err: err, code: code, hint: fmt.Sprintf(format, args...)}
 }
 
-// usage marks an error as the user's.
+// usage marks an error as the user's, unless it is an interrupt.
 func usage(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
 	}
 	return &codedError{err: err, code: ExitUsage}
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,10 +18,13 @@ Nothing is run and nothing is asked of the machine.`,
   tare validate examples/*.yaml`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeFiles("yaml", "yml"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			failed := false
 			for _, name := range args {
-				_, expansion, err := overrides{}.expand(s, name)
+				_, expansion, err := overrides{}.expand(c.Context(), s, name)
+				if errors.Is(err, context.Canceled) {
+					return err
+				}
 				if err != nil {
 					failed = true
 					conclude(s, err)

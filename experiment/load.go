@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/experiment/strictyaml"
+	"tare/input"
 )
 
 // Problem is one thing that is wrong with a file, with its place and a hint.
@@ -177,15 +177,7 @@ func readBeside(experiment string) func(string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(experiment), name)
 		}
-		// What is no file may never end, or not even open.
-		about, err := os.Stat(name)
-		if err != nil {
-			return nil, err
-		}
-		if !about.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is not a file", name)
-		}
-		f, err := os.Open(name)
+		f, err := input.Open(name)
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,10 @@ func Each(ctx context.Context, dir string, o Options, done func(One)) error {
 			return misuse("give directories in which the files have different names", "%s and %s would both be the run %s", other, f.path, one.Directory)
 		}
 		taken[name] = f.path
-		if !journal.IsRun(one.Directory) {
+		switch {
+		case f.refused != "":
+			one.Err = errors.New(f.refused)
+		case !journal.IsRun(one.Directory):
 			o.Sources = []Source{{Arm: source.Arm, From: []string{f.path}}}
 			if info, err := os.Stat(f.path); err == nil {
 				o.Start = info.ModTime()

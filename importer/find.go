@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/input"
 	"tare/journal"
 )
 
@@ -49,7 +50,8 @@ type found struct {
 	held    *held   // its content, where it was read before and can be read only once
 }
 
-const irregular = "not a regular file"
+// lostLink is what is said of a link that is not followed, before the directory.
+const lostLink = "a link that leads nowhere or out of "
 
 // stdin is what stands for standard input on the command line.
 const stdin = "-"
@@ -94,7 +96,13 @@ func (s *search) add(arm, from string) error {
 	info, err := os.Stat(from)
 	switch {
 	case err == nil && info.IsDir():
-		return s.directory(arm, from)
+		root, err := s.open(from)
+		if err != nil {
+			return err
+		}
+		return s.directory(arm, from, root)
+	case err == nil && input.Check(from, info) != nil:
+		return misuse("", "cannot read %s: %w", from, input.Check(from, info))
 	case err == nil:
 		s.files = append(s.files, found{path: from, name: filepath.Base(from), arm: arm, waits: !info.Mode().IsRegular()})
 		return nil
@@ -104,14 +112,20 @@ func (s *search) add(arm, from string) error {
 	return s.pattern(arm, from)
 }
 
-func (s *search) directory(arm, dir string) error {
+// open opens a directory, until close.
+func (s *search) open(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return misuse("", "cannot read %s: %w", dir, bare(err))
+		return nil, misuse("", "cannot read %s: %w", dir, bare(err))
 	}
 	s.roots = append(s.roots, root)
+	return root, nil
+}
+
+// directory lists the files below a directory that is open.
+func (s *search) directory(arm, dir string, root *os.Root) error {
 	begin := len(s.files)
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		f := found{path: filepath.Join(dir, name), name: name, arm: arm, root: root}
 		switch {
 		case err != nil:
@@ -135,7 +149,7 @@ func (s *search) directory(arm, dir string) error {
 				if info, err := root.Stat(name); err == nil {
 					kind = info.Mode().Type()
 				} else {
-					lost = "a link that leads nowhere or out of " + dir
+					lost = lostLink + dir
 				}
 			}
 			switch fits := fits(s.extensions, name); {
@@ -150,7 +164,7 @@ func (s *search) directory(arm, dir string) error {
 			case lost != "":
 				f.refused = lost
 			case !kind.IsRegular():
-				f.refused = irregular
+				f.refused = input.ErrIrregular.Error()
 			}
 		}
 		s.files = append(s.files, f)
@@ -182,6 +196,10 @@ func (s *search) pattern(arm, pattern string) error {
 	}
 	slices.SortFunc(matches, natural)
 	fixed := fixedPart(pattern)
+	root, err := s.open(fixed)
+	if err != nil {
+		return err
+	}
 	begin := len(s.files)
 	taken := map[string]bool{} // directories, with all that is in them
 	within := func(m string) bool {
@@ -194,13 +212,22 @@ func (s *search) pattern(arm, pattern string) error {
 	}
 	last := filepath.Base(pattern)
 	for _, m := range matches {
-		info, err := os.Stat(m)
+		name, err := filepath.Rel(fixed, m)
+		if err != nil {
+			return err
+		}
+		info, err := root.Stat(name)
 		switch {
 		case err == nil && info.IsDir():
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
 				continue // what is in it matches by itself
 			}
-			if err := s.directory(arm, m); err != nil {
+			below, err := root.OpenRoot(name)
+			if err != nil {
+				return misuse("", "cannot read %s: %w", m, bare(err))
+			}
+			s.roots = append(s.roots, below)
+			if err := s.directory(arm, m, below); err != nil {
 				return err
 			}
 			taken[filepath.Clean(m)] = true
@@ -208,16 +235,16 @@ func (s *search) pattern(arm, pattern string) error {
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			s.files = append(s.files, found{path: m, name: m, arm: arm, refused: bare(err).Error()})
+			f := found{path: m, name: name, arm: arm, refused: bare(err).Error()}
+			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink {
+				f.refused = lostLink + fixed
+			}
+			s.files = append(s.files, f)
 			continue
 		}
-		name, err := filepath.Rel(fixed, m)
-		if err != nil {
-			return err
-		}
-		f := found{path: m, name: name, arm: arm}
+		f := found{path: m, name: name, arm: arm, root: root}
 		if !info.Mode().IsRegular() {
-			f.refused = irregular
+			f.refused = input.ErrIrregular.Error()
 		}
 		s.files = append(s.files, f)
 	}
@@ -283,18 +310,21 @@ func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err
 	case f.held != nil:
 		return io.NopCloser(f.held), nil
 	case f.path == stdin:
-		return untilDone(ctx, func() (io.ReadCloser, error) { return io.NopCloser(in), nil }), nil
-	case f.waits:
-		return untilDone(ctx, func() (io.ReadCloser, error) { return os.Open(f.path) }), nil
-	case f.root != nil:
-		file, err = f.root.Open(filepath.FromSlash(f.name))
-	default:
-		file, err = os.Open(f.path)
+		return input.UntilDone(ctx, io.NopCloser(in)), nil
+	}
+	var opened *os.File
+	if f.root != nil {
+		opened, err = input.OpenIn(f.root, filepath.FromSlash(f.name))
+	} else {
+		opened, err = input.Open(f.path)
 	}
 	if err != nil {
 		return nil, bare(err)
 	}
-	return file, nil
+	if f.waits {
+		return input.UntilDone(ctx, opened), nil
+	}
+	return opened, nil
 }
 
 // bare is an error about a file without the file, which is named beside it.
@@ -304,23 +334,4 @@ func bare(err error) error {
 		return p.Err
 	}
 	return err
-}
-
-// untilDone reads from what may keep its reader waiting until the context ends: from
-// standard input, or a named pipe, which is also what process substitution gives. Even
-// to open a pipe waits for somebody to write, and nothing ends that: the goroutine that
-// waits there is left to the end of the process.
-func untilDone(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
-	out, in := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(ctx.Err()) })
-	go func() {
-		file, err := open()
-		if err == nil {
-			_, err = io.Copy(in, file)
-			err = errors.Join(err, file.Close())
-		}
-		stop()
-		_ = in.CloseWithError(err)
-	}()
-	return out
 }

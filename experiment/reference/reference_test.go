@@ -108,7 +108,7 @@ func TestTake(t *testing.T) {
 
 	dir := t.TempDir()
 	_, err = Take([]Reference{{Variable: "TARE_TEST_NO"}, {Variable: "TARE_TEST_NOT"}, {File: "/no/such"}, {File: dir}, {File: file(t, "a\x00")}, {File: file(t, strings.Repeat("a", maxFile+1))}})
-	for _, want := range []string{"TARE_TEST_NO, TARE_TEST_NOT from the environment", "/no/such: no such file", dir + " is not a file", "has a zero byte", "has more than 64 KiB"} {
+	for _, want := range []string{"TARE_TEST_NO, TARE_TEST_NOT from the environment", "/no/such: no such file", dir + ": is a directory", "has a zero byte", "has more than 64 KiB"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %s", err, want)
 		}

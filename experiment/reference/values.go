@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tare/experiment"
+	"tare/input"
 )
 
 // maxFile is the most bytes of a file that a value is taken from.
@@ -71,14 +72,7 @@ func (r Reference) Read() (string, error) {
 		}
 		name = filepath.Join(home, rest)
 	}
-	about, err := os.Stat(name) // what is no file may never end, or not even open
-	if err != nil {
-		return "", err
-	}
-	if !about.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a file", name)
-	}
-	f, err := os.Open(name)
+	f, err := input.Open(name)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,78 @@
+// Package input opens the files that users name. A FIFO, a device or a socket is refused
+// before it is opened: opening may wait for ever, or make a device do something. What a shell
+// hands on as an open descriptor, as in `tare validate <(generate)`, is a pipe and is read;
+// UntilDone has such a wait end with its context.
+package input
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// ErrIrregular is the error of what is no file.
+var ErrIrregular = errors.New("not a regular file")
+
+// Check says whether a file of a name may be opened.
+func Check(name string, info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case mode.IsRegular(), mode.Type() == fs.ModeNamedPipe && handedOn(name):
+		return nil
+	case mode.IsDir():
+		return syscall.EISDIR
+	}
+	return ErrIrregular
+}
+
+// handedOn says whether a name is that of a descriptor of this process.
+func handedOn(name string) bool {
+	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
+}
+
+// Open opens a file.
+func Open(name string) (*os.File, error) { return open(name, os.Stat, os.OpenFile) }
+
+// OpenIn opens a file below a directory that it does not lead out of.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	return open(name, root.Stat, root.OpenFile)
+}
+
+func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
+	info, err := stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := Check(name, info); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	// It may have become another since.
+	f, err := openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = Check(name, info)
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: err}, f.Close())
+	}
+	return f, nil
+}
+
+// UntilDone reads from what may keep its reader waiting, such as standard input, until the
+// context ends, and closes it. The goroutine that waits then is left to the end of the process.
+func UntilDone(ctx context.Context, from io.ReadCloser) io.ReadCloser {
+	out, in := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(in, from)
+		err = errors.Join(err, from.Close())
+		stop()
+		_ = in.CloseWithError(err)
+	}()
+	return out
+}
