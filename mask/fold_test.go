@@ -118,7 +118,7 @@ func TestBounded(t *testing.T) {
 			if _, err := w.Write(text); err != nil {
 				t.Fatal(err)
 			}
-			if held := len(w.held) + len(w.fold.text) + 32*len(w.fold.runs) + 40*len(w.spans); held > 1<<16 {
+			if held := len(w.held) + 64*len(w.fold.text); held > 1<<16 {
 				t.Errorf("%q: %d bytes are held", part, held)
 			}
 		}

@@ -4,21 +4,21 @@
 // A secret is found as it is, line by line where it has several, and in the ways in which
 // programs write it again: in base64 (also in the middle of something longer), in
 // hexadecimal, escaped for a URL, for JSON or for a shell, and in the dumps of xxd, od and
-// hexdump. A text is searched twice for that: as it is, and folded (see folder), because
-// nobody can list the ways to break lines and to escape. Whatever else a program does with a
-// secret, it is not found; and a value that is shorter than Least is not looked for, because
-// it would be found in everything.
+// hexdump. A text is searched twice for that: as it is, and folded (see folder), since nobody
+// can list the ways to break lines and to escape. Whatever else a program does with a secret,
+// it is not found; and a value that is shorter than Least is not looked for, because it would
+// be found in everything.
 package mask
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"html"
-	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -37,6 +37,39 @@ type Mask struct {
 	raw, folded view
 }
 
+// view is a way to read a text, with what to find in it.
+type view struct {
+	needles []*needle
+	seeds   map[uint32][]*needle // by their beginning
+	maybe   [256]uint64          // a bit of each hash of a beginning: most bytes cost one look at it
+}
+
+type needle struct {
+	text  []byte
+	shown []byte // in its place
+}
+
+// seed is the length of the beginning by which needles are looked up, in bytes.
+const seed = 4
+
+func hash(beginning uint32) uint32 { return beginning * 0x9e3779b1 >> 18 }
+
+// add adds a needle, unless it is too short, or is there.
+func (v *view) add(text string, shown []byte) {
+	if len(text) < Least {
+		return
+	}
+	n, beginning := &needle{[]byte(text), shown}, binary.BigEndian.Uint32([]byte(text))
+	if slices.ContainsFunc(v.seeds[beginning], func(o *needle) bool { return string(o.text) == text }) {
+		return
+	}
+	if v.seeds == nil {
+		v.seeds = map[uint32][]*needle{}
+	}
+	v.needles, v.seeds[beginning] = append(v.needles, n), append(v.seeds[beginning], n)
+	v.maybe[hash(beginning)/64] |= 1 << (hash(beginning) % 64)
+}
+
 // Add adds a value, by the name that is shown in its place: "[masked: TOKEN]". All values
 // are added before the Mask is used. It says whether the value is long enough.
 func (m *Mask) Add(name, value string) bool {
@@ -47,12 +80,13 @@ func (m *Mask) Add(name, value string) bool {
 			continue
 		}
 		masked = true
+		m.raw.add(line, shown)
 		for _, text := range written(line) {
 			m.raw.add(text, shown)
 			m.folded.add(folded(text), shown)
 		}
-		for _, text := range dumped([]byte(line)) {
-			m.folded.add(text, shown)
+		for _, text := range unfolded(line) {
+			m.folded.add(folded(text), shown)
 		}
 	}
 	return masked
@@ -69,12 +103,7 @@ func printable(r rune) rune {
 // written gives the ways in which a value is written.
 func written(value string) []string {
 	raw := []byte(value)
-	all := []string{
-		value, url.QueryEscape(value), url.PathEscape(value), lowerEscapes(url.QueryEscape(value)), lowerEscapes(url.PathEscape(value)),
-		inJSON(value, true), inJSON(value, false), strings.ReplaceAll(value, "'", `'\''`), html.EscapeString(value),
-		strings.Join(strings.Fields(value), " "), // a command line, as it is told
-		hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
-	}
+	all := []string{value, hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw))}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, e.EncodeToString(raw))
 		for before := range 3 {
@@ -95,54 +124,56 @@ func within(e *base64.Encoding, value []byte, before int) string {
 	return text[first:whole]
 }
 
-func lowerEscapes(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '%' && i+2 < len(text) {
-			b.WriteString(strings.ToLower(text[i : i+3]))
-			i += 2
-			continue
-		}
-		b.WriteByte(text[i])
+// unfolded gives the ways in which a value is written that are not the same once they are
+// folded: with + for a blank, for HTML, with halves of characters as JSON has them, and in
+// dumps as bytes in octal or as words of two bytes, the first byte last, where a value may
+// begin within a word.
+func unfolded(value string) []string {
+	all := []string{strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), halves.ReplaceAllString(value, "\uFFFD\uFFFD")}
+	octal := ""
+	for _, b := range []byte(value) {
+		octal += fmt.Sprintf("%03o", b)
 	}
-	return b.String()
-}
-
-func inJSON(text string, html bool) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(html)
-	_ = e.Encode(text) // a text can be encoded
-	return strings.Trim(strings.TrimSpace(b.String()), `"`)
-}
-
-// dumped gives the ways in which a dump writes a value, beside bytes in hexadecimal: bytes in
-// octal, and words of two bytes, the first byte last, as od and hexdump have them by
-// themselves. A value may begin within a word.
-func dumped(value []byte) []string {
-	var octal strings.Builder
-	for _, b := range value {
-		fmt.Fprintf(&octal, "%03o", b)
-	}
-	all := []string{octal.String()}
 	for begin := range 2 {
-		for _, form := range []string{"%04x", "%06o"} {
-			var words strings.Builder
-			for i := begin; i+1 < len(value); i += 2 {
-				fmt.Fprintf(&words, form, uint(value[i+1])<<8|uint(value[i]))
-			}
-			all = append(all, words.String())
+		hexadecimal, words := "", ""
+		for i := begin; i+1 < len(value); i += 2 {
+			word := int(value[i+1])<<8 | int(value[i])
+			hexadecimal, words = hexadecimal+fmt.Sprintf("%04x", word), words+fmt.Sprintf("%06o", word)
 		}
+		all = append(all, hexadecimal, words)
 	}
-	return all
+	return append(all, octal)
 }
+
+// halves are the characters that JSON escapes in two halves, of which none is a character.
+var halves = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
 
 // span is a part of a text that is masked.
 type span struct {
 	start, end int
 	shown      []byte
-	// line says that it is in a line of a dump, whose end shows the same bytes again.
-	line bool
+	line       bool // up to the end of the line, where a dump shows the same once more
+}
+
+// find finds every place of every needle, also within others, and the place before which each
+// has its end in the text. At the last of a text, what looks like a beginning is found, too.
+func (v *view) find(text []byte, last bool) (all []span, safe int) {
+	safe = max(len(text)-seed+1, 0)
+	for i := range safe {
+		beginning := binary.BigEndian.Uint32(text[i:])
+		if h := hash(beginning); v.maybe[h/64]>>(h%64)&1 == 0 {
+			continue
+		}
+		for _, n := range v.seeds[beginning] {
+			length := shared(text[i:], n.text)
+			if length == len(n.text) || last && length >= Least && i+length == len(text) {
+				all = append(all, span{i, i + length, n.shown, false})
+			} else if i+length == len(text) {
+				safe = min(safe, i)
+			}
+		}
+	}
+	return all, safe
 }
 
 // joined joins spans that overlap: what is left of one that another covers in part must not
@@ -168,11 +199,14 @@ func (m *Mask) Text(text string) string {
 	}
 	var out strings.Builder
 	w := m.Writer(&out)
+	w.held = []byte(text)
+	w.fold.add(w.held, 0)
+	w.fold.end()
+	var all []span
 	for _, n := range m.raw.needles {
-		w.spans = append(w.spans, cuts([]byte(text), n)...)
+		all = append(all, cuts(w.held, n)...)
 	}
-	_, _ = w.Write([]byte(text)) // a Builder takes everything
-	_ = w.Close()
+	_ = w.pass(all, true) // a Builder takes everything
 	return out.String()
 }
 
@@ -180,15 +214,14 @@ func (m *Mask) Text(text string) string {
 // end where something begins.
 func cuts(text []byte, n *needle) []span {
 	var all []span
-	whole := []byte(n.text)
-	head, tail := whole[:Least], whole[len(whole)-Least:]
+	head, tail := n.text[:min(Least, len(n.text))], n.text[max(len(n.text)-Least, 0):]
 	for at := 0; ; at++ {
 		i := bytes.Index(text[at:], head)
 		if i < 0 {
 			break
 		}
 		at += i
-		length := shared(text[at:], whole)
+		length := shared(text[at:], n.text)
 		if ends(text[at+length:]) {
 			all = append(all, span{at, at + length, n.shown, false})
 		}
@@ -201,7 +234,7 @@ func cuts(text []byte, n *needle) []span {
 		at += i
 		end := at + len(tail)
 		start := end
-		for start > 0 && end-start < len(whole) && text[start-1] == whole[len(whole)-(end-start)-1] {
+		for start > 0 && end-start < len(n.text) && text[start-1] == n.text[len(n.text)-(end-start)-1] {
 			start--
 		}
 		if begins(text[:start]) {
