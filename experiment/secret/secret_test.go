@@ -1,6 +1,8 @@
 package secret
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,13 +145,25 @@ func TestShell(t *testing.T) {
 			t.Errorf("%q: %s", test.text, diff)
 		}
 	}
-	for _, r := range rules() {
-		if r.form() == nil || len(r.keywords) == 0 || r.keywords[0] == "" {
-			t.Errorf("%+v", r)
+	rules := 0
+	for line := range strings.Lines(known) {
+		if strings.HasPrefix(line, "#") {
+			continue
 		}
+		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(rule) != 4 || rule[1] == "" || strings.ToLower(rule[1]) != rule[1] {
+			t.Fatalf("%q", line)
+		}
+		if _, err := strconv.ParseFloat(rule[2], 64); err != nil {
+			t.Error(err)
+		}
+		if _, err := regexp.Compile(rule[3]); err != nil {
+			t.Error(err)
+		}
+		rules++
 	}
-	if n := len(rules()); n < 80 {
-		t.Errorf("%d rules", n)
+	if rules < 80 {
+		t.Errorf("%d rules", rules)
 	}
 }
 

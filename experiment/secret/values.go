@@ -8,26 +8,6 @@ import (
 	"unicode"
 )
 
-// known are secrets that are known by their own form.
-var known = []struct {
-	name string
-	form *regexp.Regexp
-	is   func(string) bool // nil: whatever it is
-}{
-	{"private key", regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?s:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|.*)`), nil},
-	{"GitHub token", regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})`), nil},
-	{"GitLab token", regexp.MustCompile(`\bgl(?:pat|dt|rt|ptt)-[A-Za-z0-9_-]{16,}`), nil},
-	{"AWS access key", regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`), nil},
-	{"Google API key", regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}`), nil},
-	{"Slack token", regexp.MustCompile(`\bxox[abposr]-[A-Za-z0-9-]{10,}`), nil},
-	{"Stripe key", regexp.MustCompile(`\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,}`), nil},
-	{"Docker token", regexp.MustCompile(`\bdckr_pat_[A-Za-z0-9_-]{20,}`), nil},
-	{"npm token", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`), nil},
-	{"Vault token", regexp.MustCompile(`\bhv[sbr]\.[A-Za-z0-9_-]{20,}`), nil},
-	{"sk- key", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`), random}, // OpenAI's, Anthropic's and many others'
-	{"JSON web token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), nil},
-}
-
 // leastRandom is the length from which a value can look random.
 const leastRandom = 16
 
