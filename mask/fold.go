@@ -16,7 +16,7 @@ type folder struct {
 	text  []byte
 	place []place // of each byte
 	floor int     // where the line begins in text
-	mark  int     // behind the last backslash or percent sign in text, 0: there is none
+	mark  int     // behind the last backslash or percent sign, or later
 	last  int     // where what was folded ends in the text that is read
 
 	line          lineState
@@ -40,10 +40,9 @@ const (
 )
 
 const (
-	// mostGap is the most that may stand between two bytes of a folded secret.
-	mostGap = 256
-	// longestEscape is that of one that is not itself escaped: \u0041.
-	longestEscape = 6
+	mostGap       = 256 // most bytes between two of a folded secret
+	longestOffset = 16
+	longestEscape = 6 // of one that is not itself escaped: \u0041
 )
 
 // escapes are the ways to write a byte, or a character, by its number.
@@ -61,16 +60,6 @@ func folded(value string) string {
 
 func dropped(b byte) bool { return b <= ' ' || b == '"' || b == '\'' }
 
-// plain are the bytes that stay as they are, unless they end an escape.
-var plain = func() (is [256]bool) {
-	for b := range is {
-		is[b] = !dropped(byte(b)) && b != '\\' && b != '%'
-	}
-	return is
-}()
-
-func hexadecimal(b byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", b) >= 0 }
-
 // add folds the next bytes, which begin at a place.
 func (f *folder) add(p []byte, at int) {
 	for i := 0; i < len(p); i++ {
@@ -81,17 +70,17 @@ func (f *folder) add(p []byte, at int) {
 		if f.line != lineGoesOn && f.outside(b) {
 			continue
 		}
-		if f.line == lineGoesOn && plain[b] && (f.mark == 0 || len(f.text)-f.mark >= longestEscape) { // most bytes
-			begin, places := i, f.place
-			for ; i < len(p) && plain[p[i]]; i++ {
-				places = append(places, place{at + i, at + i + 1, false})
-			}
+		begin, places := i, f.place // most bytes stay as they are
+		for f.line == lineGoesOn && len(f.text)-f.mark >= longestEscape && i < len(p) && !dropped(p[i]) && p[i] != '\\' && p[i] != '%' {
+			places = append(places, place{at + i, at + i + 1, false})
+			i++
+		}
+		if i > begin {
 			f.text, f.place, f.last = append(f.text, p[begin:i]...), places, at+i
 			i--
 			continue
 		}
-		f.put(b, here)
-		if b == '\n' {
+		if f.put(b, here); b == '\n' {
 			f.line, f.data, f.columns, f.floor = lineBegins, 0, 0, len(f.text)
 		}
 	}
@@ -104,7 +93,7 @@ func (f *folder) outside(b byte) bool {
 	case b == '\n':
 	case f.line == lineEnds:
 		return true
-	case f.line == lineBegins && (blank && lead == 0 || lead < 16 && (hexadecimal(b) || b == 'x')):
+	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte("0123456789abcdefABCDEFx", b) >= 0):
 	case f.line == lineBegins && (blank && lead >= 6 || b == ':' && lead >= 4):
 		f.text, f.place = f.text[:f.floor], f.place[:f.floor]
 		f.line, f.colon = lineOfDump, b == ':'
@@ -122,15 +111,14 @@ func (f *folder) outside(b byte) bool {
 	return false
 }
 
-// put takes a byte behind others, with which it may be an escape.
+// put takes a byte behind others, with which it may be an escape. However often something is
+// escaped, it begins at most mostGap before its end: what is held back for it has an end.
 func (f *folder) put(b byte, at place) {
 	n := len(f.text)
-	if f.mark > 0 && f.mark == n && n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
+	if n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
 		n--
-		if b != '\\' {
-			at.start = f.place[n].start
-		}
-		f.text, f.place, f.mark = f.text[:n], f.place[:n], 0
+		at.start = max(f.place[n].start, at.end-mostGap)
+		f.text, f.place = f.text[:n], f.place[:n]
 		if strings.IndexByte("nrt", b) >= 0 {
 			return
 		}
@@ -139,12 +127,8 @@ func (f *folder) put(b byte, at place) {
 		return
 	}
 	f.text, f.place, f.last = append(f.text, b), append(f.place, at), max(f.last, at.end)
-	n++
-	if b == '\\' || b == '%' {
+	if n++; b == '\\' || b == '%' {
 		f.mark = n
-	}
-	if f.mark == 0 || n-f.mark >= longestEscape {
-		return
 	}
 	for _, e := range escapes {
 		i := n - len(e.mark) - e.digits
@@ -155,12 +139,8 @@ func (f *folder) put(b byte, at place) {
 		if err != nil {
 			continue
 		}
-		// However often it is escaped, what is held back for it has an end.
 		at.start = max(f.place[i].start, at.end-mostGap)
-		f.text, f.place, f.mark = f.text[:i], f.place[:i], 0
-		if before := max(i-longestEscape, 0); bytes.ContainsAny(f.text[before:i], `\%`) {
-			f.mark = before + bytes.LastIndexAny(f.text[before:i], `\%`) + 1
-		}
+		f.text, f.place = f.text[:i], f.place[:i]
 		written := []byte{byte(number)}
 		if e.digits == 4 {
 			written = utf8.AppendRune(nil, rune(number))
@@ -173,18 +153,7 @@ func (f *folder) put(b byte, at place) {
 }
 
 // sure is how much of the folded text stays, whatever follows.
-func (f *folder) sure() int {
-	switch {
-	case f.line == lineBegins:
-		return f.floor
-	case f.mark > 0 && len(f.text)-f.mark < longestEscape:
-		return f.mark - 1
-	}
-	return len(f.text)
-}
-
-// end says that nothing follows.
-func (f *folder) end() { f.line, f.mark = lineGoesOn, 0 }
+func (f *folder) sure() int { return max(len(f.text)-longestOffset, 0) }
 
 // forget drops what was folded before a place, and is sure.
 func (f *folder) forget(before int) {
@@ -193,5 +162,5 @@ func (f *folder) forget(before int) {
 		n++
 	}
 	f.text, f.place = append(f.text[:0], f.text[n:]...), append(f.place[:0], f.place[n:]...)
-	f.floor, f.mark = max(f.floor-n, 0), max(f.mark-n, 0)
+	f.floor, f.mark = max(f.floor-n, 0), f.mark-n
 }

@@ -54,15 +54,12 @@ const seed = 4
 
 func hash(beginning uint32) uint32 { return beginning * 0x9e3779b1 >> 18 }
 
-// add adds a needle, unless it is too short, or is there.
+// add adds a needle, unless it is too short.
 func (v *view) add(text string, shown []byte) {
 	if len(text) < Least {
 		return
 	}
 	n, beginning := &needle{[]byte(text), shown}, binary.BigEndian.Uint32([]byte(text))
-	if slices.ContainsFunc(v.seeds[beginning], func(o *needle) bool { return string(o.text) == text }) {
-		return
-	}
 	if v.seeds == nil {
 		v.seeds = map[uint32][]*needle{}
 	}
@@ -80,12 +77,8 @@ func (m *Mask) Add(name, value string) bool {
 			continue
 		}
 		masked = true
-		m.raw.add(line, shown)
 		for _, text := range written(line) {
 			m.raw.add(text, shown)
-			m.folded.add(folded(text), shown)
-		}
-		for _, text := range unfolded(line) {
 			m.folded.add(folded(text), shown)
 		}
 	}
@@ -100,10 +93,27 @@ func printable(r rune) rune {
 	return r
 }
 
-// written gives the ways in which a value is written.
+// written gives the ways in which a value is written that are not the same once they are
+// folded: also with + for a blank, for HTML, with halves of characters as JSON has them, and
+// in dumps as bytes in octal or as words of two bytes, the first byte last, within which a
+// value may begin.
 func written(value string) []string {
-	raw := []byte(value)
-	all := []string{value, hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw))}
+	raw, octal := []byte(value), ""
+	for _, b := range raw {
+		octal += fmt.Sprintf("%03o", b)
+	}
+	all := []string{
+		value, hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)), octal,
+		strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), halves.ReplaceAllString(value, "\uFFFD\uFFFD"),
+	}
+	for begin := range 2 {
+		hexadecimal, octal := "", ""
+		for i := begin; i+1 < len(raw); i += 2 {
+			word := int(raw[i+1])<<8 | int(raw[i])
+			hexadecimal, octal = hexadecimal+fmt.Sprintf("%04x", word), octal+fmt.Sprintf("%06o", word)
+		}
+		all = append(all, hexadecimal, octal)
+	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, e.EncodeToString(raw))
 		for before := range 3 {
@@ -122,27 +132,6 @@ func within(e *base64.Encoding, value []byte, before int) string {
 	first := (before*8 + 5) / 6
 	whole := (before + len(value)) * 8 / 6
 	return text[first:whole]
-}
-
-// unfolded gives the ways in which a value is written that are not the same once they are
-// folded: with + for a blank, for HTML, with halves of characters as JSON has them, and in
-// dumps as bytes in octal or as words of two bytes, the first byte last, where a value may
-// begin within a word.
-func unfolded(value string) []string {
-	all := []string{strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), halves.ReplaceAllString(value, "\uFFFD\uFFFD")}
-	octal := ""
-	for _, b := range []byte(value) {
-		octal += fmt.Sprintf("%03o", b)
-	}
-	for begin := range 2 {
-		hexadecimal, words := "", ""
-		for i := begin; i+1 < len(value); i += 2 {
-			word := int(value[i+1])<<8 | int(value[i])
-			hexadecimal, words = hexadecimal+fmt.Sprintf("%04x", word), words+fmt.Sprintf("%06o", word)
-		}
-		all = append(all, hexadecimal, words)
-	}
-	return append(all, octal)
 }
 
 // halves are the characters that JSON escapes in two halves, of which none is a character.
@@ -201,7 +190,6 @@ func (m *Mask) Text(text string) string {
 	w := m.Writer(&out)
 	w.held = []byte(text)
 	w.fold.add(w.held, 0)
-	w.fold.end()
 	var all []span
 	for _, n := range m.raw.needles {
 		all = append(all, cuts(w.held, n)...)
@@ -214,31 +202,16 @@ func (m *Mask) Text(text string) string {
 // end where something begins.
 func cuts(text []byte, n *needle) []span {
 	var all []span
-	head, tail := n.text[:min(Least, len(n.text))], n.text[max(len(n.text)-Least, 0):]
-	for at := 0; ; at++ {
-		i := bytes.Index(text[at:], head)
-		if i < 0 {
-			break
+	for i := range text {
+		if k := shared(text[i:], n.text); k >= Least && ends(text[i+k:]) {
+			all = append(all, span{i, i + k, n.shown, false})
 		}
-		at += i
-		length := shared(text[at:], n.text)
-		if ends(text[at+length:]) {
-			all = append(all, span{at, at + length, n.shown, false})
+		k := 0
+		for k <= i && k < len(n.text) && text[i-k] == n.text[len(n.text)-1-k] {
+			k++
 		}
-	}
-	for at := 0; ; at++ {
-		i := bytes.Index(text[at:], tail)
-		if i < 0 {
-			break
-		}
-		at += i
-		end := at + len(tail)
-		start := end
-		for start > 0 && end-start < len(n.text) && text[start-1] == n.text[len(n.text)-(end-start)-1] {
-			start--
-		}
-		if begins(text[:start]) {
-			all = append(all, span{start, end, n.shown, false})
+		if k >= Least && begins(text[:i+1-k]) {
+			all = append(all, span{i + 1 - k, i + 1, n.shown, false})
 		}
 	}
 	return all

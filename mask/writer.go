@@ -43,7 +43,6 @@ func (w *Writer) Write(p []byte) (int, error) {
 // Close writes what was held back. What looks like the beginning of a secret that was
 // cut off is masked.
 func (w *Writer) Close() error {
-	w.fold.end()
 	if len(w.held) == 0 {
 		return nil
 	}
@@ -58,6 +57,9 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 		all[i].start, all[i].end = all[i].start+w.base, all[i].end+w.base
 	}
 	end, sure := w.base+len(w.held), w.fold.sure()
+	if last {
+		sure = len(w.fold.text)
+	}
 	folded, from := w.mask.folded.find(w.fold.text[:sure], last)
 	if safe += w.base; from < len(w.fold.text) {
 		safe = min(safe, w.fold.place[from].start)
