@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,15 +17,11 @@ Nothing is run and nothing is asked of the machine.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
-			failed := false
+			code := ExitDone
 			for _, name := range args {
 				_, expansion, err := overrides{}.expand(c.Context(), s, name)
-				if errors.Is(err, context.Canceled) {
-					return err
-				}
 				if err != nil {
-					failed = true
-					conclude(s, err)
+					code = max(code, conclude(s, err))
 					continue
 				}
 				fmt.Fprintf(s.Stdout, "%s: ok\n", name)
@@ -35,8 +29,8 @@ Nothing is run and nothing is asked of the machine.`,
 					fmt.Fprintln(s.Stderr, name+": warning: "+text)
 				}
 			}
-			if failed {
-				return exit(ExitUsage)
+			if code != ExitDone {
+				return exit(code)
 			}
 			return nil
 		},

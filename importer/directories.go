@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,34 +46,19 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	return arms, fmt.Sprintf("each directory is an arm: %s; the baseline is %s (--arm NAME makes them one arm)", strings.Join(names, ", "), names[0]), nil
 }
 
-// statIn tells of a file below a directory that no link leads out of.
-func statIn(dir, path string) (fs.FileInfo, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	name, err := filepath.Rel(dir, path)
-	if err != nil {
-		return nil, err
-	}
-	return root.Stat(name)
-}
-
 // directories gives the directories among what was named, also those that a pattern
 // matches if it matches nothing else, and the first that is something else.
 func directories(from []string) (dirs []string, other string) {
 	for _, at := range from {
-		paths, stat := []string{at}, os.Stat
+		paths, named := []string{at}, true
 		if _, err := os.Stat(at); err != nil {
 			if matches, err := glob(at); err == nil && len(matches) > 0 {
-				paths = matches
+				paths, named = matches, false
 				slices.SortFunc(paths, natural)
-				stat = func(path string) (fs.FileInfo, error) { return statIn(fixedPart(at), path) }
 			}
 		}
 		for _, path := range paths {
-			if info, err := stat(path); err == nil && info.IsDir() {
+			if info, err := os.Stat(path); err == nil && info.IsDir() && (named || inside(fixedPart(at), path)) {
 				dirs = append(dirs, filepath.Clean(path))
 			} else if other == "" {
 				other = path

@@ -96,13 +96,7 @@ func (s *search) add(arm, from string) error {
 	info, err := os.Stat(from)
 	switch {
 	case err == nil && info.IsDir():
-		root, err := s.open(from)
-		if err != nil {
-			return err
-		}
-		return s.directory(arm, from, root)
-	case err == nil && input.Check(from, info) != nil:
-		return misuse("", "cannot read %s: %w", from, input.Check(from, info))
+		return s.directory(arm, from)
 	case err == nil:
 		s.files = append(s.files, found{path: from, name: filepath.Base(from), arm: arm, waits: !info.Mode().IsRegular()})
 		return nil
@@ -112,20 +106,14 @@ func (s *search) add(arm, from string) error {
 	return s.pattern(arm, from)
 }
 
-// open opens a directory, until close.
-func (s *search) open(dir string) (*os.Root, error) {
+func (s *search) directory(arm, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, misuse("", "cannot read %s: %w", dir, bare(err))
+		return misuse("", "cannot read %s: %w", dir, bare(err))
 	}
 	s.roots = append(s.roots, root)
-	return root, nil
-}
-
-// directory lists the files below a directory that is open.
-func (s *search) directory(arm, dir string, root *os.Root) error {
 	begin := len(s.files)
-	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		f := found{path: filepath.Join(dir, name), name: name, arm: arm, root: root}
 		switch {
 		case err != nil:
@@ -196,10 +184,11 @@ func (s *search) pattern(arm, pattern string) error {
 	}
 	slices.SortFunc(matches, natural)
 	fixed := fixedPart(pattern)
-	root, err := s.open(fixed)
+	root, err := os.OpenRoot(fixed)
 	if err != nil {
-		return err
+		return misuse("", "cannot read %s: %w", fixed, bare(err))
 	}
+	s.roots = append(s.roots, root)
 	begin := len(s.files)
 	taken := map[string]bool{} // directories, with all that is in them
 	within := func(m string) bool {
@@ -222,12 +211,7 @@ func (s *search) pattern(arm, pattern string) error {
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
 				continue // what is in it matches by itself
 			}
-			below, err := root.OpenRoot(name)
-			if err != nil {
-				return misuse("", "cannot read %s: %w", m, bare(err))
-			}
-			s.roots = append(s.roots, below)
-			if err := s.directory(arm, m, below); err != nil {
+			if err := s.directory(arm, m); err != nil {
 				return err
 			}
 			taken[filepath.Clean(m)] = true
@@ -235,17 +219,14 @@ func (s *search) pattern(arm, pattern string) error {
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			f := found{path: m, name: name, arm: arm, refused: bare(err).Error()}
-			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink {
+			f := found{path: m, name: m, arm: arm, refused: bare(err).Error()}
+			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink || !inside(fixed, m) {
 				f.refused = lostLink + fixed
 			}
 			s.files = append(s.files, f)
 			continue
 		}
 		f := found{path: m, name: name, arm: arm, root: root}
-		if !info.Mode().IsRegular() {
-			f.refused = input.ErrIrregular.Error()
-		}
 		s.files = append(s.files, f)
 	}
 	if len(s.files) == begin {
@@ -311,20 +292,18 @@ func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err
 		return io.NopCloser(f.held), nil
 	case f.path == stdin:
 		return input.UntilDone(ctx, io.NopCloser(in)), nil
+	case f.root != nil:
+		file, err = input.OpenIn(f.root, filepath.FromSlash(f.name))
+	default:
+		file, err = input.Open(f.path)
 	}
-	var opened *os.File
-	if f.root != nil {
-		opened, err = input.OpenIn(f.root, filepath.FromSlash(f.name))
-	} else {
-		opened, err = input.Open(f.path)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, bare(err)
+	case f.waits:
+		return input.UntilDone(ctx, file), nil
 	}
-	if f.waits {
-		return input.UntilDone(ctx, opened), nil
-	}
-	return opened, nil
+	return file, nil
 }
 
 // bare is an error about a file without the file, which is named beside it.

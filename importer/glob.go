@@ -64,6 +64,14 @@ func matchParts(want, path []string) bool {
 	return !slices.ContainsFunc(want[w:], func(part string) bool { return part != "**" })
 }
 
+// inside says whether no link leads from a path out of the directory that it begins with.
+func inside(dir, path string) bool {
+	from, err := filepath.EvalSymlinks(dir)
+	to, errTo := filepath.EvalSymlinks(path)
+	name, errName := filepath.Rel(from, to)
+	return err == nil && errTo == nil && errName == nil && filepath.IsLocal(name)
+}
+
 // fixedPart is the directory that a pattern begins with, before the first special
 // character.
 func fixedPart(pattern string) string {

@@ -28,7 +28,7 @@ func TestPipe(t *testing.T) {
 	importing := func(ctx context.Context, from string, stdin io.Reader) (string, error) {
 		to := filepath.Join(t.TempDir(), "run")
 		_, err := importer.Run(ctx, to, importer.Options{
-			Format: lines, Name: "test", Stdin: stdin, Sources: []importer.Source{{Arm: "a", From: []string{filepath.Join(dir, "a.txt"), from}}},
+			Strict: strings.HasPrefix(from, dir) || from == "/dev/zero", Format: lines, Name: "test", Stdin: stdin, Sources: []importer.Source{{Arm: "a", From: []string{filepath.Join(dir, "a.txt"), from}}},
 		})
 		return to, err
 	}
@@ -76,7 +76,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, from := range []string{fifo, "/dev/zero"} {
-		if _, err := importing(context.Background(), from, nil); err == nil || err.Error() != "cannot read "+from+": not a regular file" {
+		if _, err := importing(context.Background(), from, nil); err == nil || !strings.Contains(err.Error(), from+": not a regular file") {
 			t.Errorf("%s: %v", from, err)
 		}
 	}

@@ -11,11 +11,7 @@ import (
 // find lists the files that match the template, arm by arm: first those without a name, as without a layer.
 func (l *Layout) find() (*search, []Source, error) {
 	s := &search{}
-	root, err := s.open(l.directory)
-	if err == nil {
-		err = s.directory("", l.directory, root)
-	}
-	if err != nil {
+	if err := s.directory("", l.directory); err != nil {
 		return nil, nil, err
 	}
 	var other []string

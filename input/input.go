@@ -17,22 +17,6 @@ import (
 // ErrIrregular is the error of what is no file.
 var ErrIrregular = errors.New("not a regular file")
 
-// Check says whether a file of a name may be opened.
-func Check(name string, info fs.FileInfo) error {
-	switch mode := info.Mode(); {
-	case mode.IsRegular(), mode.Type() == fs.ModeNamedPipe && handedOn(name):
-		return nil
-	case mode.IsDir():
-		return syscall.EISDIR
-	}
-	return ErrIrregular
-}
-
-// handedOn says whether a name is that of a descriptor of this process.
-func handedOn(name string) bool {
-	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
-}
-
 // Open opens a file.
 func Open(name string) (*os.File, error) { return open(name, os.Stat, os.OpenFile) }
 
@@ -46,21 +30,11 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	if err != nil {
 		return nil, err
 	}
-	if err := Check(name, info); err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	handedOn := name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
+	if kind := info.Mode().Type(); kind&^fs.ModeDir != 0 && !(handedOn && kind == fs.ModeNamedPipe) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
-	// It may have become another since.
-	f, err := openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err = f.Stat(); err == nil {
-		err = Check(name, info)
-	}
-	if err != nil {
-		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: err}, f.Close())
-	}
-	return f, nil
+	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a FIFO since
 }
 
 // UntilDone reads from what may keep its reader waiting, such as standard input, until the
