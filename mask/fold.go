@@ -25,10 +25,7 @@ type folder struct {
 }
 
 // place is where a folded byte stands in the text that is read.
-type place struct {
-	start, end int
-	dump       bool // in a line of one
-}
+type place struct{ start, end int }
 
 type lineState int
 
@@ -42,7 +39,8 @@ const (
 const (
 	mostGap       = 256 // most bytes between two of a folded secret
 	longestOffset = 16
-	longestEscape = 6 // of one that is not itself escaped: \u0041
+	longestLine   = 512 // most bytes of a line of a dump
+	longestEscape = 6   // of one that is not itself escaped: \u0041
 )
 
 // escapes are the ways to write a byte, or a character, by its number.
@@ -63,16 +61,16 @@ func dropped(b byte) bool { return b <= ' ' || b == '"' || b == '\'' }
 // add folds the next bytes, which begin at a place.
 func (f *folder) add(p []byte, at int) {
 	for i := 0; i < len(p); i++ {
-		b, here := p[i], place{at + i, at + i + 1, f.line == lineOfDump}
+		b, here := p[i], place{at + i, at + i + 1}
 		if here.start-f.last > mostGap { // with a byte that no needle has
 			f.text, f.place, f.last = append(f.text, 0), append(f.place, here), here.end
 		}
-		if f.line != lineGoesOn && f.outside(b) {
+		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
 		begin, places := i, f.place // most bytes stay as they are
 		for f.line == lineGoesOn && len(f.text)-f.mark >= longestEscape && i < len(p) && !dropped(p[i]) && p[i] != '\\' && p[i] != '%' {
-			places = append(places, place{at + i, at + i + 1, false})
+			places = append(places, place{at + i, at + i + 1})
 			i++
 		}
 		if i > begin {
@@ -87,24 +85,25 @@ func (f *folder) add(p []byte, at int) {
 }
 
 // outside says whether a byte at the beginning of a line, or in a dump, is none of the data.
-func (f *folder) outside(b byte) bool {
+func (f *folder) outside(b byte, at place) bool {
 	blank, lead := b == ' ' || b == '\t', len(f.text)-f.floor
 	switch {
 	case b == '\n':
-	case f.line == lineEnds:
-		return true
 	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte("0123456789abcdefABCDEFx", b) >= 0):
 	case f.line == lineBegins && (blank && lead >= 6 || b == ':' && lead >= 4):
 		f.text, f.place = f.text[:f.floor], f.place[:f.floor]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
-	case f.line == lineBegins:
+	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // nothing is held back for ever
 		f.line = lineGoesOn
+	case f.line == lineEnds, f.columns > 0 && b == '|', f.columns > 1 && (b == '>' || f.colon && f.data > 0 && !blank):
+		f.line, f.columns = lineEnds, f.columns+1
+		for i := f.floor; i < len(f.place); i++ { // what is found in the line takes its text along
+			f.place[i].end = at.end
+		}
+		return true
 	case blank:
 		f.columns++
-	case f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon && f.data > 0):
-		f.line = lineEnds
-		return true
 	default:
 		f.columns, f.data = 0, f.data+1
 	}
@@ -153,7 +152,12 @@ func (f *folder) put(b byte, at place) {
 }
 
 // sure is how much of the folded text stays, whatever follows.
-func (f *folder) sure() int { return max(len(f.text)-longestOffset, 0) }
+func (f *folder) sure() int {
+	if f.line != lineGoesOn {
+		return f.floor
+	}
+	return max(len(f.text)-longestOffset, 0)
+}
 
 // forget drops what was folded before a place, and is sure.
 func (f *folder) forget(before int) {

@@ -141,7 +141,6 @@ var halves = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
 type span struct {
 	start, end int
 	shown      []byte
-	line       bool // up to the end of the line, where a dump shows the same once more
 }
 
 // find finds every place of every needle, also within others, and the place before which each
@@ -156,7 +155,7 @@ func (v *view) find(text []byte, last bool) (all []span, safe int) {
 		for _, n := range v.seeds[beginning] {
 			length := shared(text[i:], n.text)
 			if length == len(n.text) || last && length >= Least && i+length == len(text) {
-				all = append(all, span{i, i + length, n.shown, false})
+				all = append(all, span{i, i + length, n.shown})
 			} else if i+length == len(text) {
 				safe = min(safe, i)
 			}
@@ -204,14 +203,14 @@ func cuts(text []byte, n *needle) []span {
 	var all []span
 	for i := range text {
 		if k := shared(text[i:], n.text); k >= Least && ends(text[i+k:]) {
-			all = append(all, span{i, i + k, n.shown, false})
+			all = append(all, span{i, i + k, n.shown})
 		}
 		k := 0
 		for k <= i && k < len(n.text) && text[i-k] == n.text[len(n.text)-1-k] {
 			k++
 		}
 		if k >= Least && begins(text[:i+1-k]) {
-			all = append(all, span{i + 1 - k, i + 1, n.shown, false})
+			all = append(all, span{i + 1 - k, i + 1, n.shown})
 		}
 	}
 	return all

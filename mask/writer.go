@@ -1,9 +1,6 @@
 package mask
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
 // Writer passes on what is written to it without the secrets, however they are split over
 // the writes. It holds back only what may be the beginning of one.
@@ -66,18 +63,7 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	}
 	for _, s := range folded {
 		first, to := w.fold.place[s.start], w.fold.place[s.end-1]
-		s.start, s.end = first.start, to.end
-		if to.dump {
-			rest := w.held[to.end-w.base : min(to.end+mostGap, end)-w.base]
-			n := bytes.IndexByte(rest, '\n')
-			if n < 0 && len(rest) < mostGap && !last {
-				safe = min(safe, s.start)
-			} else if n < 0 {
-				n = len(rest)
-			}
-			s.end += max(n, 0)
-		}
-		all = append(all, s)
+		all = append(all, span{first.start, to.end, s.shown})
 	}
 	if last {
 		safe = end
