@@ -140,3 +140,19 @@ func TestLines(t *testing.T) {
 		t.Errorf("%.300q", got)
 	}
 }
+
+func TestOdC(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("od"); err != nil {
+		t.Skip("od is not on this machine")
+	}
+	for _, value := range []string{long, signs, path} {
+		text, err := exec.Command("sh", "-c", `printf 'of %s' "$1" | od -c`, "sh", value).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := masks(t, value).Text(string(text)); strings.Count(got, "\n") != 2 {
+			t.Errorf("%s", got)
+		}
+	}
+}
