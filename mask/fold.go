@@ -41,6 +41,7 @@ const (
 	longestOffset = 16
 	longestLine   = 512 // most bytes of a line of a dump
 	longestEscape = 6   // of one that is not itself escaped: \u0041
+	digits        = "0123456789abcdefABCDEF"
 )
 
 // escapes are the ways to write a byte, or a character, by its number.
@@ -89,14 +90,14 @@ func (f *folder) outside(b byte, at place) bool {
 	blank, lead := b == ' ' || b == '\t', len(f.text)-f.floor
 	switch {
 	case b == '\n':
-	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte("0123456789abcdefABCDEFx", b) >= 0):
+	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte(digits+"x", b) >= 0):
 	case f.line == lineBegins && (blank && lead >= 6 || b == ':' && lead >= 4):
 		f.text, f.place = f.text[:f.floor], f.place[:f.floor]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
 	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // nothing is held back for ever
 		f.line = lineGoesOn
-	case f.line == lineEnds, f.columns > 0 && b == '|', f.columns > 1 && (b == '>' || f.colon && f.data > 0 && !blank):
+	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
 		for i := f.floor; i < len(f.place); i++ { // what is found in the line takes its text along
 			f.place[i].end = at.end
@@ -104,6 +105,8 @@ func (f *folder) outside(b byte, at place) bool {
 		return true
 	case blank:
 		f.columns++
+	case strings.IndexByte(digits, b) < 0: // no dump, or one of characters
+		f.line = lineGoesOn
 	default:
 		f.columns, f.data = 0, f.data+1
 	}

@@ -94,7 +94,7 @@ func printable(r rune) rune {
 }
 
 // written gives the ways in which a value is written that are not the same once they are
-// folded: also with + for a blank, for HTML, with halves of characters as JSON has them, and
+// folded, or cut off: also with single blanks, with + for a blank, for HTML, with halves of characters as JSON has them, and
 // in dumps as bytes in octal or as words of two bytes, the first byte last, within which a
 // value may begin.
 func written(value string) []string {
@@ -104,7 +104,7 @@ func written(value string) []string {
 	}
 	all := []string{
 		value, hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)), octal,
-		strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), halves.ReplaceAllString(value, "\uFFFD\uFFFD"),
+		strings.Join(strings.Fields(value), " "), strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), halves.ReplaceAllString(value, "\uFFFD\uFFFD"),
 	}
 	for begin := range 2 {
 		hexadecimal, octal := "", ""

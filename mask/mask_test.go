@@ -96,6 +96,7 @@ func TestText(t *testing.T) {
 		{[]string{"hunter2-very-long"}, `"it is hunter2-ver" and 9 more bytes`, `"it is [masked: A]" and 9 more bytes`},
 		{[]string{"hunter2-very-long"}, `…very-long is wrong`, `…[masked: A] is wrong`},
 		{[]string{"hunter2-very-long"}, `exit status 1: very-long`, `exit status 1: [masked: A]`},
+		{[]string{"two  blanks\tand a tab"}, `"run --with two blanks and…" was left`, `"run --with [masked: A]…" was left`},
 		{[]string{"hunter2-very-long"}, `it is hunter2-very`, `it is [masked: A]`},
 		{[]string{"hunter2-very-long"}, `hunter2 is a name`, `hunter2 is a name`},
 	}
