@@ -59,6 +59,14 @@ func folded(value string) string {
 
 func dropped(b byte) bool { return b <= ' ' || b == '"' || b == '\'' }
 
+// plain are the bytes that stay as they are, unless they end an escape.
+var plain = func() (is [256]bool) {
+	for b := range is {
+		is[b] = !dropped(byte(b)) && b != '\\' && b != '%'
+	}
+	return is
+}()
+
 // add folds the next bytes, which begin at a place.
 func (f *folder) add(p []byte, at int) {
 	for i := 0; i < len(p); i++ {
@@ -69,12 +77,11 @@ func (f *folder) add(p []byte, at int) {
 		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
-		begin, places := i, f.place // most bytes stay as they are
-		for f.line == lineGoesOn && len(f.text)-f.mark >= longestEscape && i < len(p) && !dropped(p[i]) && p[i] != '\\' && p[i] != '%' {
-			places = append(places, place{at + i, at + i + 1})
-			i++
-		}
-		if i > begin {
+		if f.line == lineGoesOn && plain[b] && len(f.text)-f.mark >= longestEscape { // most bytes
+			begin, places := i, f.place
+			for ; i < len(p) && plain[p[i]]; i++ {
+				places = append(places, place{at + i, at + i + 1})
+			}
 			f.text, f.place, f.last = append(f.text, p[begin:i]...), places, at+i
 			i--
 			continue

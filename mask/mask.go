@@ -41,7 +41,7 @@ type Mask struct {
 type view struct {
 	needles []*needle
 	seeds   map[uint32][]*needle // by their beginning
-	maybe   [256]uint64          // a bit of each hash of a beginning: most bytes cost one look at it
+	maybe   [1 << 14]bool        // by the hash of a beginning: most bytes cost one look at it
 }
 
 type needle struct {
@@ -64,7 +64,7 @@ func (v *view) add(text string, shown []byte) {
 		v.seeds = map[uint32][]*needle{}
 	}
 	v.needles, v.seeds[beginning] = append(v.needles, n), append(v.seeds[beginning], n)
-	v.maybe[hash(beginning)/64] |= 1 << (hash(beginning) % 64)
+	v.maybe[hash(beginning)] = true
 }
 
 // Add adds a value, by the name that is shown in its place: "[masked: TOKEN]". All values
@@ -147,9 +147,10 @@ type span struct {
 // has its end in the text. At the last of a text, what looks like a beginning is found, too.
 func (v *view) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
-	for i := range safe {
-		beginning := binary.BigEndian.Uint32(text[i:])
-		if h := hash(beginning); v.maybe[h/64]>>(h%64)&1 == 0 {
+	beginning := uint32(0)
+	for i, b := range text {
+		beginning = beginning<<8 | uint32(b)
+		if i -= seed - 1; !v.maybe[hash(beginning)] || i < 0 {
 			continue
 		}
 		for _, n := range v.seeds[beginning] {
