@@ -16,7 +16,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/safetext"
 	"tare/testbed"
-	alone "tare/testbed/bare"
+	"tare/testbed/local"
 )
 
 // oneLine is an experiment that the command line asks for, in place of a file.
@@ -124,7 +124,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 	defer cancel()
 	for _, p := range programs {
 		var said bytes.Buffer
-		process, err := alone.Start(ctx, testbed.Command{Args: p.Start(), Stderr: &said})
+		process, err := local.Here.Start(ctx, testbed.Host, testbed.Command{Args: p.Start(), Stderr: &said})
 		if err != nil {
 			return 0, usage(err)
 		}
@@ -134,6 +134,9 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 			return 0, fmt.Errorf("%s was tried once: %w", safetext.Name(p.String()), context.Cause(ctx))
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+			if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) {
+				exit.Stderr = "" // the hint has it
+			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}
 		took = max(took, used.Wall)

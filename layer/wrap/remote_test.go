@@ -13,7 +13,7 @@ import (
 
 	"tare/layer"
 	"tare/testbed"
-	"tare/testbed/bare"
+	"tare/testbed/local"
 )
 
 // pods is a site whose pods have the programs of a directory and no others.
@@ -40,7 +40,7 @@ func (p pods) Start(ctx context.Context, where testbed.Place, cmd testbed.Comman
 		return nil, fmt.Errorf("%s is not in the pod", cmd.Args[0])
 	}
 	cmd.Args = append([]string{program}, cmd.Args[1:]...)
-	return bare.Start(ctx, cmd)
+	return local.Here.Start(ctx, testbed.Host, cmd)
 }
 
 // podsWith makes a site whose pods have a command that can stand in front.

@@ -134,7 +134,7 @@ var onlyHere = map[string]struct {
 }{
 	"RemoveAll": {"it crosses mounts: use owned.Remove", []string{"machine/owned/owner_other.go"}},
 	"Command": {"its descendants are nobody's: use testbed.Run, at local.Here", []string{
-		"testbed/process/", "testbed/bare/", "testbed/local/guard_linux.go", "testbed/local/userns_linux.go",
+		"testbed/process/", "testbed/local/local_other.go", "testbed/local/guard_linux.go", "testbed/local/userns_linux.go",
 		"testbed/local/probe_linux.go", "testbed/local/loop_linux.go", "workload/syscalls/helper_linux.go", // which end at once and start nothing
 		"layer/front/look_linux.go", "workload/startup/answer/", // are under test themselves
 		"testbed/kube/kubetest/", "golden/", "test/", "bench/", "deploy/", // are no part of the product

@@ -6,11 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
+	"syscall"
+	"time"
 
 	"tare/machine/owned"
 	"tare/testbed"
-	"tare/testbed/bare"
+	"tare/testbed/launcher"
 )
 
 // errSystem says why there is no local testbed here.
@@ -57,7 +61,7 @@ func (site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 	if where != testbed.Host {
 		return nil, fmt.Errorf("no %s: %w", where, errSystem)
 	}
-	return bare.Start(ctx, cmd)
+	return start(ctx, cmd)
 }
 
 // Probe refuses everything that a local network is made of.
@@ -98,3 +102,53 @@ func CleanTemporary(dirs ...string) ([]string, error) { return owned.Clean(dirs,
 
 // Clean ends nothing, as Strays finds nothing.
 func Clean(context.Context) ([]Stray, error) { return nil, nil }
+
+// start starts a program on this machine. It outlives a Tare that is killed.
+func start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
+	prepared, err := launcher.Prepare(cmd.Args, append(os.Environ(), cmd.Env...), cmd.Dir, cmd.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	c := exec.CommandContext(ctx, prepared.Args[0], prepared.Args[1:]...)
+	c.Env = append(os.Environ(), cmd.Env...)
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr
+	c.ExtraFiles = prepared.Files
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return &process{cmd: c, started: time.Now()}, nil
+}
+
+// process is a program on this machine.
+type process struct {
+	cmd     *exec.Cmd
+	started time.Time
+}
+
+// Wait waits for the end.
+func (p *process) Wait() (testbed.Usage, error) {
+	err := p.cmd.Wait()
+	usage := testbed.Usage{Wall: time.Since(p.started), Unavailable: true} // systems differ in what they count
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && err != nil {
+		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}
+		if status.Signaled() {
+			exit.Signal = status.Signal().String()
+		}
+		err = exit
+	}
+	return usage, err
+}
+
+// Kill ends the program.
+func (p *process) Kill() error { return p.cmd.Process.Kill() }
+
+// CPU is not told.
+func (p *process) CPU() (time.Duration, error) {
+	return 0, errors.New("the CPU time is not counted while the program runs")
+}
+
+// Memory is not told.
+func (p *process) Memory() (int64, error) {
+	return 0, errors.New("the memory is not counted while the program runs")
+}

@@ -9,7 +9,7 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
-	"tare/testbed/bare"
+	"tare/testbed/local"
 	"tare/workload/workloadtest"
 )
 
@@ -22,7 +22,7 @@ func (peers) LinkRate() float64                      { return 0 }
 
 func (peers) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	cmd.Env = append(cmd.Env, "WHERE="+string(where))
-	return bare.Start(ctx, cmd)
+	return local.Here.Start(ctx, testbed.Host, cmd)
 }
 
 func TestPeers(t *testing.T) {

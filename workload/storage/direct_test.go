@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tare/testbed"
-	"tare/testbed/bare"
+	"tare/testbed/local"
 	"tare/workload"
 )
 
@@ -22,7 +22,7 @@ func (k kernel) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command)
 		return nil, exec.ErrNotFound
 	}
 	cmd.Args = []string{"sh", "-c", k.text}
-	return bare.Start(ctx, cmd)
+	return local.Here.Start(ctx, testbed.Host, cmd)
 }
 
 func TestPast(t *testing.T) {

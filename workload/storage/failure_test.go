@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tare/testbed"
-	"tare/testbed/bare"
+	"tare/testbed/local"
 	"tare/workload"
 )
 
@@ -29,7 +29,7 @@ func (s script) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command)
 	}
 	cmd.Env = append(cmd.Env, "JOB="+job)
 	cmd.Args = []string{"sh", "-c", s.text}
-	return bare.Start(ctx, cmd)
+	return local.Here.Start(ctx, testbed.Host, cmd)
 }
 
 func TestFailures(t *testing.T) {
