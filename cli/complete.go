@@ -3,13 +3,13 @@ package cli
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/experiment"
+	"tare/input"
 	"tare/journal"
 )
 
@@ -82,7 +82,12 @@ func planNamed(args []string) experiment.Plan {
 
 // planOf is the plan of a run; an empty one if it cannot be read.
 func planOf(dir string) (plan experiment.Plan) {
-	data, err := os.ReadFile(filepath.Join(dir, journal.PlanFile))
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return experiment.Plan{}
+	}
+	defer root.Close()
+	data, err := input.ReadIn(root, journal.PlanFile)
 	if err != nil || json.Unmarshal(data, &plan) != nil {
 		return experiment.Plan{}
 	}

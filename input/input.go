@@ -25,6 +25,16 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(name, root.Stat, root.OpenFile)
 }
 
+// ReadIn reads such a file.
+func ReadIn(root *os.Root, name string) ([]byte, error) {
+	f, err := OpenIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(f)
+}
+
 func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
 	info, err := stat(name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 
+	"tare/input"
 	"tare/journal"
 )
 
@@ -27,7 +28,7 @@ type manifest struct {
 
 // readManifest gives the files of the site that is there; none if there is no site.
 func readManifest(root *os.Root) ([]string, error) {
-	text, err := root.ReadFile(manifestFile)
+	text, err := input.ReadIn(root, manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"tare/history"
+	"tare/input"
 	"tare/journal"
 	"tare/report"
 	"tare/report/document"
@@ -153,7 +154,7 @@ func record(dir string) ([]journal.Content, error) {
 	defer root.Close()
 	var contents []journal.Content
 	for _, name := range []string{journal.ExperimentFile, journal.PlanFile, journal.EnvironmentFile, journal.TrialsFile, journal.FilesFile, journal.NotesFile} {
-		text, err := root.ReadFile(name)
+		text, err := input.ReadIn(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
