@@ -94,7 +94,7 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 					return errors.Join(err, j.Close())
 				}
 			}
-			return signed(c.Context(), dir, key, carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet))
+			return signed(c.Context(), s, dir, key, carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet))
 		},
 	}
 	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to so many rounds in all")

@@ -111,7 +111,7 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
-			return signed(c.Context(), dir, key, carryOut(c.Context(), s, j, expansion, values, env, out, quiet))
+			return signed(c.Context(), s, dir, key, carryOut(c.Context(), s, j, expansion, values, env, out, quiet))
 		},
 	}
 	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/journal"
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/local"
 )
@@ -49,9 +50,13 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 
 // signed signs a run that was carried out, if there is a key and the run is finished. Ran is how it
 // ended, which is the result unless signing fails.
-func signed(ctx context.Context, dir, key string, ran error) error {
+func signed(ctx context.Context, s State, dir, key string, ran error) error {
+	if key == "" {
+		return ran
+	}
 	run, err := journal.Open(dir)
-	if key == "" || err != nil || !run.Finished {
+	if err != nil || !run.Finished {
+		fmt.Fprintf(s.Stderr, "run %s is not signed, since it is not finished: tare resume --sign goes on\n", safetext.Name(dir))
 		return ran
 	}
 	signature, err := sign(ctx, key, run.Chain())
