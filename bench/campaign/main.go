@@ -380,7 +380,7 @@ func (c *campaign) kill(s scenario, args []string) {
 // isGuard says whether a process is a guard, or the tare clean that it has become.
 func isGuard(pid int) bool {
 	text := commandLine(pid)
-	return strings.Contains(text, "tare-guard") || strings.HasSuffix(text, "tare clean --guard")
+	return strings.Contains(text, "tare-guard") || strings.HasSuffix(text, " clean --guard")
 }
 
 // nothingRuns waits a little for the guard, if it lives, and then looks itself; without the
