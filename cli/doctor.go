@@ -182,7 +182,8 @@ func neededBy(x *experiment.Experiment) wanted {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the parts that are wanted; of layers that can be had in several ways, those of the experiment, unless it is nil.
+// examine probes the parts that are wanted. Layers with several ways to work are probed in those that the experiment asks for;
+// without an experiment, in all.
 func examine(ctx context.Context, want wanted, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {

@@ -77,7 +77,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	for _, k := range catalog.Layers {
 		kinds = append(kinds, k.Name)
 	}
-	// What is wrong is said before anything is started, shown or kept: it may be a secret.
+	// The file is checked before programs are started, shown or kept: it may hold a secret.
 	if text, err = asked.File(time.Second, kinds); err == nil {
 		_, err = experiment.Load(onCommandLine, text, catalog.Kinds())
 	}

@@ -39,7 +39,7 @@ func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error
 	return out.Bytes(), err
 }
 
-// sign signs a chain, if there is a key: the chain and the end of its line are what is signed.
+// sign signs a chain and a newline behind it, if there is a key.
 func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	if key == "" {
 		return nil, nil

@@ -98,7 +98,7 @@ limits: {foreignCPU: none, steal: none, throttling: none}
 // manyFiles is how many files are imported before the power fails.
 const manyFiles = 600
 
-// power has the power fail right after an import, after a run, and during one, and looks at what is
+// power cuts the power of a disk right after an import, after a run and during one, and looks at what is
 // left of them.
 func (c *campaign) power() (err error) {
 	d, err := newDisk(c.dir)

@@ -9,7 +9,7 @@ import (
 	"tare/stats"
 )
 
-// tally counts what came of many repetitions of a design. Intervals are those of
+// tally counts the results of many repetitions of a design. Intervals are those of
 // the first arm.
 type tally struct {
 	n               int // experiments

@@ -22,7 +22,7 @@ func (o Owner) mark() uint64 {
 }
 
 // Mark has all that this process starts from now on bear its name, and all their descendants: as the limit of the CPU time of
-// real-time programs (RLIMIT_RTTIME), which is unlimited otherwise, and is 53,000 days with it. A program keeps it that
+// real-time programs (RLIMIT_RTTIME), which is unlimited otherwise, and is at least 146,000 years with it. A program keeps it that
 // clears its environment, leaves its session and its cgroup, and has lost its parents. Where the system has set a smaller limit,
 // that stays, and there is no mark.
 func (o Owner) Mark() {

@@ -17,7 +17,7 @@ func Dir(in, what string) (string, error) {
 	return os.MkdirTemp(in, self.Name(what)+"*")
 }
 
-// File makes a file in a directory, or where temporary files are. Its name ends as it is told to.
+// File makes a file in a directory, or where temporary files are. End is the end of its name.
 func File(in, what, end string) (*os.File, error) {
 	self, err := This()
 	if err != nil {

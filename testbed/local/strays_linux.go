@@ -18,7 +18,7 @@ import (
 	"tare/testbed/process"
 )
 
-// Strays lists the processes of this user whose marker names a Tare that is
+// Strays lists the processes of this user, for root of all users, whose marker names a Tare that is
 // dead. The direct children of a Tare die with it; what can remain are
 // descendants of these.
 func Strays() ([]Stray, error) {
