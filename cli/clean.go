@@ -34,13 +34,12 @@ func newClean(s State) *cobra.Command {
 		Long: `Find and end what a killed run left behind on this machine: processes that Tare
 started and whose Tare is gone. Network namespaces vanish with their processes.
 Remove the directories and files that it had made for a while (tare-WHAT-PID-…: volumes,
-files for programs under test, keys of proxies, profiles of a browser) where temporary
-files are (TMPDIR), in this directory and in those named. Nothing is removed that is mounted
-in them; it is unmounted.
+files for programs under test, keys of proxies, profiles of a browser, half a report) where
+temporary files are (TMPDIR), in this directory, and up to four levels below the directories
+named, or below runs/. Nothing is removed that is mounted in them; it is unmounted.
 Remove also what is no run yet, because Tare was killed while it made the directory (of
-an import: .NAME.unfinished-NUMBER), up to four levels below the directories named, or
-below runs/, and what was half written there or in this directory, such as a report
-(.tare-NUMBER). Of such a directory it removes what Tare writes; a
+an import: .NAME.unfinished-NUMBER), in the same places. Of such a directory it removes what
+Tare writes; a
 file of somebody else's in it stays, with the directory, and is named. What a living Tare
 still works on stays, and so does every run. Nothing that Tare did not start or make is
 touched. What cannot be removed is named, and the rest is removed all the same.
@@ -95,19 +94,37 @@ heard of for a minute.`,
 	return c
 }
 
-// cleanTemporary removes what killed Tares have left where temporary files are, here, and in some directories, or says
-// that it would, and gives how many these are.
+// cleanTemporary removes the directories and files that killed Tares had made for a while, or says that it would, and gives
+// how many these are: where temporary files are, here, and in some directories and the runs below them.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
 		clean, verb = owned.Left, "would remove"
 	}
-	paths, err := clean(append(slices.Clone(roots), ".")...)
+	dirs, bad := []string{"."}, error(nil)
+	for _, root := range roots {
+		bad = errors.Join(bad, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil || !d.IsDir():
+				return err
+			case d.Name() == journal.RawDir || strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > deepest:
+				return fs.SkipDir
+			}
+			dirs = append(dirs, path)
+			return nil
+		}))
+	}
+	paths, err := clean(dirs...)
 	for _, path := range paths {
 		fmt.Fprintf(s.Stdout, "%s %s\n", verb, safetext.Name(path))
 	}
-	return len(paths), err
+	return len(paths), errors.Join(bad, err)
 }
+
+// deepest is how many levels below a directory temporary files are looked for.
+const deepest = 4
 
 // importRoots gives the directories to be searched for unfinished runs: those
 // named, which have to be there, or runs/, which need not.
@@ -139,8 +156,6 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		bad = errors.Join(bad, err)
 		left = append(left, found...)
 	}
-	files, err := cleanFiles(s, roots, dry)
-	bad = errors.Join(bad, err)
 	slices.Sort(left)
 	left = slices.Compact(left) // of directories named twice, or within one another
 	for _, dir := range left {
@@ -159,42 +174,7 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		}
 		fmt.Fprintln(s.Stdout, "removed", what)
 	}
-	return files + len(left), bad
-}
-
-// deepest is how many levels below a directory unfinished files are looked for.
-const deepest = 4
-
-// cleanFiles removes the files that a killed Tare had not finished, such as a report: from the runs below some
-// directories, from these, from where this command is called, and from where temporary files are. It gives how many they are.
-func cleanFiles(s State, roots []string, dry bool) (n int, err error) {
-	verb := "removed"
-	if dry {
-		verb = "would remove"
-	}
-	dirs := append(slices.Clone(roots), ".", os.TempDir())
-	for _, root := range roots {
-		err = errors.Join(err, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err != nil || !d.IsDir():
-				return err
-			case d.Name() == journal.RawDir || strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > deepest:
-				return fs.SkipDir
-			}
-			dirs = append(dirs, path)
-			return nil
-		}))
-	}
-	slices.Sort(dirs)
-	for _, dir := range slices.Compact(dirs) {
-		for _, file := range sweep(dir, !dry) {
-			n++
-			fmt.Fprintf(s.Stdout, "%s unfinished file %s\n", verb, safetext.Name(file))
-		}
-	}
-	return n, err
+	return len(left), bad
 }
 
 // leftOnCluster says on which cluster to look for what runs have left.

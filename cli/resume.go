@@ -55,7 +55,7 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 					return err
 				}
 			} else if err == nil && run.Finished {
-				if reported(dir) {
+				if exists(filepath.Join(dir, reportFile)) {
 					fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)
 					return show(s, result, out, false)
 				}
@@ -102,13 +102,6 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)
 	return c
-}
-
-// reported says whether a run has its report, and removes what a killed Tare has left of
-// one.
-func reported(dir string) bool {
-	sweep(dir, true)
-	return exists(filepath.Join(dir, reportFile))
 }
 
 // replan makes the experiment and the expansion of a run that exists: the plan is the recorded one,

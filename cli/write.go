@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"tare/journal"
+	"tare/machine/owned"
 	"tare/render"
 	"tare/report/document"
 	"tare/report/html"
@@ -88,55 +88,9 @@ func installHint(err error) error {
 	return err
 }
 
-// unfinishedFile is the name of a file that is renamed when it is whole. Its writer holds
-// its lock, which the system frees however the writer ends.
-var unfinishedFile = regexp.MustCompile(`^\.tare-[0-9]+$`)
-
-// newUnfinished makes such a file, and removes those of dead writers.
-func newUnfinished(dir string) (f *os.File, err error) {
-	sweep(dir, true)
-	for range 3 { // a file system may have no locks
-		if f != nil {
-			_ = f.Close() // somebody took it for a dead writer's
-		}
-		if f, err = os.CreateTemp(dir, ".tare-*"); err != nil {
-			return nil, err
-		}
-		if journal.Lock(f) != nil {
-			continue
-		}
-		here, errHere := f.Stat()
-		there, errThere := os.Stat(f.Name())
-		if errors.Join(errHere, errThere) == nil && os.SameFile(here, there) {
-			break
-		}
-	}
-	return f, nil
-}
-
-// sweep finds the unfinished files of dead writers, and removes them if it is to.
-func sweep(dir string, remove bool) (swept []string) {
-	files, _ := os.ReadDir(dir)
-	for _, file := range files {
-		name := filepath.Join(dir, file.Name())
-		if !unfinishedFile.MatchString(file.Name()) || !file.Type().IsRegular() {
-			continue
-		}
-		f, err := os.OpenFile(name, os.O_RDWR, 0)
-		if err != nil {
-			continue
-		}
-		if journal.Lock(f) == nil && (!remove || os.Remove(name) == nil) {
-			swept = append(swept, name)
-		}
-		_ = f.Close()
-	}
-	return swept
-}
-
 // writeWhole writes a file whole or not at all.
 func writeWhole(to string, write func(io.Writer) error) error {
-	f, err := newUnfinished(filepath.Dir(to))
+	f, err := owned.File(filepath.Dir(to), "output", "")
 	if err != nil {
 		return err
 	}

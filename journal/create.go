@@ -313,10 +313,6 @@ func takeLock(root *os.Root, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Lock locks an open file until it is closed, and does not wait: it is an error where
-// another open file has the lock. The system frees it however this process ends.
-func Lock(f *os.File) error { return lock(f) }
-
 func holder(f *os.File) int {
 	buf := make([]byte, 32)
 	n, _ := f.ReadAt(buf, 0)

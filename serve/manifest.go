@@ -12,7 +12,7 @@ import (
 	"path"
 
 	"tare/input"
-	"tare/journal"
+	"tare/machine/owned"
 )
 
 // manifestFile lists the files of a site, so that the next one can take their place.
@@ -58,12 +58,15 @@ func writeFile(root *os.Root, name string, write func(io.Writer) error) error {
 	if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
 		return err
 	}
-	unfinished := fmt.Sprintf("%s/.tare-%d", path.Dir(name), rand.Uint32()) // which tare clean knows
+	self, err := owned.This()
+	if err != nil {
+		return err
+	}
+	unfinished := fmt.Sprintf("%s/%s%d", path.Dir(name), self.Name("output"), rand.Uint32()) // which tare clean knows
 	f, err := root.Create(unfinished)
 	if err != nil {
 		return err
 	}
-	_ = journal.Lock(f) // so that nobody takes it for a dead writer's; a file system may have no locks
 	w := bufio.NewWriter(f)
 	if err = write(w); err == nil {
 		err = w.Flush()

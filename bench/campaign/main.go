@@ -314,7 +314,7 @@ func (c *campaign) goesOn(s scenario, run string, before *journal.Run) {
 // noTemporaries looks for files that were to be renamed.
 func (c *campaign) noTemporaries(s scenario, dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && (strings.HasPrefix(d.Name(), ".tare-") || strings.HasSuffix(d.Name(), ".new") || strings.Contains(d.Name(), ".unfinished-")) {
+		if err == nil && (strings.HasPrefix(d.Name(), "tare-output-") || strings.HasSuffix(d.Name(), ".new") || strings.Contains(d.Name(), ".unfinished-")) {
 			c.fault("%s: %s is left", s.name, path)
 		}
 		return nil

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"tare/machine/owned"
 )
 
 // readyDelay is how long Connect waits for an agent that is only just starting.
@@ -74,7 +76,7 @@ func install(path string) error {
 		return err
 	}
 	// Written under another name first: nobody finds half of it.
-	f, err := os.CreateTemp(filepath.Dir(path), ".tare-*")
+	f, err := owned.File(filepath.Dir(path), "agent", "")
 	if err != nil {
 		return err
 	}
