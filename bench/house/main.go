@@ -4,18 +4,20 @@
 //	go run ./bench/house                 this tree
 //	go run ./bench/house -C ../before    another checkout of it, such as a git worktree
 //
-// It reads the code with its types and counts, without tests: lines; the arrows between
-// the files of each package, and how many of them run back up; the interfaces of the
-// protocol that are asked for by type assertion; and the calls that take sentences apart.
+// It prints one table: lines per group of packages, entries of the top level, exported names and
+// interfaces that are hardly used, repeated blocks of eight lines, words of the glossary that several
+// types have, and the path of a result through the packages (report.Run). Tests, benches, images, packaging and the
+// test cluster are no product code and are not counted.
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -25,85 +27,128 @@ import (
 
 func main() {
 	dir := flag.String("C", ".", "the checkout to measure")
-	most := flag.Int("most", 8, "packages to list")
+	glossary := flag.String("glossary", "docs/glossary.md", "the words that have one meaning each")
+	verbose := flag.Bool("v", false, "name what is counted")
 	flag.Parse()
-	if err := measure(os.Stdout, *dir, *most); err != nil {
+	if err := measure(os.Stdout, *dir, *glossary, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
 		os.Exit(1)
 	}
 }
 
-// room is one package, measured.
-type room struct {
-	path   string // below the module: "testbed/kube"
-	files  int
-	lines  int
-	arrows arrows
+// house is what all measures read.
+type house struct {
+	dir     string
+	module  string
+	product []*packages.Package // without benches, images, packaging and test packages
+	all     []*packages.Package
 }
 
-// load reads the packages of the module at dir with the types of their own code.
-func load(dir string) ([]*packages.Package, error) {
-	config := &packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedModule}
+// path of a package below the module, and below internal/ where the tree has that.
+func (h *house) path(p *packages.Package) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.PkgPath, h.module+"/"), "internal/")
+}
+
+// open reads the packages of the module at dir with the types of their own code.
+func open(dir string) (*house, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	config := &packages.Config{Dir: dir, Mode: packages.LoadAllSyntax | packages.NeedModule}
 	list, err := packages.Load(config, "./...")
 	if err != nil {
 		return nil, err
 	}
+	h := &house{dir: dir, all: list}
 	for _, p := range list {
 		for _, e := range p.Errors {
 			return nil, fmt.Errorf("%s: %w", p.PkgPath, e)
 		}
+		h.module = p.Module.Path
+		if path := h.path(p); !apart(path) {
+			h.product = append(h.product, p)
+		}
 	}
-	return list, nil
+	return h, nil
 }
 
-func measure(w io.Writer, dir string, most int) error {
-	list, err := load(dir)
+// apart says whether a package is no product code.
+func apart(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return slices.Contains([]string{"bench", "test", "image", "deploy", "hack", "golden"}, first) ||
+		strings.HasSuffix(path, "layertest") || strings.HasSuffix(path, "workloadtest") || strings.Contains(path, "testdata")
+}
+
+func measure(w io.Writer, dir, glossary string, verbose bool) error {
+	h, err := open(dir)
 	if err != nil {
 		return err
 	}
-	var rooms []room
-	asked, cuts := map[string]bool{}, []string(nil)
-	for _, p := range list {
-		r := room{path: strings.TrimPrefix(p.PkgPath, p.Module.Path+"/"), files: len(p.GoFiles), arrows: between(p)}
-		for _, name := range p.GoFiles {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			r.lines += strings.Count(string(text), "\n")
-		}
-		rooms = append(rooms, r)
-		maps.Copy(asked, assertions(p))
-		if !strings.HasPrefix(r.path, "bench/") {
-			cuts = append(cuts, sentencesCut(p)...)
+	entries, err := exec.Command("git", "-C", dir, "ls-tree", "--name-only", "HEAD").Output()
+	if err != nil {
+		return fmt.Errorf("list the top level: %w", err)
+	}
+	words, err := glossaryWords(filepath.Join(dir, glossary))
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(what string, list []string) {
+		fmt.Fprintf(t, "%s\t%d\n", what, len(list))
+		if verbose {
+			fmt.Fprintf(t, "\t\t%s\n", strings.Join(list, ", "))
 		}
 	}
-	return show(w, rooms, asked, cuts, most)
+	groups, lines, err := h.lines()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t, "lines of product code\t%d\n", lines)
+	for _, group := range slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return groups[b] - groups[a] }) {
+		fmt.Fprintf(t, "  %s\t%d\n", group, groups[group])
+	}
+	row("entries of the top level", strings.Fields(string(entries)))
+	unused, exported := h.unused()
+	fmt.Fprintf(t, "exported names\t%d\n", exported)
+	row("exported names without a user outside of their package", unused)
+	row("interfaces", h.interfaces())
+	repeated, err := h.repeated()
+	if err != nil {
+		return err
+	}
+	row("pairs of repeated blocks of eight lines", repeated)
+	fmt.Fprintf(t, "words of the glossary\t%d\n", len(words))
+	row("words of the glossary that more than one type has", h.shared(words))
+	stays, rooms := h.walk("report", "Run")
+	fmt.Fprintf(t, "packages on the way of report.Run\t%d\n", rooms)
+	fmt.Fprintf(t, "stays on the way of report.Run\t%d\n", stays)
+	return t.Flush()
 }
 
-func show(w io.Writer, rooms []room, asked map[string]bool, cuts []string, most int) error {
-	lines, all := 0, arrows{}
-	for _, r := range rooms {
-		lines += r.lines
-		all.count += r.arrows.count
-		all.up += r.arrows.up
+// lines counts the lines of Go and C of product code, of all systems, by the first element of their path.
+func (h *house) lines() (groups map[string]int, all int, err error) {
+	files, err := exec.Command("git", "-C", h.dir, "ls-files", "*.go", "*.c", "*.h").Output()
+	if err != nil {
+		return nil, 0, fmt.Errorf("list the files: %w", err)
 	}
-	names := slices.Sorted(maps.Keys(asked))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "lines of Go without tests\t%d\n", lines)
-	fmt.Fprintf(t, "arrows between files of a package\t%d, of which %d run back up\n", all.count, all.up)
-	fmt.Fprintf(t, "optional interfaces of the protocol\t%d\t%s\n", len(names), strings.Join(names, ", "))
-	fmt.Fprintf(t, "calls that take sentences apart\t%d\t%s\n", len(cuts), strings.Join(cuts, ", "))
-	kube := slices.DeleteFunc(slices.Clone(rooms), func(r room) bool { return !strings.HasPrefix(r.path, "testbed/kube") })
-	if len(kube) > 0 {
-		largest := slices.MaxFunc(kube, func(a, b room) int { return cmp.Compare(a.files, b.files) })
-		fmt.Fprintf(t, "files in the largest package of testbed/kube\t%d\t%s, %d lines\n", largest.files, largest.path, largest.lines)
+	groups = map[string]int{}
+	for _, name := range strings.Fields(string(files)) {
+		path := strings.TrimPrefix(name, "internal/")
+		if strings.HasSuffix(name, "_test.go") || apart(filepath.Dir(path)) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(h.dir, name))
+		if err != nil {
+			return nil, 0, err
+		}
+		group, _, below := strings.Cut(path, "/")
+		if !below {
+			group = "."
+		}
+		n := strings.Count(string(text), "\n")
+		groups[group] += n
+		all += n
 	}
-	fmt.Fprintln(t)
-	fmt.Fprintln(t, "package\tfiles\tlines\tarrows\tback up")
-	slices.SortFunc(rooms, func(a, b room) int { return cmp.Or(b.lines-a.lines, cmp.Compare(a.path, b.path)) })
-	for _, r := range rooms[:min(most, len(rooms))] {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\n", r.path, r.files, r.lines, r.arrows.count, r.arrows.up)
-	}
-	return t.Flush()
+	return groups, all, nil
 }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"go/types"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// unused lists the exported names of product packages that no other package uses, tests apart, and counts all. Methods that an
+// interface may ask for, and fields that are read by reflection, cannot be told from unused ones and are left out.
+func (h *house) unused() (names []string, all int) {
+	used := map[types.Object]bool{}
+	for _, p := range h.all {
+		for _, o := range p.TypesInfo.Uses {
+			if o.Pkg() != nil && o.Pkg() != p.Types {
+				used[origin(o)] = true
+			}
+		}
+	}
+	for _, p := range h.product {
+		scope := p.Types.Scope()
+		for _, name := range scope.Names() {
+			o := scope.Lookup(name)
+			if !o.Exported() || p.Name == "main" {
+				continue
+			}
+			all++
+			if !used[o] {
+				names = append(names, h.path(p)+"."+name)
+			}
+		}
+	}
+	return names, all
+}
+
+// origin is the generic object that one was made of.
+func origin(o types.Object) types.Object {
+	switch o := o.(type) {
+	case *types.Func:
+		return o.Origin()
+	case *types.Var:
+		return o.Origin()
+	}
+	return o
+}
+
+// interfaces lists the interfaces of product packages.
+func (h *house) interfaces() (names []string) {
+	h.types(func(path string, o *types.TypeName) {
+		if types.IsInterface(o.Type()) {
+			names = append(names, path+"."+o.Name())
+		}
+	})
+	return names
+}
+
+// types hands on each type that a product package declares outside of functions.
+func (h *house) types(do func(path string, o *types.TypeName)) {
+	for _, p := range h.product {
+		scope := p.Types.Scope()
+		for _, name := range scope.Names() {
+			if o, ok := scope.Lookup(name).(*types.TypeName); ok && !o.IsAlias() {
+				do(h.path(p), o)
+			}
+		}
+	}
+}
+
+var glossaryRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z -]*) \|`)
+
+// glossaryWords are the words of the glossary; none where there is no glossary.
+func glossaryWords(file string) (words []string, err error) {
+	text, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	for _, m := range glossaryRow.FindAllStringSubmatch(string(text), -1) {
+		if m[1] != "word" {
+			words = append(words, m[1])
+		}
+	}
+	return words, err
+}
+
+// shared lists the words that types of several packages have, with these packages.
+func (h *house) shared(words []string) (list []string) {
+	at := map[string][]string{}
+	h.types(func(path string, o *types.TypeName) {
+		word := strings.ToLower(o.Name())
+		if slices.Contains(words, word) && !slices.Contains(at[word], path) {
+			at[word] = append(at[word], path)
+		}
+	})
+	for _, word := range words {
+		if len(at[word]) > 1 {
+			list = append(list, word+" ("+strings.Join(at[word], " ")+")")
+		}
+	}
+	return list
+}
