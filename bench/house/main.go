@@ -3,6 +3,7 @@
 //
 //	go run ./bench/house                 this tree
 //	go run ./bench/house -C ../before    another checkout of it, such as a git worktree
+//	go run ./bench/house -draw 1         100 comments and sentences, for a reader who knows nothing else
 //
 // It prints one table: lines per group of packages, entries of the top level, exported names and
 // interfaces that are hardly used, repeated blocks of eight lines, words of the glossary that several
@@ -29,8 +30,15 @@ func main() {
 	dir := flag.String("C", ".", "the checkout to measure")
 	glossary := flag.String("glossary", "docs/glossary.md", "the words that have one meaning each")
 	verbose := flag.Bool("v", false, "name what is counted")
+	seed := flag.Uint64("draw", 0, "seed by which comments and sentences are drawn, instead of measuring")
 	flag.Parse()
-	if err := measure(os.Stdout, *dir, *glossary, *verbose); err != nil {
+	h, err := open(*dir)
+	if err == nil && *seed != 0 {
+		err = draw(os.Stdout, h, *seed)
+	} else if err == nil {
+		err = measure(os.Stdout, h, *glossary, *verbose)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
 		os.Exit(1)
 	}
@@ -80,16 +88,12 @@ func apart(path string) bool {
 		strings.HasSuffix(path, "layertest") || strings.HasSuffix(path, "workloadtest") || strings.Contains(path, "testdata")
 }
 
-func measure(w io.Writer, dir, glossary string, verbose bool) error {
-	h, err := open(dir)
-	if err != nil {
-		return err
-	}
-	entries, err := exec.Command("git", "-C", dir, "ls-tree", "--name-only", "HEAD").Output()
+func measure(w io.Writer, h *house, glossary string, verbose bool) error {
+	entries, err := exec.Command("git", "-C", h.dir, "ls-tree", "--name-only", "HEAD").Output()
 	if err != nil {
 		return fmt.Errorf("list the top level: %w", err)
 	}
-	words, err := glossaryWords(filepath.Join(dir, glossary))
+	words, err := glossaryWords(filepath.Join(h.dir, glossary))
 	if err != nil {
 		return err
 	}

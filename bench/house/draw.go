@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// What a draw holds.
+const (
+	drawnComments  = 60
+	drawnSentences = 40
+)
+
+// draw prints comments of the code, each with the first line of what it is about, and sentences of the docs, as they
+// are drawn by a seed. A reader without any other context says each in own words; what needs a second reading counts.
+func draw(w io.Writer, h *house, seed uint64) error {
+	random := rand.New(rand.NewPCG(seed, 0))
+	var comments []string
+	for _, p := range h.product {
+		for _, file := range p.Syntax {
+			comments = append(comments, commentsOf(p, file)...)
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(h.dir, "docs", "*.md"))
+	if err != nil {
+		return err
+	}
+	var sentences []string
+	for _, page := range append(pages, filepath.Join(h.dir, "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			return err
+		}
+		for _, s := range sentencesOf(string(text)) {
+			sentences = append(sentences, filepath.Base(page)+": "+s)
+		}
+	}
+	for _, list := range []struct {
+		what string
+		of   []string
+		n    int
+	}{{"comment", comments, drawnComments}, {"sentence", sentences, drawnSentences}} {
+		random.Shuffle(len(list.of), func(i, k int) { list.of[i], list.of[k] = list.of[k], list.of[i] })
+		for i, text := range list.of[:min(list.n, len(list.of))] {
+			fmt.Fprintf(w, "%s %d of %d\n%s\n\n", list.what, i+1, len(list.of), text)
+		}
+	}
+	return nil
+}
+
+// commentsOf are the comments of a file, each with the line of code behind it.
+func commentsOf(p *packages.Package, file *ast.File) (list []string) {
+	name := p.Fset.Position(file.Pos()).Filename
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, group := range file.Comments {
+		first, last := p.Fset.Position(group.Pos()), p.Fset.Position(group.End())
+		if strings.HasPrefix(group.List[0].Text, "//go:") || len(group.Text()) < 30 {
+			continue
+		}
+		code := lines[last.Line-1] // beside the code
+		if last.Line < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[first.Line-1]), "//") {
+			code = lines[last.Line]
+		}
+		list = append(list, strings.TrimSpace(group.Text())+"\n    "+strings.TrimSpace(code))
+	}
+	return list
+}
+
+var (
+	fence    = regexp.MustCompile("(?s)\n```.*?\n```")
+	sentence = regexp.MustCompile(`[A-Z][^.!?]*(?:[.!?][^ \n][^.!?]*)*[.!?](?:\s|$)`)
+)
+
+// sentencesOf are the sentences of a page: its paragraphs and lists, without tables, headings and code.
+func sentencesOf(text string) (list []string) {
+	for paragraph := range strings.SplitSeq(fence.ReplaceAllString(text, "\n"), "\n\n") {
+		paragraph = strings.TrimSpace(paragraph)
+		if strings.HasPrefix(paragraph, "#") || strings.HasPrefix(paragraph, "|") || strings.HasPrefix(paragraph, "<") {
+			continue
+		}
+		for _, s := range sentence.FindAllString(strings.Join(strings.Fields(paragraph), " "), -1) {
+			list = append(list, strings.TrimSpace(s))
+		}
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return len(s) < 30 })
+}
