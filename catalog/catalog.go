@@ -18,6 +18,7 @@ import (
 	"tare/layer/fusepassthrough"
 	"tare/layer/gocryptfs"
 	"tare/layer/gvisor"
+	"tare/layer/ipsec"
 	"tare/layer/kubecontext"
 	"tare/layer/landlock"
 	"tare/layer/link"
@@ -76,6 +77,7 @@ var Layers = slices.Concat([]layer.Kind{
 	toggle.Kind,
 	vaultserver.Kind,
 	wireguard.Kind,
+	ipsec.Kind,
 	wrap.Kind,
 	xdstransport.Kind,
 }, privileges.Kinds, sandbox.Kinds())

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/layer/env"
+	"tare/layer/ipsec"
 	"tare/layer/mtls"
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
@@ -43,6 +44,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
 	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
+	{Name: ipsec.Kind.Name, Run: ipsec.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 	fleet.Helper,
 	launcher.Helper,

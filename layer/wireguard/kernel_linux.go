@@ -1,185 +1,91 @@
 package wireguard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 	"golang.zx2c4.com/wireguard/wgctrl"
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
-	"tare/layer"
-	"tare/testbed"
+	"tare/layer/tunnel"
 )
 
-// choose gives the way to open an end of the tunnel on a node of this machine.
-func choose(wanted Implementation, s surroundings) (opener, error) {
-	if wanted == Userspace {
-		return openHelped, nil
+// lacks tries whether the kernel makes WireGuard interfaces.
+func lacks() error {
+	if err := addLink(1420); err != nil {
+		return err
 	}
-	err := kernelHas(s.Nodes.Nodes()[0].Do)
-	switch {
-	case err == nil:
-		return openKernel, nil
-	case wanted == Auto && errors.Is(err, errNoKernel):
-		return openHelped, nil
-	default:
-		return nil, err
-	}
+	return kernelEngine{}.Close()
 }
 
-// kernelTunnel is an end that the kernel runs on a node of this machine.
-type kernelTunnel struct {
-	end    end
-	engine kernelEngine
-}
-
-// kernelHas tries whether the kernel makes WireGuard interfaces, in the network
-// namespace that do runs functions in. errNoKernel says that it can't.
-func kernelHas(do func(func() error) error) error {
-	return do(func() error {
-		link, err := addLink(1420)
-		if err != nil {
-			return err
-		}
-		return netlink.LinkDel(link)
-	})
-}
-
-// addLink makes a WireGuard interface in the namespace of the calling thread.
-func addLink(mtu int) (netlink.Link, error) {
+// addLink makes a WireGuard interface.
+func addLink(mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = device, mtu
-	link := &netlink.Wireguard{LinkAttrs: attrs}
-	err := netlink.LinkAdd(link)
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return nil, fmt.Errorf("%w: add an interface of type wireguard: %w", errNoKernel, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("add an interface of type wireguard: %w", err)
-	}
-	return link, nil
-}
-
-// openKernel makes the interface on the node and configures it.
-func openKernel(ctx context.Context, _ testbed.Site, e end) (tunnel, error) {
-	t := &kernelTunnel{end: e, engine: kernelEngine{e.node.Do}}
-	err := t.at(e.node.Do(func() error {
-		_, err := addLink(e.node.MTU() - overhead)
-		return err
-	}))
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(t.rekey(ctx, e.private), t.at(e.node.Do(func() error { return switchOn() }))); err != nil {
-		return nil, errors.Join(err, t.close(ctx))
-	}
-	return t, nil
-}
-
-// at names the node where something failed.
-func (t *kernelTunnel) at(err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", t.end.place, err)
+	if err := netlink.LinkAdd(&netlink.Wireguard{LinkAttrs: attrs}); err != nil {
+		return fmt.Errorf("add an interface of type wireguard: %w", err)
 	}
 	return nil
 }
 
-func (t *kernelTunnel) describe() string { return describeKernel(release()) }
-
-func (t *kernelTunnel) rekey(_ context.Context, private wgtypes.Key) error {
-	return t.at(t.engine.rekey(rekeyOrder{Private: private, Peers: t.end.peers}))
-}
-
-func (t *kernelTunnel) traffic(context.Context) (traffic, error) {
-	sum, err := t.engine.traffic()
-	return sum, t.at(err)
-}
-
-// cost says that the kernel's tunnel has no process of its own: its work is done
-// by kernel threads that serve everybody.
-func (t *kernelTunnel) cost() (layer.Cost, bool, error) { return layer.Cost{}, false, nil }
-
-func (t *kernelTunnel) close(context.Context) error { return t.at(t.engine.close()) }
-
-// release is the kernel's release, as uname -r prints it.
-func release() string {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return "of unknown release"
+// open makes the interface, of the kernel's or of wireguard-go, and switches it on.
+func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err error) {
+	if engine = (kernelEngine{}); o.Kernel {
+		err = addLink(o.MTU)
+	} else {
+		engine, err = openOwn(o)
 	}
-	return unix.ByteSliceToString(u.Release[:])
-}
-
-// switchOn switches on the interface in the namespace of the calling thread, and gives it
-// addresses.
-func switchOn(own ...netip.Addr) error {
-	link, err := netlink.LinkByName(device)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", device, err)
+		return nil, opened, err
 	}
-	for _, a := range own {
-		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: alone(a)}); err != nil {
-			return fmt.Errorf("give the interface %s the address %s: %w", device, a, err)
-		}
+	if err := tunnel.SwitchOn(device, o.Own); err != nil {
+		return nil, opened, errors.Join(err, engine.Close())
 	}
-	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("switch on the interface %s: %w", device, err)
-	}
-	return nil
+	return engine, tunnel.Opened{Device: device, MTU: o.MTU}, nil
 }
 
-// kernelEngine is the kernel's WireGuard in the namespace that do runs functions in.
-type kernelEngine struct{ do func(func() error) error }
+// kernelEngine is the kernel's WireGuard.
+type kernelEngine struct{}
 
-// control runs f with a control socket inside the namespace.
-func (k kernelEngine) control(f func(*wgctrl.Client) error) error {
-	return k.do(func() error {
-		client, err := wgctrl.New()
-		if err != nil {
-			return fmt.Errorf("open WireGuard's control socket: %w", err)
-		}
-		return errors.Join(f(client), client.Close())
-	})
+// control runs f with a control socket.
+func control(f func(*wgctrl.Client) error) error {
+	client, err := wgctrl.New()
+	if err != nil {
+		return fmt.Errorf("open WireGuard's control socket: %w", err)
+	}
+	return errors.Join(f(client), client.Close())
 }
 
-func (k kernelEngine) rekey(o rekeyOrder) error {
+// Rekey sets key and peers. The kernel removes the old peers first, with what was agreed.
+func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 	var peers []wgtypes.PeerConfig
-	for _, p := range o.Peers {
-		one := wgtypes.PeerConfig{PublicKey: p.Public, Endpoint: net.UDPAddrFromAddrPort(p.Endpoint)}
-		for _, allowed := range p.Allowed {
+	for _, p := range list {
+		one := wgtypes.PeerConfig{PublicKey: wgtypes.Key(p.Key), Endpoint: net.UDPAddrFromAddrPort(p.Endpoint(port))}
+		for _, behind := range p.Behind {
 			one.AllowedIPs = append(one.AllowedIPs, net.IPNet{
-				IP:   allowed.Masked().Addr().AsSlice(),
-				Mask: net.CIDRMask(allowed.Bits(), allowed.Addr().BitLen()),
+				IP:   behind.Masked().Addr().AsSlice(),
+				Mask: net.CIDRMask(behind.Bits(), behind.Addr().BitLen()),
 			})
 		}
 		peers = append(peers, one)
 	}
-	port := listenPort
-	return k.control(func(client *wgctrl.Client) error {
-		// The kernel removes the peers first, and with them what was agreed.
-		err := client.ConfigureDevice(device, wgtypes.Config{
-			ReplacePeers: true,
-			PrivateKey:   &o.Private,
-			ListenPort:   &port,
-			Peers:        peers,
-		})
-		if err != nil {
-			return fmt.Errorf("set key and peers: %w", err)
-		}
-		return nil
+	key, listen := wgtypes.Key(own), port
+	return control(func(client *wgctrl.Client) error {
+		return client.ConfigureDevice(device, wgtypes.Config{ReplacePeers: true, PrivateKey: &key, ListenPort: &listen, Peers: peers})
 	})
 }
 
-func (k kernelEngine) traffic() (sum traffic, err error) {
-	err = k.control(func(client *wgctrl.Client) error {
+// Connect leaves handshakes to the first packets.
+func (kernelEngine) Connect() error { return nil }
+
+// Traffic adds up the counters of all peers.
+func (kernelEngine) Traffic() (sum tunnel.Traffic, err error) {
+	err = control(func(client *wgctrl.Client) error {
 		d, err := client.Device(device)
 		if err != nil {
-			return fmt.Errorf("read the tunnel's counters: %w", err)
+			return err
 		}
 		for _, p := range d.Peers {
 			sum.Sent += uint64(p.TransmitBytes)
@@ -190,15 +96,17 @@ func (k kernelEngine) traffic() (sum traffic, err error) {
 	return sum, err
 }
 
-func (k kernelEngine) close() error {
-	return k.do(func() error {
-		link, err := netlink.LinkByName(device)
-		if err == nil {
-			err = netlink.LinkDel(link)
-		}
-		if err != nil {
-			return fmt.Errorf("remove interface %s: %w", device, err)
-		}
-		return nil
-	})
+// Ready names the kernel.
+func (kernelEngine) Ready() (string, error) { return "Linux " + tunnel.Release(), nil }
+
+// Close removes the interface.
+func (kernelEngine) Close() error {
+	link, err := netlink.LinkByName(device)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if err != nil {
+		return fmt.Errorf("remove interface %s: %w", device, err)
+	}
+	return nil
 }

@@ -3,16 +3,15 @@
 package wireguard
 
 import (
-	"context"
 	"errors"
+
+	"tare/layer/tunnel"
 )
 
-// errSystem says that there is no tunnel on this system, whose local testbed has
-// no nodes either. Those in the pods of a cluster are made by helpers that run there.
-var errSystem = errors.New("the tunnel between nodes needs Linux")
+var errSystem = errors.New("tunnels need Linux")
 
-// choose finds no way to open an end of the tunnel.
-func choose(Implementation, surroundings) (opener, error) { return nil, errSystem }
+func lacks() error { return errSystem }
 
-// Helper is not started on this system.
-func Helper(context.Context) error { return errSystem }
+func open(tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
+	return nil, tunnel.Opened{}, errSystem
+}

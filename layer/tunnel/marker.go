@@ -1,4 +1,4 @@
-package wireguard
+package tunnel
 
 import (
 	"context"
@@ -14,16 +14,18 @@ import (
 	"tare/testbed"
 )
 
-// way is one that markers go: from a pod behind one end to a pod behind another.
-type way struct{ from, to testbed.Place }
+// way is the direction in which a marker goes: from a pod behind one end to a pod behind another.
+type way struct {
+	from, to testbed.Place
+	limit    time.Duration // how long the marker may take
+}
 
-// ways are those between each two ends, the client's first. Those who come earlier send:
-// whoever was given another key begins the handshakes.
-func ways(s surroundings) []way {
-	var all []way
-	for i, from := range s.spots {
-		for _, to := range s.spots[i+1:] {
-			all = append(all, way{from.pod, to.pod})
+// ways are those between each two ends, the client's first. An end sends to those that come later: an end with a
+// new key begins the handshakes.
+func (t *Tunnels) ways(limit time.Duration) (all []way) {
+	for i, from := range t.ends {
+		for _, to := range t.ends[i+1:] {
+			all = append(all, way{from.pod, to.pod, limit})
 		}
 	}
 	return all
@@ -44,9 +46,9 @@ type sighting struct {
 }
 
 // sendMarker sends a random marker from pod to pod and looks for it on the wire.
-func sendMarker(ctx context.Context, s surroundings, w way, limit time.Duration) (sighting, error) {
+func (t *Tunnels) sendMarker(ctx context.Context, w way) (sighting, error) {
 	marker := []byte(evidence.Marker())
-	m, err := s.send(ctx, w, marker, limit)
+	m, err := t.send(ctx, w, marker)
 	if err != nil {
 		return sighting{}, err
 	}
@@ -57,12 +59,12 @@ func sendMarker(ctx context.Context, s surroundings, w way, limit time.Duration)
 // sightings are what became of the markers on all ways.
 type sightings []sighting
 
-// atATime is how many markers are on their way at a time. To stop watching takes some ten
-// milliseconds, however many do.
+// atATime is how many markers are under way at a time. The end of a watch takes some ten milliseconds, whatever the number
+// of watches.
 const atATime = 32
 
 // sendMarkers sends a marker of its own on each way.
-func sendMarkers(ctx context.Context, s surroundings, all []way, limit time.Duration) (sightings, error) {
+func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (sightings, error) {
 	seen, errs := make(sightings, len(all)), make([]error, len(all))
 	var wait sync.WaitGroup
 	free := make(chan struct{}, atATime)
@@ -70,49 +72,46 @@ func sendMarkers(ctx context.Context, s surroundings, all []way, limit time.Dura
 		free <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-free }()
-			seen[i], errs[i] = sendMarker(ctx, s, w, limit)
+			seen[i], errs[i] = t.sendMarker(ctx, w)
 		})
 	}
 	wait.Wait()
 	return seen, errors.Join(errs...)
 }
 
-// carried is what a tunnel's counters show of all markers, in bytes: each is a packet of IPv4
-// and UDP, padded to 16 bytes, with 32 bytes of WireGuard's own (the WireGuard paper,
-// section 5.4.6). A marker that went another way is missed then.
-func (m sightings) carried() (bytes uint64) {
+// carried is the least by which the counters of a protocol grow for all markers, in bytes.
+func (m sightings) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
-		bytes += (uint64(one.size)+20+8+15)/16*16 + 32
+		bytes += p.Carried(one.size)
 	}
 	return bytes
 }
 
-// checkArrival says that the markers should arrive, or should not.
-func (m sightings) checkArrival(name string, want bool) layer.Check {
+// checkArrival expects that the markers arrive, or that none does.
+func (m sightings) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
-	return m.check(name, say[want], func(one sighting) (string, bool) { return say[one.arrived], one.arrived == want })
+	return m.check(kind, name, say[want], func(one sighting) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire says that markers that have arrived should have been seen in clear
-// between the nodes, or should not.
-func (m sightings) checkWire(name string, clear bool) layer.Check {
+// checkWire expects that markers that have arrived were seen in clear between the nodes, or that none was.
+func (m sightings) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
-	return m.check(name, say[clear], func(one sighting) (string, bool) {
+	return m.check(kind, name, say[clear], func(one sighting) (string, bool) {
 		return fmt.Sprintf("in clear in %d frames", one.clear), one.arrived && (one.clear > 0) == clear
 	})
 }
 
-// checkInside says that markers should have been seen on the tunnel's interface.
-func (m sightings) checkInside(name string) layer.Check {
-	return m.check(name, "in at least 1 frame", func(one sighting) (string, bool) {
+// checkInside expects that the markers were seen on the tunnel's interface.
+func (m sightings) checkInside(kind, name string) layer.Check {
+	return m.check(kind, name, "in at least 1 frame", func(one sighting) (string, bool) {
 		return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
 	})
 }
 
-// check holds what became of each marker against what is expected of all. Of several it
-// counts those of which that is so, and tells some of the others.
-func (m sightings) check(name, expected string, look func(sighting) (observed string, ok bool)) layer.Check {
-	const most = 3 // that are told
+// check compares each sighting with what is expected of all. Of several it counts those that are as expected, and names some of the
+// others.
+func (m sightings) check(kind, name, expected string, look func(sighting) (observed string, ok bool)) layer.Check {
+	const most = 3 // named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}
 	if len(m) == 1 {
 		c.Observed, c.OK = look(m[0])

@@ -1,4 +1,4 @@
-package wireguard
+package tunnel_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tare/layer"
+	"tare/layer/tunnel"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -22,40 +23,41 @@ marker through the tunnel: expected as many bytes in and out as were sent, or mo
 
 // The client's node and those of five members are a full mesh: each pair of nodes is
 // encrypted, that of two members too, and shown to be.
-func TestMesh(t *testing.T) {
+func TestMesh(t *testing.T) { forEach(t, meshWorks) }
+
+func meshWorks(t *testing.T, s subject) {
 	openSite(t, 1500) // skips where no tunnel can be made
 	ctx := context.Background()
 	site := localtest.Members(t, 5, 1e9, 1500)
-	c := &Config{Implementation: Userspace}
-	checks, err := c.ProveOff(ctx, new(layer.Run).At(site))
-	assert(t, "before", text(t, checks, err), meshInClear)
+	assert(t, "before", s.off(t, site), meshInClear)
 
-	a := up(t, site, Userspace)
-	assert(t, "proofs", text(t, a.proofs[3:], nil), `marker from a peer with a wrong key: expected does not arrive, between all 5 pairs, observed so between 5 of 5: true
+	a := s.up(t, site, tunnel.Userspace)
+	assert(t, "proofs", s.text(t, a.Proofs()[3:], nil), `marker from a peer with a wrong key: expected does not arrive, between all 5 pairs, observed so between 5 of 5: true
 marker from the peer with the right key: expected arrives, between all 15 pairs, observed so between 15 of 15: true
 `)
-	betweenMembers := func() sighting {
-		m, err := sendMarker(ctx, a.site, way{testbed.Member(2), testbed.Member(3)}, arrival)
-		back, again := sendMarker(ctx, a.site, way{testbed.Member(3), testbed.Member(2)}, arrival)
-		if err != nil || again != nil || !m.arrived || !back.arrived {
-			t.Fatalf("%+v, %v; %+v, %v", m, err, back, again)
+	betweenMembers := func() (clear int) {
+		for _, w := range [][2]testbed.Place{{testbed.Member(2), testbed.Member(3)}, {testbed.Member(3), testbed.Member(2)}} {
+			arrived, seen, err := a.Marker(ctx, w[0], w[1])
+			if err != nil || !arrived {
+				t.Fatalf("%v: arrived %v, %v", w, arrived, err)
+			}
+			clear += seen
 		}
-		m.clear += back.clear
-		return m
+		return clear
 	}
-	if m := betweenMembers(); m.clear != 0 {
-		t.Errorf("between members 2 and 3, encrypted: %+v", m)
+	if clear := betweenMembers(); clear != 0 {
+		t.Errorf("between members 2 and 3, encrypted: %d", clear)
 	}
-	checks, err = a.prove(ctx, site)
-	if got := text(t, checks, err); !strings.HasPrefix(got, meshEncrypted) || strings.Contains(got, ": false") {
+	checks, err := a.Prove(ctx)
+	if got := s.text(t, checks, err); !strings.HasPrefix(got, meshEncrypted) || strings.Contains(got, ": false") {
 		t.Errorf("before a trial:\n%s", got)
 	}
 	transfer(t, site, testbed.PodToService)
-	checks, err = a.through(ctx, layer.Did{Sent: streamSize})
+	checks, err = a.Through(ctx, layer.Did{Sent: streamSize})
 	if len(checks) != 1 || err != nil || !checks[0].OK {
 		t.Errorf("after a trial: %+v, %v", checks, err)
 	}
-	costs, err := a.costs()
+	costs, err := a.Costs()
 	var parts []string
 	for _, c := range costs {
 		parts = append(parts, c.Part)
@@ -65,23 +67,22 @@ marker from the peer with the right key: expected arrives, between all 15 pairs,
 	}
 
 	// One pair of members goes round the tunnel.
-	nodes := a.site.Nodes.Nodes()
+	nodes := a.Nodes()
 	if err := errors.Join(nodes[2].RouteVia(nodes[3].PodNetwork(), "", 0), nodes[3].RouteVia(nodes[2].PodNetwork(), "", 0)); err != nil {
 		t.Fatal(err)
 	}
-	if m := betweenMembers(); m.clear == 0 {
-		t.Errorf("between members 2 and 3, in clear: %+v", m)
+	if betweenMembers() == 0 {
+		t.Error("between members 2 and 3, not in clear")
 	}
-	checks, err = a.prove(ctx, site)
+	checks, err = a.Prove(ctx)
 	const want = "marker on the wire: expected in clear in 0 frames, between all 15 pairs, observed so between 14 of 15: in clear in 2 frames from server-pod-2 to server-pod-3: false\n"
-	if got := text(t, checks, err); !strings.Contains(got, want) || strings.Count(got, ": false") != 2 {
+	if got := s.text(t, checks, err); !strings.Contains(got, want) || strings.Count(got, ": false") != 2 {
 		t.Errorf("round it:\n%s\nwant\n%s", got, want)
 	}
 
-	if err := a.down(ctx); err != nil {
+	if err := a.Down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
-	assert(t, "after", text(t, checks, err), meshInClear)
-	leftNothing(t, site)
+	assert(t, "after", s.off(t, site), meshInClear)
+	s.leftNothing(t, site)
 }

@@ -1,4 +1,4 @@
-package wireguard
+package tunnel
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"tare/testbed/frames"
 )
 
-// longestMarker is the longest that is answered, in bytes.
+// longestMarker is the size of the longest marker that is answered, in bytes.
 const longestMarker = 4096
 
 // receipt is the answer to a marker. It is shorter, so that the counters of a tunnel that
@@ -24,13 +24,16 @@ func receipt(marker []byte) []byte {
 	return sum[:8]
 }
 
-// answer begins to answer markers, and says whether there is an interface of the layer's name.
-func answer() (tunnel bool, err error) {
+// probePort is the UDP port where helpers in pods answer markers.
+const probePort = 51821
+
+// answer begins to answer markers, and reports whether an interface of that name is there.
+func answer(device string) (present bool, err error) {
 	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
 	switch {
 	case err == nil:
 		go answerAll(socket)
-	case !errors.Is(err, unix.EADDRINUSE): // or another helper does that, of a layer that is on
+	case !errors.Is(err, unix.EADDRINUSE): // in use: the helper of a layer that is on answers
 		return false, err
 	}
 	_, missing := net.InterfaceByName(device)
@@ -47,8 +50,8 @@ func answerAll(socket net.PacketConn) {
 	}
 }
 
-// send sends the marker. That it does not arrive is a result.
-func (o sendOrder) send() (s sent, err error) {
+// send sends the marker, and watches for it on the tunnel's interface and on all others.
+func (o sending) send(device string) (s sent, err error) {
 	if !o.Watch {
 		s.Arrived, err = o.exchange()
 		return s, err
@@ -68,7 +71,7 @@ func (o sendOrder) send() (s sent, err error) {
 	return s, errors.Join(err, watched)
 }
 
-func (o sendOrder) exchange() (arrived bool, err error) {
+func (o sending) exchange() (arrived bool, err error) {
 	socket, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(o.To, probePort)))
 	if err != nil {
 		return false, err

@@ -1,9 +1,8 @@
-package wireguard
+package tunnel
 
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/google/nftables"
@@ -13,30 +12,39 @@ import (
 )
 
 const (
-	// routes is the number of the routing table that leads into the tunnel, as wg-quick(8) has it.
+	// routes is the number of the routing table that leads into the tunnel: that of wg-quick(8).
 	routes = 51820
-	// table is the name of the rule of nftables for the service's address.
-	table = "tare-wireguard"
-	// wireRule and tunnelRule are the places of the routing rules, before that of the table main.
+	// wireRule and tunnelRule are the priorities of the routing rules, before that of the table main.
 	wireRule, tunnelRule = 32000, 32001
 )
 
-// install leads what goes to the peers into the tunnel. Packets from WireGuard's port to
-// WireGuard's port are of the tunnel itself, and go over the wire. wg-quick(8) tells them by a mark;
-// the ports are known to the check of an arriving packet's source address, too (rp_filter),
-// where marks are only with a setting that a container may not write.
-func (o directOrder) install() error {
-	if err := undirect(); err != nil {
+// install leads what goes to the peers into the tunnel. Packets between the tunnel's own ports go over the wire.
+// wg-quick(8) tells them by a mark; ports also count in the check of an arriving packet's source address
+// (rp_filter), where marks count only with a setting that a container may not write.
+func (p *Protocol) install(d direction) error {
+	if err := p.undo(); err != nil {
 		return err
 	}
-	link, err := netlink.LinkByName(device)
-	if err != nil {
-		return fmt.Errorf("interface %s: %w", device, err)
+	if d.Device != "" {
+		if err := p.route(d); err != nil {
+			return err
+		}
 	}
-	lead := o.Peers
-	if o.Service.IsValid() {
-		// What is sent to it is meant for the server from the beginning, with the tunnel's MTU.
-		lead = append(lead[:len(lead):len(lead)], o.Service)
+	if !d.Service.IsValid() {
+		return nil
+	}
+	return p.translate(d)
+}
+
+// route leads packets to the peers and to the service to the tunnel's interface.
+func (p *Protocol) route(d direction) error {
+	link, err := netlink.LinkByName(d.Device)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", d.Device, err)
+	}
+	lead := d.Peers
+	if d.Service.IsValid() { // with the tunnel's MTU from the beginning
+		lead = append(lead[:len(lead):len(lead)], d.Service)
 	}
 	families := map[int]bool{}
 	for _, a := range lead {
@@ -47,16 +55,13 @@ func (o directOrder) install() error {
 		}
 	}
 	for family := range families {
-		for _, rule := range rules(family) {
+		for _, rule := range p.rules(family) {
 			if err := netlink.RuleAdd(rule); err != nil {
 				return fmt.Errorf("routing %s: %w", rule, err)
 			}
 		}
 	}
-	if !o.Service.IsValid() {
-		return nil
-	}
-	return o.translate()
+	return nil
 }
 
 func family(a netip.Addr) int {
@@ -66,30 +71,31 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// alone is the network of one address.
-func alone(a netip.Addr) *net.IPNet {
-	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
+// rules are "ipproto udp sport PORT dport PORT lookup main" for each of the tunnel's ports, and "lookup 51820".
+func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
+	add := func(priority, table int) *netlink.Rule {
+		r := netlink.NewRule()
+		r.Family, r.Priority, r.Table = family, priority, table
+		rules = append(rules, r)
+		return r
+	}
+	for _, port := range p.Ports {
+		wire := add(wireRule, unix.RT_TABLE_MAIN)
+		wire.IPProto = unix.IPPROTO_UDP
+		wire.Sport, wire.Dport = netlink.NewRulePortRange(uint16(port), uint16(port)), netlink.NewRulePortRange(uint16(port), uint16(port))
+	}
+	add(tunnelRule, routes)
+	return rules
 }
 
-// rules are "ipproto udp sport 51820 dport 51820 lookup main" and "lookup 51820".
-func rules(family int) []*netlink.Rule {
-	wire, tunnel := netlink.NewRule(), netlink.NewRule()
-	wire.Family, tunnel.Family = family, family
-	wire.Priority, tunnel.Priority = wireRule, tunnelRule
-	wire.Table, tunnel.Table = unix.RT_TABLE_MAIN, routes
-	wire.IPProto = unix.IPPROTO_UDP
-	wire.Sport, wire.Dport = netlink.NewRulePortRange(listenPort, listenPort), netlink.NewRulePortRange(listenPort, listenPort)
-	return []*netlink.Rule{wire, tunnel}
-}
-
-// nftTable is where the translation is.
-func nftTable(of nftables.TableFamily) *nftables.Table {
-	return &nftables.Table{Family: of, Name: table}
+// table is the nftables table with the translation.
+func (p *Protocol) table(of nftables.TableFamily) *nftables.Table {
+	return &nftables.Table{Family: of, Name: "tare-" + p.Layer}
 }
 
 // translate sends what goes to the service's address to the server: "ip daddr SERVICE dnat to
 // SERVER", on any port. In a pod without a tunnel its node does that.
-func (o directOrder) translate() error {
+func (p *Protocol) translate(o direction) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("nftables: %w", err)
@@ -98,7 +104,7 @@ func (o directOrder) translate() error {
 	if o.Service.Is6() {
 		of, offset, nat = nftables.TableFamilyIPv6, 24, unix.NFPROTO_IPV6
 	}
-	t := conn.AddTable(nftTable(of))
+	t := conn.AddTable(p.table(of))
 	c := conn.AddChain(&nftables.Chain{Name: "service", Table: t, Type: nftables.ChainTypeNAT,
 		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityNATDest})
 	conn.AddRule(&nftables.Rule{Table: t, Chain: c, Exprs: []expr.Any{
@@ -113,11 +119,11 @@ func (o directOrder) translate() error {
 	return nil
 }
 
-// undirect removes all that install made, as far as it is there.
-func undirect() error {
+// undo removes what install made, as far as it is there.
+func (p *Protocol) undo() error {
 	var errs []error
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		for _, rule := range rules(family) {
+		for _, rule := range p.rules(family) {
 			err := netlink.RuleDel(rule)
 			if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EAFNOSUPPORT) {
 				errs = append(errs, fmt.Errorf("remove routing %s: %w", rule, err))
@@ -129,9 +135,9 @@ func undirect() error {
 		if err != nil {
 			return errors.Join(append(errs, fmt.Errorf("nftables: %w", err))...)
 		}
-		conn.DelTable(nftTable(of))
+		conn.DelTable(p.table(of))
 		if err := conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EAFNOSUPPORT) {
-			errs = append(errs, fmt.Errorf("nftables: remove the table %s: %w", table, err))
+			errs = append(errs, fmt.Errorf("nftables: remove the table of %s: %w", p.Layer, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,28 @@
+package tunnel
+
+import (
+	"context"
+
+	"tare/layer"
+	"tare/testbed"
+)
+
+// Probe puts both implementations around a site of the local testbed that is thrown away, with all their proofs.
+func (p *Protocol) Probe(ctx context.Context) []testbed.Finding {
+	return []testbed.Finding{p.find(ctx, Kernel), p.find(ctx, Userspace)}
+}
+
+func (p *Protocol) find(ctx context.Context, which Implementation) testbed.Finding {
+	f := testbed.Finding{Name: string(which), Status: testbed.Works}
+	t := &Tunnels{Protocol: p}
+	checks, err := layer.Try(ctx, p.Declare().Needs, func(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+		return p.Up(ctx, s, which)
+	})
+	for _, c := range checks {
+		if c.Name == implementationCheck {
+			f.Detail = c.Observed
+		}
+	}
+	f.Hint = t.hint(err)
+	return f.Tried(err)
+}
