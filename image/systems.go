@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tare/image/debian"
 	"tare/image/tree"
@@ -15,9 +16,18 @@ import (
 
 // The packages and programs of systems under test; others are given by -system.
 var (
-	systemPackages = []string{"haproxy"}
-	systems        = []string{"/usr/sbin/haproxy"}
+	systemPackages = []string{"haproxy", "charon-systemd", "libcharon-extra-plugins", "libstrongswan-standard-plugins", "strongswan-swanctl"}
+	systems        = slices.Concat([]string{"/usr/sbin/haproxy", "/usr/sbin/charon-systemd"},
+		plugins("random", "nonce", "openssl", "kdf", "kernel-libipsec", "kernel-netlink", "socket-default", "vici"))
 )
+
+// plugins are files of strongSwan's that its daemon loads.
+func plugins(names ...string) (files []string) {
+	for _, name := range names {
+		files = append(files, "/usr/lib/ipsec/plugins/libstrongswan-"+name+".so")
+	}
+	return files
+}
 
 // systemsLayer writes the layer of systems under test for one architecture.
 func (b *builder) systemsLayer(ctx context.Context, file, arch string) error {

@@ -28,7 +28,7 @@ const daemon = "charon-systemd"
 // makes come behind all others. It may encrypt what goes to the peer itself (allow_peer_ts), since IKE's packets are routed
 // past the tunnel.
 const config = `charon-systemd {
-  load = random nonce openssl kdf gcm aes sha2 hmac curve25519 pubkey %s kernel-netlink socket-default vici
+  load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
   install_virtual_ip = no
   retransmit_tries = 2

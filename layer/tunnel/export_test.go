@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"context"
+	"errors"
 
 	"tare/layer"
 	"tare/testbed"
@@ -36,7 +37,13 @@ func (t *Tunnels) Raise(ctx context.Context, w Implementation) error  { return t
 func (t *Tunnels) KillHelper(i int) error                             { return t.ends[i].helper.Kill() }
 func (t *Tunnels) KillDaemon(i int) error                             { return t.ends[i].daemon.Kill() }
 func (t *Tunnels) CloseEnd(ctx context.Context, i int) error {
-	return t.ends[i].ask(ctx, request{Close: &struct{}{}}, nil)
+	e := t.ends[i]
+	err := e.ask(ctx, request{Close: &struct{}{}}, nil)
+	if e.daemon != nil {
+		err = errors.Join(err, e.daemon.Kill())
+		_, _ = e.daemon.Wait()
+	}
+	return err
 }
 func (t *Tunnels) ByKernel() bool        { return t.ends[0].kernel }
 func (t *Tunnels) Version() string       { return t.ends[0].version }

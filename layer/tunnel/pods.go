@@ -5,15 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"tare/layer"
 	"tare/testbed"
 )
 
-// capabilities are those of a sidecar: to make interfaces, routes and rules (NET_ADMIN), to watch (NET_RAW), and to
-// make the file of TUN interfaces (MKNOD).
-var capabilities = []string{"NET_ADMIN", "NET_RAW", "MKNOD"}
+// capabilities are those of a sidecar: to make interfaces, routes and rules (NET_ADMIN), to watch (NET_RAW), to
+// make the file of TUN interfaces (MKNOD), and to listen at ports below 1024.
+func (p *Protocol) capabilities() []string {
+	list := []string{"NET_ADMIN", "NET_RAW", "MKNOD"}
+	if slices.Min(p.Ports) < 1024 {
+		list = append(list, "NET_BIND_SERVICE")
+	}
+	return list
+}
 
 // inPods are the pods of a cluster, with helpers in sidecars or, in an arm without the layer, beside the programs.
 type inPods struct {
@@ -37,7 +44,7 @@ func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) 
 	t := p.inPods(site, sidecars, true)
 	for _, e := range t.ends {
 		var err error
-		if e.at, err = sidecars.AddSidecar(e.pod, testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: capabilities}); err != nil {
+		if e.at, err = sidecars.AddSidecar(e.pod, testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: p.capabilities()}); err != nil {
 			return nil, err
 		}
 	}

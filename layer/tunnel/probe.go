@@ -16,7 +16,11 @@ func (p *Protocol) find(ctx context.Context, which Implementation) testbed.Findi
 	f := testbed.Finding{Name: string(which), Status: testbed.Works}
 	t := &Tunnels{Protocol: p}
 	checks, err := layer.Try(ctx, p.Declare().Needs, func(ctx context.Context, s *layer.Session) (*layer.Active, error) {
-		return p.Up(ctx, s, which)
+		t, err := p.onNodes(ctx, s.Site, which)
+		if err != nil {
+			return nil, err
+		}
+		return t.active(), nil
 	})
 	for _, c := range checks {
 		if c.Name == implementationCheck {

@@ -163,13 +163,20 @@ func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementati
 			err := t.settle(ctx, wanted)
 			return t.proofs, t.hinted(err)
 		}
-		return &layer.Active{Settle: settle, Before: t.prove, Costs: t.costs, After: t.through, Down: t.down}, nil
+		active := t.active()
+		active.Settle = settle
+		return active, nil
 	}
 	t, err := p.onNodes(ctx, s.Site, wanted)
 	if err != nil {
-		return nil, err
+		return nil, (&Tunnels{Protocol: p}).hinted(err)
 	}
-	return &layer.Active{Proofs: t.proofs, Before: t.prove, Costs: t.costs, After: t.through, Down: t.down}, nil
+	return t.active(), nil
+}
+
+// active are tunnels that are on.
+func (t *Tunnels) active() *layer.Active {
+	return &layer.Active{Proofs: t.proofs, Before: t.prove, Costs: t.costs, After: t.through, Down: t.down}
 }
 
 // onNodes makes tunnels between the nodes of this machine.
@@ -182,7 +189,7 @@ func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implem
 		return nil, err
 	}
 	if err := t.raise(ctx, wanted); err != nil {
-		return nil, t.hinted(errors.Join(err, t.down(context.WithoutCancel(ctx))))
+		return nil, errors.Join(err, t.down(context.WithoutCancel(ctx)))
 	}
 	return t, nil
 }

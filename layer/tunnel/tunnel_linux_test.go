@@ -170,6 +170,9 @@ func (s subject) text(t *testing.T, checks []layer.Check, err error) string {
 		if c.Layer != s.Layer {
 			t.Errorf("layer %q in %+v", c.Layer, c)
 		}
+		if _, sent, ok := strings.Cut(c.Observed, " bytes out, "); ok && !c.OK { // IPv6 announces itself on a new interface
+			c.Observed = "fewer than " + sent
+		}
 		fmt.Fprintf(&b, "%s: expected %s, observed %s: %v\n", c.Name, c.Expected, c.Observed, c.OK)
 	}
 	return b.String()
@@ -331,12 +334,12 @@ marker on the wire: expected in clear in at least 1 frame, observed in clear in 
 		checks, err = a.Prove(ctx)
 		assert(t, "on, while traffic goes past it", s.text(t, checks, err), `marker from pod to pod: expected arrives, observed arrives: true
 marker on the wire: expected in clear in 0 frames, observed in clear in 2 frames: false
-marker through the tunnel: expected as many bytes in and out as were sent, or more, observed 0 bytes in, 0 bytes out, `+size+` sent: false
+marker through the tunnel: expected as many bytes in and out as were sent, or more, observed fewer than `+size+` sent: false
 `)
 		transfer(t, site, testbed.PodToPod)
 		checks, err = a.Through(ctx, layer.Did{Sent: streamSize})
 		assert(t, "after, past it", s.text(t, checks, err),
-			"trial through the tunnel: expected as many bytes in and out as were sent, or more, observed 0 bytes in, 0 bytes out, 4194304 sent: false\n")
+			"trial through the tunnel: expected as many bytes in and out as were sent, or more, observed fewer than 4194304 sent: false\n")
 
 		if err := a.Down(ctx); err != nil {
 			t.Fatal(err)
