@@ -173,7 +173,7 @@ func (c *Counter) mend(ctx context.Context, nodes []string) error {
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []placed) (*reading, error) {
 	type answer struct {
 		pod      *pods.Pod
-		agent    *agent.Session
+		agent    *agent.Client
 		node     string // "": of a pod of the site
 		counters agent.Counters
 		err      error

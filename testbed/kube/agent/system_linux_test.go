@@ -120,8 +120,8 @@ func TestCountersOfThisMachine(t *testing.T) {
 	if before.CPUs < 1 || before.Busy <= 0 || after.Busy < before.Busy || !after.Time.After(before.Time) || before.BootID == "" || before.Network.Name != testbed.ResourceNetwork || len(after.Pods) > 0 {
 		t.Errorf("%+v, then %+v", before, after)
 	}
-	many := make([]string, podsLimit+1)
-	if _, err := s.Counters(t.Context(), Question{Cgroups: many}); err == nil || err.Error() != "counters: 10001 pods are asked for, 10000 at once are the most" {
+	many := make([]string, questionLimit+1)
+	if _, err := s.Counters(t.Context(), Question{Cgroups: many}); err == nil || err.Error() != "counters: the request names 10001 pods; the maximum is 10000" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func (p *Pod) Mend(ctx context.Context) error {
 // round asks all agents in the pod for a sign of life.
 func (p *Pod) round(ctx context.Context) error {
 	for _, a := range p.Agents() {
-		if _, err := a.Round(ctx); err != nil {
+		if _, err := a.RoundTrip(ctx); err != nil {
 			return err
 		}
 	}

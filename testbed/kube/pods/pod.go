@@ -37,28 +37,28 @@ type Pod struct {
 	plan  *corev1.Pod
 
 	mu       sync.Mutex
-	now      *corev1.Pod               // as it was when it was last seen ready; nil: not made yet
-	home     string                    // the node that it was ready on; "" for none yet
-	sessions map[string]*agent.Session // with the agents, by container: that of programs, and sidecars of Tare's own
-	sandbox  *string                   // that its programs see; nil: not asked yet
+	now      *corev1.Pod              // as it was when it was last seen ready; nil: not made yet
+	home     string                   // the node that it was ready on; "" for none yet
+	sessions map[string]*agent.Client // with the agents, by container: that of programs, and sidecars of Tare's own
+	sandbox  *string                  // that its programs see; nil: not asked yet
 }
 
 // String names the pod in messages.
 func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
 
 // Agent is the connection to the agent in the container of programs.
-func (p *Pod) Agent() *agent.Session { return p.AgentIn(Container) }
+func (p *Pod) Agent() *agent.Client { return p.AgentIn(Container) }
 
 // AgentIn is the connection to the agent in a container of Tare's own.
-func (p *Pod) AgentIn(container string) *agent.Session {
+func (p *Pod) AgentIn(container string) *agent.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sessions[container]
 }
 
 // Agents are the connections to all agents in the pod, that of programs first.
-func (p *Pod) Agents() []*agent.Session {
-	var all []*agent.Session
+func (p *Pod) Agents() []*agent.Client {
+	var all []*agent.Client
 	for _, name := range ownContainers(p.plan) {
 		all = append(all, p.AgentIn(name))
 	}
@@ -122,13 +122,13 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 }
 
 // connect makes sessions with the agents of the pod that is there, or yet to be made.
-func (p *Pod) connect() map[string]*agent.Session {
-	all := map[string]*agent.Session{}
+func (p *Pod) connect() map[string]*agent.Client {
+	all := map[string]*agent.Client{}
 	for _, name := range ownContainers(p.plan) {
 		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
 			return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, name, []string{ProgramIn(p.plan, name), "connect"})
 		}
-		all[name] = agent.NewSession(dial, agent.Options{Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version})
+		all[name] = agent.NewClient(dial, agent.Options{Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version})
 	}
 	return all
 }

@@ -7,25 +7,25 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
-	"tare/testbed/process"
 	"time"
+
+	"tare/testbed/process"
 )
 
-// Bounds of what a client may ask for.
+// Limits of one session.
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers: the latest. A
-	// request that is so late that its program is not among them cannot be.
+	// droppedLimit is the number of dropped programs, the latest, that a session
+	// remembers. No request is late enough to name an earlier one.
 	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// tenant is one client's session in the agent, over any number of connections.
-// When nothing was heard of the client for the time of its lease, it is taken for
-// gone, and its programs are killed.
-type tenant struct {
+// serverSession is the agent's side of one session, over any number of connections. When its
+// client has sent nothing during the lease, the session ends and its programs are killed.
+type serverSession struct {
 	server *Server
 	name   string
 
@@ -33,14 +33,14 @@ type tenant struct {
 	lease    time.Duration
 	timer    *time.Timer
 	programs map[string]*program
-	dropped  map[string]bool // names that are never started again, however late a request arrives
-	order    []string        // of the dropped, the oldest first
+	dropped  map[string]bool // names of dropped programs, which a late request must not start again
+	oldest   []string        // names of dropped programs, the oldest first
 	follows  map[string]*follower
 	closed   bool
 }
 
-// tenant gives the session of that name, which begins if there is none.
-func (s *Server) tenant(h *hello) (*tenant, error) {
+// session returns the session that h names. It begins the session if there is none.
+func (s *Server) session(h *hello) (*serverSession, error) {
 	if h == nil || !validName.MatchString(h.Session) {
 		return nil, errors.New("hello without the valid name of a session")
 	}
@@ -49,13 +49,14 @@ func (s *Server) tenant(h *hello) (*tenant, error) {
 	if s.ended {
 		return nil, errors.New("the agent is ending")
 	}
-	t := s.tenants[h.Session]
-	if t == nil && len(s.tenants) >= sessionsLimit {
-		return nil, &boundError{fmt.Sprintf("the agent of this pod has %d sessions, which are the most; one ends when its client has not been heard of for the time that it asked for", sessionsLimit)}
+	t := s.sessions[h.Session]
+	if t == nil && len(s.sessions) >= sessionsLimit {
+		return nil, &quotaError{fmt.Sprintf("the agent of this pod has %d sessions, the maximum; "+
+			"a session ends when its client has sent nothing during its lease", sessionsLimit)}
 	}
 	if t == nil {
-		t = &tenant{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}}
-		s.tenants[h.Session] = t
+		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}}
+		s.sessions[h.Session] = t
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,8 +69,8 @@ func (s *Server) tenant(h *hello) (*tenant, error) {
 	return t, nil
 }
 
-// touch notes that the client is there, unless it came too late.
-func (t *tenant) touch() bool {
+// touch renews the lease. It reports false if the session has ended.
+func (t *serverSession) touch() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
@@ -78,20 +79,20 @@ func (t *tenant) touch() bool {
 	return !t.closed
 }
 
-// expire ends the session of a client that is not heard of.
-func (t *tenant) expire() {
+// expire ends the session when its lease has ended.
+func (t *serverSession) expire() {
 	t.mu.Lock()
 	lease := t.lease
 	t.mu.Unlock()
 	t.leave(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// leave ends the session: all its programs are killed and forgotten. It waits until
-// they are gone, bounded.
-func (t *tenant) leave(why string) {
+// leave ends the session: it kills and discards all its programs. It waits until they
+// are gone, for a limited time.
+func (t *serverSession) leave(why string) {
 	t.server.mu.Lock()
-	if t.server.tenants[t.name] == t {
-		delete(t.server.tenants, t.name)
+	if t.server.sessions[t.name] == t {
+		delete(t.server.sessions, t.name)
 	}
 	t.server.mu.Unlock()
 	programs := t.shut()
@@ -114,8 +115,8 @@ func (t *tenant) leave(why string) {
 	}
 }
 
-// shut ends the session for its client, and gives its programs.
-func (t *tenant) shut() map[string]*program {
+// shut closes the session to further requests and returns its programs.
+func (t *serverSession) shut() map[string]*program {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
@@ -129,14 +130,14 @@ func (t *tenant) shut() map[string]*program {
 	return programs
 }
 
-// start starts a program, or gives the one of that name that was started before:
-// a client that does not know whether its request arrived asks again.
-func (t *tenant) start(name string, order *startOrder, stdin []byte) (*program, error) {
+// start starts a program. If it was started before, start returns the same program,
+// since a client repeats its request when the connection breaks.
+func (t *serverSession) start(name string, order *startRequest, stdin []byte) (*program, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("start: %.80q is not the valid name of a program", name)
 	}
 	if order == nil {
-		return nil, errors.New("start: without an order")
+		return nil, errors.New("start: the request has no command")
 	}
 	t.mu.Lock()
 	if t.closed {
@@ -164,29 +165,30 @@ func (t *tenant) start(name string, order *startOrder, stdin []byte) (*program, 
 	return p, p.failed
 }
 
-// program finds one that was started.
-func (t *tenant) program(name string) (*program, error) {
+// program returns the started program of that name.
+func (t *serverSession) program(name string) (*program, error) {
 	t.mu.Lock()
 	p := t.programs[name]
 	t.mu.Unlock()
 	if p == nil {
-		return nil, &failure{Kind: notKnown, Text: "the agent does not know this program: it was restarted, or has not heard of this Tare for so long that it ended everything"}
+		return nil, &failure{Kind: notKnown, Text: "the agent does not know this program: " +
+			"the agent was restarted, or this Tare sent nothing for so long that the agent ended its programs"}
 	}
 	<-p.forked
 	return p, p.failed
 }
 
-// drop kills and forgets a program. Until it is gone it is one of the session, so
-// that the session does not end before it.
-func (t *tenant) drop(name string) {
+// drop kills and discards a program. The program belongs to the session until it is
+// gone: the session must not end earlier.
+func (t *serverSession) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
 	if !t.dropped[name] {
-		t.dropped[name], t.order = true, append(t.order, name)
+		t.dropped[name], t.oldest = true, append(t.oldest, name)
 	}
-	if len(t.order) > droppedLimit {
-		delete(t.dropped, t.order[0])
-		t.order = t.order[1:]
+	if len(t.oldest) > droppedLimit {
+		delete(t.dropped, t.oldest[0])
+		t.oldest = t.oldest[1:]
 	}
 	t.mu.Unlock()
 	if p == nil {
@@ -200,9 +202,9 @@ func (t *tenant) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program that is not started yet. Its directory and mark have
-// names of the agent's own, whatever the client calls it.
-// It holds so many bytes of the agent's memory until it is discarded.
+// newProgram makes a program that is not started yet. Its directory and mark get names
+// from the agent, not from the client. It holds cost bytes of the agent's memory until
+// it is discarded.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
@@ -213,7 +215,8 @@ func (s *Server) newProgram(cost int64) (*program, error) {
 	}
 	number := strconv.FormatInt(s.serial.Add(1), 10)
 	return &program{
-		server: s, cost: cost, mark: s.instance + "-" + number, dir: filepath.Join(s.Dir, programsDir, number),
+		server: s, cost: cost, mark: s.instance + "-" + number,
+		dir:    filepath.Join(s.Dir, programsDir, number),
 		forked: make(chan struct{}), done: make(chan struct{}),
 	}, nil
 }

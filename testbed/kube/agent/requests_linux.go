@@ -18,46 +18,48 @@ import (
 	"tare/testbed/process"
 )
 
-// replyDelay is how long a client may take to read an answer. One that was stopped for
-// longer connects again.
-const replyDelay = time.Minute
+// replyTimeout is the time in which a client must read a response. A client that was
+// stopped for longer connects again.
+const replyTimeout = time.Minute
 
-// conversation is one connection from the agent's side.
-type conversation struct {
-	server *Server
-	conn   net.Conn
-	tenant *tenant // nil before hello
+// serverConn is the agent's side of one connection.
+type serverConn struct {
+	server  *Server
+	conn    net.Conn
+	session *serverSession // nil before hello
 
 	writing sync.Mutex
 }
 
-// greetingDelay is how long a new connection may take to say whose it is.
-const greetingDelay = 30 * time.Second
+// greetingTimeout is the time in which a new connection must name its client.
+const greetingTimeout = 30 * time.Second
 
-// converse answers requests until the connection ends.
-func (s *Server) converse(ctx context.Context, conn net.Conn) {
+// serveConn serves requests until the connection ends.
+func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // those who wait for programs on its behalf
-	c := &conversation{server: s, conn: conn}
-	_ = conn.SetReadDeadline(time.Now().Add(greetingDelay))
+	defer cancel() // requests of this connection stop waiting for programs
+	c := &serverConn{server: s, conn: conn}
+	_ = conn.SetReadDeadline(time.Now().Add(greetingTimeout))
 	r := bufio.NewReader(conn)
 	number, _, err := readGreeting(r)
 	if err != nil {
 		return
 	}
 	if _, err := io.WriteString(conn, greeting(s.Version)); err != nil || number != protocol {
-		return // the client says what is wrong
+		return // the client reports the difference of protocols
 	}
-	var answering sync.WaitGroup
+	var handling sync.WaitGroup
 	for {
 		q, body, held, err := c.next(r)
 		if err != nil {
-			if bound := (*boundError)(nil); errors.As(err, &bound) {
-				c.refuse(bound)
+			if bound := (*quotaError)(nil); errors.As(err, &bound) {
+				c.writing.Lock()
+				defer c.writing.Unlock()
+				sendRefusal(conn, bound)
 			}
 			return
 		}
-		if c.tenant == nil {
+		if c.session == nil {
 			begun := c.begin(q)
 			s.memory.free(held)
 			if !begun {
@@ -66,21 +68,21 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) {
 			_ = conn.SetReadDeadline(time.Time{})
 			continue
 		}
-		if !c.tenant.touch() {
+		if !c.session.touch() {
 			s.memory.free(held)
-			answering.Wait() // the session has ended; what asked for that is still to be answered
+			handling.Wait() // the request that ended the session still gets its response
 			return
 		}
-		answering.Go(func() {
+		handling.Go(func() {
 			defer s.memory.free(held)
-			c.reply(c.answer(ctx, q, body))
+			c.reply(c.handle(ctx, q, body))
 		})
 	}
 }
 
-// next reads a request, and holds memory for it and for its answer: the caller frees it.
-// It is a *boundError where there is none.
-func (c *conversation) next(r io.Reader) (q *request, body []byte, held int64, err error) {
+// next reads a request and reserves memory for it and its response, held bytes that the
+// caller frees. The error is a *quotaError if the agent has no more memory.
+func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
 		if err == nil {
@@ -89,7 +91,7 @@ func (c *conversation) next(r io.Reader) (q *request, body []byte, held int64, e
 		return err
 	}
 	q = &request{}
-	body, err = decodeWithin(r, q, take)
+	body, err = decode(r, q, take)
 	if err == nil {
 		err = take(cost(q))
 	}
@@ -99,20 +101,14 @@ func (c *conversation) next(r io.Reader) (q *request, body []byte, held int64, e
 	return q, body, held, err
 }
 
-// refuse ends the connection and says why.
-func (c *conversation) refuse(why error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	refusal(c.conn, why)
-}
-
-// begin takes the first request, which says whose connection it is.
-func (c *conversation) begin(q *request) bool {
+// begin handles the first request, which names the connection's client. It reports
+// whether the connection may be used.
+func (c *serverConn) begin(q *request) bool {
 	var err error
 	if q.Op != opHello {
 		err = fmt.Errorf("%.80q before hello", string(q.Op))
 	} else {
-		c.tenant, err = c.server.tenant(q.Hello)
+		c.session, err = c.server.session(q.Hello)
 	}
 	if err != nil {
 		c.reply(response{ID: q.ID, Failure: failureOf(err)}, nil)
@@ -122,9 +118,9 @@ func (c *conversation) begin(q *request) bool {
 	return true
 }
 
-// reply sends an answer. One that cannot be sent is asked for again by whoever
-// wants it, over another connection.
-func (c *conversation) reply(r response, body []byte) {
+// reply sends a response. If sending fails, the client repeats its request over another
+// connection.
+func (c *serverConn) reply(r response, body []byte) {
 	frame, err := encode(r, body)
 	if err != nil {
 		frame, err = encode(response{ID: r.ID, Failure: failureOf(err)}, nil)
@@ -132,7 +128,7 @@ func (c *conversation) reply(r response, body []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if err == nil {
-		_ = c.conn.SetWriteDeadline(time.Now().Add(replyDelay))
+		_ = c.conn.SetWriteDeadline(time.Now().Add(replyTimeout))
 		_, err = c.conn.Write(frame)
 	}
 	if err != nil {
@@ -140,18 +136,18 @@ func (c *conversation) reply(r response, body []byte) {
 	}
 }
 
-// answer does what a request asks for.
-func (c *conversation) answer(ctx context.Context, q *request, body []byte) (r response, piece []byte) {
+// handle carries out a request. The piece is the body of the response.
+func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r response, piece []byte) {
 	r.ID = q.ID
 	var err error
 	switch q.Op {
 	case opPing:
 	case opStart:
-		_, err = c.tenant.start(q.Program, q.Start, body)
+		_, err = c.session.start(q.Program, q.Start, body)
 	case opDrop:
-		c.tenant.drop(q.Program)
+		c.session.drop(q.Program)
 	case opBye:
-		c.tenant.leave("it was killed because Tare has ended its session")
+		c.session.leave("it was killed because Tare has ended its session")
 	case opFacts:
 		var facts Facts
 		facts, err = c.server.facts(ctx)
@@ -159,13 +155,13 @@ func (c *conversation) answer(ctx context.Context, q *request, body []byte) (r r
 	case opCounters:
 		var counters Counters
 		if counters, err = c.server.counters(q.Question); err == nil && q.Question != nil {
-			err = c.tenant.follow(q.Question, &counters)
+			err = c.session.follow(q.Question, &counters)
 		}
 		r.Counters = &counters
 	case opWait, opKill, opCPU, opFetch:
 		var p *program
-		if p, err = c.tenant.program(q.Program); err == nil {
-			piece, err = p.answer(ctx, q, &r)
+		if p, err = c.session.program(q.Program); err == nil {
+			piece, err = p.handle(ctx, q, &r)
 		}
 	default:
 		err = fmt.Errorf("the agent knows no request %.80q", string(q.Op))
@@ -176,8 +172,8 @@ func (c *conversation) answer(ctx context.Context, q *request, body []byte) (r r
 
 var errEnding = &failure{Kind: notKnown, Text: "the agent is ending"}
 
-// answer does what a request asks of a program that was started.
-func (p *program) answer(ctx context.Context, q *request, r *response) (piece []byte, err error) {
+// handle carries out a request about a program that was started.
+func (p *program) handle(ctx context.Context, q *request, r *response) (piece []byte, err error) {
 	switch q.Op {
 	case opWait:
 		select {
@@ -198,19 +194,19 @@ func (p *program) answer(ctx context.Context, q *request, r *response) (piece []
 			return nil, errEnding
 		}
 	case opCPU:
-		r.CPU, _ = p.kept.CPU()
-		r.Memory, _ = p.kept.Memory()
+		r.CPU, _ = p.process.CPU()
+		r.Memory, _ = p.process.Memory()
 	case opFetch:
 		return p.fetch(q.Fetch)
 	}
 	return nil, nil
 }
 
-// fetch reads a piece of an output of a program. Of one that goes on it is what there is so
-// far, which may be nothing.
-func (p *program) fetch(o *fetchOrder) ([]byte, error) {
+// fetch reads a piece of a program's output. The output of a running program ends where
+// it is so far, so the piece may be empty.
+func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	if o == nil {
-		return nil, fmt.Errorf("fetch: without an order")
+		return nil, fmt.Errorf("fetch: the request names no output")
 	}
 	captures := map[string]*capture{"stdout": p.stdout, "stderr": p.stderr}
 	c := captures[o.Stream]
@@ -219,7 +215,7 @@ func (p *program) fetch(o *fetchOrder) ([]byte, error) {
 	}
 	size := c.size.Load()
 	if o.Offset < 0 || o.Offset > size {
-		return nil, fmt.Errorf("fetch: %d is not in an output of %d bytes", o.Offset, size)
+		return nil, fmt.Errorf("fetch: the offset %d is outside the output of %d bytes", o.Offset, size)
 	}
 	piece := make([]byte, min(chunkSize, size-o.Offset))
 	n, err := c.file.ReadAt(piece, o.Offset)
@@ -229,17 +225,17 @@ func (p *program) fetch(o *fetchOrder) ([]byte, error) {
 	return piece[:n], nil
 }
 
-// podsLimit is how many pods one Question may name.
-const podsLimit = 10000
+// questionLimit is the maximum number of pods in one Question.
+const questionLimit = 10000
 
-// counters reads what a Question asks for. Cgroups are found first, so that all
-// counters are of one moment as nearly as can be.
+// counters reads the counters of a Question. It finds all cgroups before it reads the
+// first counter, to read the counters as close together in time as possible.
 func (s *Server) counters(q *Question) (Counters, error) {
 	if q == nil {
 		q = &Question{}
 	}
-	if len(q.Cgroups) > podsLimit {
-		return Counters{}, fmt.Errorf("counters: %d pods are asked for, %d at once are the most", len(q.Cgroups), podsLimit)
+	if len(q.Cgroups) > questionLimit {
+		return Counters{}, fmt.Errorf("counters: the request names %d pods; the maximum is %d", len(q.Cgroups), questionLimit)
 	}
 	for _, uid := range q.Cgroups {
 		if !cgroup.ValidUID.MatchString(uid) {
@@ -258,7 +254,7 @@ func (s *Server) counters(q *Question) (Counters, error) {
 		return Counters{}, fmt.Errorf("counters: %w", err)
 	}
 	c := Counters{Totals: totals, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id"))}
-	c.Network, _ = testbed.ReadNetwork(testbed.ResourceNetwork) // nothing is known of it in some sandboxes
+	c.Network, _ = testbed.ReadNetwork(testbed.ResourceNetwork) // some sandboxes have no network counters
 	if q.Root != "" {
 		c.Grouped = cgroup.Grouped(os.DirFS(q.Root))
 	}

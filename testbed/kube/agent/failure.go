@@ -9,7 +9,7 @@ import (
 	"tare/testbed"
 )
 
-// lookUp finds a program, or says what is to be done.
+// lookUp finds a program in the pod's PATH. The error names a remedy.
 func lookUp(program, dir string, env []string) (string, error) {
 	found, refused, path := testbed.LookUp(program, dir, env)
 	switch {
@@ -21,7 +21,7 @@ func lookUp(program, dir string, env []string) (string, error) {
 	return "", &failure{Kind: notInPath, Text: fmt.Sprintf("%s is not in the pod's PATH=%s; is it in the image?", testbed.Quote([]string{program}), path)}
 }
 
-// failureOf is an error on its way to the client; nil for none.
+// failureOf converts an error for sending to the client; nil stays nil.
 func failureOf(err error) *failure {
 	var known *failure
 	switch {
@@ -37,17 +37,17 @@ func failureOf(err error) *failure {
 	return &failure{Text: err.Error()}
 }
 
-// remoteError is a failure as the client's caller gets it: its text, and the
-// error of Go's that it stands for.
+// remoteError is a failure that the agent reported, as an error in the client.
 type remoteError struct {
 	text string
-	is   error
+	kind error // Go's error of the same kind, such as fs.ErrNotExist; nil for none
 }
 
 func (e *remoteError) Error() string { return e.text }
-func (e *remoteError) Unwrap() error { return e.is }
+func (e *remoteError) Unwrap() error { return e.kind }
 
+// asError converts a failure that was received from the agent.
 func (f *failure) asError() error {
 	kinds := map[failureKind]error{notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten}
-	return &remoteError{text: f.Text, is: kinds[f.Kind]}
+	return &remoteError{text: f.Text, kind: kinds[f.Kind]}
 }
