@@ -145,7 +145,7 @@ func TestSamplesInContainers(t *testing.T) {
 		t.Fatalf("described as %+v, %v", clusters, err)
 	}
 	if notes := strings.Join(clusters[0].Notes, "\n"); !strings.Contains(notes, "limits.foreignCPU is applied to no arm") ||
-		!strings.Contains(notes, "arm gvisor: what its programs use is not told (a sandbox, gvisor,") || strings.Contains(notes, "arm plain") {
+		!strings.Contains(notes, "arm gvisor: metrics of CPU time and memory of its programs are missing, because a sandbox, gvisor,") || strings.Contains(notes, "arm plain") {
 		t.Errorf("notes %q", notes)
 	}
 	sampler := bed.Sampler()

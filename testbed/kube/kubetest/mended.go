@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// mendLimit is how long a cluster may take to work again.
+// mendLimit is the time in which a cluster must work again after a test.
 const mendLimit = 3 * time.Minute
 
-// Breaks is what a test begins with that breaks parts of the cluster: without a test
-// cluster it is skipped, and it ends when the cluster works again. An API server that
-// answers is not enough: what lost it comes back after back-offs of its own. Such a
-// test is never parallel to others.
+// Breaks is called first by tests that break parts of the cluster. Without a test cluster it
+// skips the test. At the end of the test it waits until the whole cluster works again: after
+// the API server is back, the other components reconnect with back-offs of their own. Such
+// tests must not run in parallel with others.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -37,25 +37,28 @@ func Breaks(t testing.TB) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
 		defer cancel()
-		m := mending{client: client, namespace: "mended-" + strings.ToLower(rand.Text()[:8])}
-		if err := m.await(ctx); err != nil {
+		c := check{client: client, namespace: "mended-" + strings.ToLower(rand.Text()[:8])}
+		if err := c.await(ctx); err != nil {
 			t.Errorf("the cluster does not work again %v after the test: %v", mendLimit, err)
 		}
 	})
 }
 
-// mending is the try to use a cluster in all its parts: a namespace with a pod on each
-// node, which is deleted.
-type mending struct {
+// check tests that all parts of a cluster work: it makes a namespace with a pod on each
+// node, and deletes it.
+type check struct {
 	client    kubernetes.Interface
 	namespace string
 }
 
-// await takes one step after the other, each until it is done.
-func (m mending) await(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{m.begin, m.filled, m.pods, m.running, m.end, m.ended} {
+// await runs the steps of the check in order and repeats each until it succeeds.
+func (c check) await(ctx context.Context) error {
+	steps := []func(context.Context) error{
+		c.makeNamespace, c.hasDefaults, c.makePods, c.podsRun, c.deleteNamespace, c.namespaceGone,
+	}
+	for _, step := range steps {
 		for {
-			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // what hangs is asked again
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs is repeated
 			err := step(limited)
 			cancel()
 			if err == nil {
@@ -71,35 +74,37 @@ func (m mending) await(ctx context.Context) error {
 	return nil
 }
 
-// begin makes the namespace.
-func (m mending) begin(ctx context.Context) error {
-	_, err := m.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}}, metav1.CreateOptions{})
+// makeNamespace makes the namespace of the check.
+func (c check) makeNamespace(ctx context.Context) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}
+	_, err := c.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // by a request whose answer was lost
+		return nil // an earlier request made the namespace, and its response was lost
 	}
 	return err
 }
 
-// filled says that controllers have put into the namespace what pods need.
-func (m mending) filled(ctx context.Context) error {
-	_, err1 := m.client.CoreV1().ServiceAccounts(m.namespace).Get(ctx, "default", metav1.GetOptions{})
-	_, err2 := m.client.CoreV1().ConfigMaps(m.namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+// hasDefaults tests that controllers have made the service account and the CA bundle that
+// pods need.
+func (c check) hasDefaults(ctx context.Context) error {
+	_, err1 := c.client.CoreV1().ServiceAccounts(c.namespace).Get(ctx, "default", metav1.GetOptions{})
+	_, err2 := c.client.CoreV1().ConfigMaps(c.namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 	return errors.Join(err1, err2)
 }
 
-// pods makes a pod for each node; the image is the test cluster's.
-func (m mending) pods(ctx context.Context) error {
-	nodes, err := m.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+// makePods makes a pod on each node. All nodes of the test cluster have its image.
+func (c check) makePods(ctx context.Context) error {
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes.Items {
-		_, err := m.client.CoreV1().Pods(m.namespace).Create(ctx, &corev1.Pod{
+		_, err := c.client.CoreV1().Pods(c.namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "on-" + n.Name},
 			Spec: corev1.PodSpec{
 				NodeSelector: map[string]string{corev1.LabelHostname: n.Labels[corev1.LabelHostname]},
 				Containers:   []corev1.Container{{Name: "main", Image: "tare.test/pause:1", ImagePullPolicy: corev1.PullNever}},
-				// The kubelet stops it at once.
+				// Without a grace period, the kubelet stops the pod at once.
 				TerminationGracePeriodSeconds: new(int64(0)),
 			},
 		}, metav1.CreateOptions{})
@@ -110,9 +115,9 @@ func (m mending) pods(ctx context.Context) error {
 	return nil
 }
 
-// running says that all of them run.
-func (m mending) running(ctx context.Context) error {
-	list, err := m.client.CoreV1().Pods(m.namespace).List(ctx, metav1.ListOptions{})
+// podsRun tests that all pods run.
+func (c check) podsRun(ctx context.Context) error {
+	list, err := c.client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -124,20 +129,20 @@ func (m mending) running(ctx context.Context) error {
 	return nil
 }
 
-// end deletes the namespace with all that is in it.
-func (m mending) end(ctx context.Context) error {
-	err := m.client.CoreV1().Namespaces().Delete(ctx, m.namespace, metav1.DeleteOptions{})
+// deleteNamespace deletes the namespace with all its objects.
+func (c check) deleteNamespace(ctx context.Context) error {
+	err := c.client.CoreV1().Namespaces().Delete(ctx, c.namespace, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // as above
+		return nil // an earlier request deleted the namespace, and its response was lost
 	}
 	return err
 }
 
-// ended says that it is gone.
-func (m mending) ended(ctx context.Context) error {
-	_, err := m.client.CoreV1().Namespaces().Get(ctx, m.namespace, metav1.GetOptions{})
+// namespaceGone tests that the namespace does not exist any more.
+func (c check) namespaceGone(ctx context.Context) error {
+	_, err := c.client.CoreV1().Namespaces().Get(ctx, c.namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return errors.Join(err, fmt.Errorf("namespace %s is still there", m.namespace))
+	return errors.Join(err, fmt.Errorf("namespace %s is still there", c.namespace))
 }
