@@ -100,7 +100,7 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 		if err != nil {
 			return c, fmt.Errorf("node %s: %w", name, cluster.Explain(err))
 		}
-		counts := on.counter.On(name)
+		counts := on.counter.NodePod(name)
 		facts, err := counts.Agent().Facts(ctx)
 		if err != nil {
 			return c, counts.Disturbed(ctx, err)

@@ -105,7 +105,7 @@ func TestSamplesOnNodes(t *testing.T) {
 		}
 	}
 	for _, p := range sandbox.all() { // read before and after a restart of what counts
-		remove(t, sandbox.on.counter.On(p.Node()))
+		remove(t, sandbox.on.counter.NodePod(p.Node()))
 	}
 	if _, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || used.MaxRSS < 1<<20 {
 		t.Errorf("after the pods that count were lost: %+v", used)
