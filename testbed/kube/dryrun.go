@@ -45,7 +45,7 @@ func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 	d := &dryRun{}
 	config := rest.CopyConfig(on.Config)
 	config.WarningHandler = d
-	config.Wrap(cluster.Patience(limit))
+	config.Wrap(cluster.Retrying(limit))
 	client, err := kubernetes.NewForConfig(config)
 	d.client = client
 	return d, err

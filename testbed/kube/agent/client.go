@@ -38,7 +38,7 @@ type Options struct {
 	// func means that reconnecting is always worth a try.
 	Alive func(ctx context.Context) error
 	// Version is the version of this Tare. An agent of another version is a
-	// *VersionError. The versions "" and "devel" fit every other.
+	// *versionError. The versions "" and "devel" fit every other.
 	Version string
 	// Lease is how long the agent keeps programs running without a request of this
 	// session. 0 means 30 minutes; the minimum is twice the patience.

@@ -75,7 +75,7 @@ func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 		if err == nil {
 			return l, nil
 		}
-		var version *VersionError
+		var version *versionError
 		if errors.As(err, &version) {
 			return nil, err
 		}

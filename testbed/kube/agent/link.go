@@ -74,7 +74,7 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 		return err
 	}
 	if number != protocol || !sameVersion(image, version) {
-		return &VersionError{Image: image, Here: plainVersion(version)}
+		return &versionError{Image: image, Here: plainVersion(version)}
 	}
 	frame, err := encode(request{Op: opHello, Hello: &h}, nil)
 	if err != nil {

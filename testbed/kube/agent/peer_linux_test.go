@@ -308,7 +308,7 @@ func TestNotOurAgent(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
-		var version *VersionError
+		var version *versionError
 		var lost *LostError
 		if versions := strings.HasPrefix(name, "another ") && name != "another program"; errors.As(err, &version) != versions {
 			t.Errorf("%s: %v is of the wrong kind", name, err)

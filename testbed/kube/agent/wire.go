@@ -238,13 +238,13 @@ func plainVersion(version string) string {
 	return plain[:min(len(plain), 100)]
 }
 
-// VersionError means that the image contains another version of Tare than this one.
-type VersionError struct {
+// versionError means that the image contains another version of Tare than this one.
+type versionError struct {
 	Image string // version of Tare in the image
 	Here  string // version of this program
 }
 
-func (e *VersionError) Error() string {
+func (e *versionError) Error() string {
 	return fmt.Sprintf("the image has Tare %s, but this is Tare %s: they would not measure alike; "+
 		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }

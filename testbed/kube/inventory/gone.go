@@ -32,7 +32,7 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	defer cancel()
 	left, said := items, time.Now()
 	var why []string
-	for pause := cluster.FirstLook; ; pause = min(pause*3/2, cluster.RareLook) {
+	for pause := cluster.FirstPoll; ; pause = min(pause*3/2, cluster.LastPoll) {
 		there, now := r.stillThere(limited, left)
 		if len(there) == 0 {
 			return nil
