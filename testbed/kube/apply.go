@@ -111,7 +111,7 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 		}
 		maps.Copy(labels, s.Labels())
 		t.object.SetLabels(labels)
-		on.record.Own(t.object)
+		on.record.SetOwner(t.object)
 		now, err := on.apply(ctx, t)
 		if err != nil {
 			return applied, fmt.Errorf("apply %s: %w", t, cluster.Explain(err))

@@ -22,7 +22,7 @@ const (
 
 // makeNamespace makes a namespace and records it first. The image is that of its pods.
 func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
-	on.record.Sign(ns)
+	on.record.SetHolder(ns)
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err
 	}
@@ -33,13 +33,13 @@ func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, i
 	if err := on.record.Begin(ctx, ns.Name); err != nil {
 		return nil, err
 	}
-	return made, on.record.Guard(ctx, ns.Name, image)
+	return made, on.record.AddDeadline(ctx, ns.Name, image)
 }
 
 // enter starts to use a namespace that the experiment names and Tare did not make.
 func (on *clusterRun) enter(ctx context.Context, namespace, image string) error {
 	if on.record.Begun() {
-		return on.record.Guard(ctx, namespace, image)
+		return on.record.AddDeadline(ctx, namespace, image)
 	}
 	if _, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s",
@@ -50,7 +50,7 @@ func (on *clusterRun) enter(ctx context.Context, namespace, image string) error 
 	if err := on.record.Begin(ctx, namespace); err != nil {
 		return err
 	}
-	return on.record.Guard(ctx, namespace, image)
+	return on.record.AddDeadline(ctx, namespace, image)
 }
 
 // makeNodesNamespace makes a namespace for pods that belong to a node, not to an arm. It
