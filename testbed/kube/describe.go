@@ -75,7 +75,7 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 			return c, err
 		}
 		names = append(names, s.nodes()...)
-		c.Arms = placement.Add(c.Arms, short(s.arm), s.nodes())
+		c.Arms = placement.AddNodes(c.Arms, short(s.arm), s.nodes())
 		for _, p := range s.all() {
 			addDigests(images, p.Seen())
 		}
@@ -110,7 +110,7 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 		c.Nodes = append(c.Nodes, described)
 	}
 	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)
-	c.Notes = append(c.Notes, placement.Apart(c.Arms)...)
+	c.Notes = append(c.Notes, placement.OtherNodes(c.Arms)...)
 	c.Components, c.StandIns = on.components(ctx)
 	return c, nil
 }

@@ -85,16 +85,16 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
 	want := placement.Request{
 		Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero(),
-		Client: placement.End{Role: roleClient, Choice: s.level.Client, Pod: client},
-		Server: placement.End{Role: roleServer, Choice: s.level.Server, Pod: server},
+		Client: placement.PodNeeds{Role: roleClient, Choice: s.level.Client, Pod: client},
+		Server: placement.PodNeeds{Role: roleServer, Choice: s.level.Server, Pod: server},
 	}
 	for i := 2; i <= s.members(); i++ {
 		plan := plans[testbed.Member(i)]
-		want.Members = append(want.Members, placement.End{Role: title(plan), Choice: s.level.Server, Pod: plan})
+		want.Members = append(want.Members, placement.PodNeeds{Role: title(plan), Choice: s.level.Server, Pod: plan})
 	}
 	for i := 2; i <= s.clients(); i++ {
 		plan := plans[testbed.Client(i)]
-		want.Clients = append(want.Clients, placement.End{Role: title(plan), Choice: s.level.Client, Pod: plan})
+		want.Clients = append(want.Clients, placement.PodNeeds{Role: title(plan), Choice: s.level.Client, Pod: plan})
 	}
 	nodes, err := on.nodes.Choose(ctx, want)
 	if err != nil {

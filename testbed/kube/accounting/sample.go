@@ -209,7 +209,7 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 		}
 		for _, now := range a.Containers {
 			name := p.sidecars[now.ID]
-			if name == "" || pods.Own(name) {
+			if name == "" || pods.HasAgent(name) {
 				continue
 			}
 			name = p.role + "-" + name
