@@ -19,7 +19,6 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// reviewsAtOnce is the maximum number of access reviews at the same time.
 const reviewsAtOnce = 8
 
 // access checks each right of the kubeconfig's user by an access review on the API server.

@@ -79,17 +79,12 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 		for _, p := range s.all() {
 			addDigests(images, p.Seen())
 		}
-		notes, err := s.usageNotes(ctx)
+		usage, err := s.usageNote(ctx)
 		if err != nil {
 			return c, err
 		}
-		for _, note := range []string{s.memberNote(), s.clientNote()} {
-			if note != "" {
-				notes = append(notes, note)
-			}
-		}
-		for _, note := range notes {
-			if !slices.Contains(c.Notes, note) {
+		for _, note := range []string{usage, s.memberNote(), s.clientNote()} {
+			if note != "" && !slices.Contains(c.Notes, note) {
 				c.Notes = append(c.Notes, note)
 			}
 		}
@@ -115,24 +110,25 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	return c, nil
 }
 
-// usageNotes returns a note for the run's record if the CPU time and memory of the site's
-// programs cannot be measured. The note stands once in the record, not in every trial.
-func (s *Site) usageNotes(ctx context.Context) ([]string, error) {
+// usageNote returns a note for the run's record if the CPU time and memory of the site's
+// programs cannot be measured, otherwise "". The note stands once in the record, not in every
+// trial.
+func (s *Site) usageNote(ctx context.Context) (string, error) {
 	if s.level.Accounting == experiment.OnNode {
-		return nil, nil
+		return "", nil
 	}
 	for _, p := range s.all() {
 		sandbox, err := p.Sandbox(ctx)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if sandbox != "" {
-			return []string{fmt.Sprintf("arm %s: metrics of CPU time and memory of its programs are missing, "+
+			return fmt.Sprintf("arm %s: metrics of CPU time and memory of its programs are missing, "+
 				"because a sandbox, %s, counts by a clock of its own; accounting: %s measures them",
-				short(s.arm), short(sandbox), experiment.OnNode)}, nil
+				short(s.arm), short(sandbox), experiment.OnNode), nil
 		}
 	}
-	return nil, nil
+	return "", nil
 }
 
 // describeNode combines the API server's description of a node with an agent's facts.
@@ -223,13 +219,13 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 	}
 	o := metav1.ListOptions{Limit: componentLimit}
 	if list, err := on.Client.AppsV1().DaemonSets("").List(ctx, o); err == nil {
-		for i := range list.Items {
-			add(list.Items[i].Name, &list.Items[i].Spec.Template)
+		for _, d := range list.Items {
+			add(d.Name, &d.Spec.Template)
 		}
 	}
 	if list, err := on.Client.AppsV1().Deployments("").List(ctx, o); err == nil {
-		for i := range list.Items {
-			add(list.Items[i].Name, &list.Items[i].Spec.Template)
+		for _, d := range list.Items {
+			add(d.Name, &d.Spec.Template)
 		}
 	}
 	return images, standIns

@@ -101,7 +101,6 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	return s, nil
 }
 
-// opened lists the open sites.
 func (t *Testbed) opened() []*Site {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -57,7 +57,6 @@ func (s *Site) Like(ctx context.Context, role string) (*Like, error) {
 	return &Like{site: s, on: on, role: role, node: node}, nil
 }
 
-// selector returns a label selector for the pods.
 func (l *Like) selector() string {
 	return labels.Set{
 		siteLabel: l.site.unique, inventory.RoleLabel: l.role, inventory.OwnerLabel: string(l.on.owner),

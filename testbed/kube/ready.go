@@ -58,7 +58,7 @@ func (s *Site) Ready(ctx context.Context) error {
 	if s.level.Accounting != experiment.OnNode {
 		return nil
 	}
-	return on.counter.Cover(ctx, s.counted(on)) // counting starts before the first program
+	return on.counter.MakePods(ctx, s.counted(on), s.nodes()) // accounting pods must be ready for the first program
 }
 
 // plans returns the site's pods, complete and pinned to their nodes, before they are made.

@@ -12,7 +12,6 @@ import (
 
 var _ testbed.Sidecars = (*Site)(nil)
 
-// addedSidecar is a sidecar that a layer adds to a pod.
 type addedSidecar struct {
 	pod     testbed.Place
 	sidecar testbed.Sidecar

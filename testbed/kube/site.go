@@ -197,7 +197,6 @@ func (s *Site) Facts(ctx context.Context, where testbed.Place) (agent.Facts, err
 	return facts, p.Disturbed(ctx, err)
 }
 
-// pod returns the pod at a place.
 func (s *Site) pod(where testbed.Place) (*pods.Pod, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +219,6 @@ func (s *Site) all() []*pods.Pod {
 	return list
 }
 
-// nodes lists the names of the nodes of the site's pods.
 func (s *Site) nodes() []string {
 	var names []string
 	for _, p := range s.all() {

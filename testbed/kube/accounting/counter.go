@@ -114,11 +114,8 @@ func (c *Counter) Close() {
 	}
 }
 
-// Cover makes the accounting pods on the nodes of a site, unless they exist.
-func (c *Counter) Cover(ctx context.Context, s Site) error { return c.cover(ctx, s, s.Nodes) }
-
-// cover makes the accounting pods on the given nodes, unless they exist.
-func (c *Counter) cover(ctx context.Context, s Site, nodes []string) error {
+// MakePods makes the accounting pods on the given nodes, unless they exist.
+func (c *Counter) MakePods(ctx context.Context, s Site, nodes []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	made, errs := make([]*pods.Pod, len(nodes)), make([]error, len(nodes))
@@ -155,7 +152,7 @@ func (c *Counter) NodePod(node string) *pods.Pod {
 // Cgroups reads the usage of any pods on a node from their cgroups. Pods that are not found
 // are left out. The site must have "accounting: node".
 func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
-	if err := c.cover(ctx, s, []string{node}); err != nil {
+	if err := c.MakePods(ctx, s, []string{node}); err != nil {
 		return nil, err
 	}
 	p := c.NodePod(node)

@@ -73,7 +73,6 @@ func (m *meter) remove(p *programUse) {
 	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == p })
 }
 
-// usage returns the usage of a program that has ended.
 func (p *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
 	return testbed.Usage{User: p.cpu.all - p.cpu.system, System: p.cpu.system, Wall: wall, MaxRSS: peak}
 }

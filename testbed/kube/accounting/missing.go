@@ -27,7 +27,6 @@ type unknown struct {
 	arms map[string][]string // arms, by reason
 }
 
-// add adds an arm in which the value is unknown.
 func (u *unknown) add(arm, why string) {
 	if u.arms == nil {
 		u.arms = map[string][]string{}

@@ -31,7 +31,6 @@ type reading struct {
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
 
-// sampledPods lists the pods of a sample.
 type sampledPods struct {
 	site     []podRef // pods of the site
 	nodePods []podRef // accounting pods
@@ -42,7 +41,6 @@ type sampledPods struct {
 	sidecars []string // names of the sidecars in the site's pods
 }
 
-// all lists all pods of the sample.
 func (s *sampledPods) all() []podRef {
 	list := slices.Concat(s.site, s.nodePods)
 	for _, pods := range s.observed {

@@ -69,7 +69,7 @@ func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 		}
 	}
 	slices.Sort(nodes)
-	return nodes, c.cover(ctx, s, nodes)
+	return nodes, c.MakePods(ctx, s, nodes)
 }
 
 // sampledPods lists the pods of a sample at this moment.

@@ -73,7 +73,7 @@ type nodeTally struct {
 
 // tallyOnNode begins to measure on the node. It returns nil if the pod has no visible cgroup.
 func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*nodeTally, error) {
-	if err := c.cover(ctx, s, []string{p.Node()}); err != nil {
+	if err := c.MakePods(ctx, s, []string{p.Node()}); err != nil {
 		return nil, err
 	}
 	uid := p.UID()

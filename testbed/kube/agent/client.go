@@ -176,7 +176,6 @@ func (s *Client) abandon(program string) {
 	}
 }
 
-// endAbandoned ends the abandoned programs.
 func (s *Client) endAbandoned(l *link) {
 	s.mu.Lock()
 	abandoned := s.abandoned

@@ -54,7 +54,8 @@ func ReadFacts() Facts {
 
 // facts reads the facts that files and the kernel log hold.
 func (v view) facts() Facts {
-	status := []byte(v.text("proc/self/status"))
+	text := func(name string) string { return readText(v.files, name) }
+	status := []byte(text("proc/self/status"))
 	seccomp := map[string]string{"0": "disabled", "1": "strict", "2": "filter"}
 	f := Facts{
 		Kernel:       plain(v.release),
@@ -64,8 +65,8 @@ func (v view) facts() Facts {
 		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
 		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
 		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
-		UIDMap:       plain(strings.Join(strings.Fields(v.text("proc/self/uid_map")), " ")),
-		BootID:       plain(v.text("proc/sys/kernel/random/boot_id")),
+		UIDMap:       plain(strings.Join(strings.Fields(text("proc/self/uid_map")), " ")),
+		BootID:       plain(text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
 	}
 	f.AppArmor, f.SELinux = v.labels()
@@ -77,11 +78,11 @@ func (v view) facts() Facts {
 // and build date (the date of gVisor's first commit) identify gVisor. Kata's guests
 // have a special kernel command line and a shared file system; this is untested.
 func (v view) sandbox() string {
-	commandLine, mounts := v.text("proc/cmdline"), v.text("proc/self/mountinfo")
+	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {
 	case strings.Contains(v.log, "Starting gVisor"),
 		strings.Contains(v.release, "gvisor"), strings.Contains(v.version, "gvisor"),
-		strings.Contains(v.text("proc/version"), "gvisor"),
+		strings.Contains(readText(v.files, "proc/version"), "gvisor"),
 		strings.Contains(v.version, "Sun Jan 10 15:06:54 PST 2016"):
 		return "gvisor"
 	case strings.Contains(commandLine, "kata-containers"), strings.Contains(mounts, "kataShared"):
@@ -113,8 +114,8 @@ var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|u
 // labels returns the AppArmor profile and the SELinux context in force. The file
 // attr/current belongs to the module that the kernel loaded first.
 func (v view) labels() (appArmor, seLinux string) {
-	appArmor = plain(v.text("proc/self/attr/apparmor/current"))
-	current := plain(v.text("proc/self/attr/current"))
+	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
+	current := plain(readText(v.files, "proc/self/attr/current"))
 	switch {
 	case appArmor == "" && confinement.MatchString(current):
 		appArmor = current
@@ -124,12 +125,9 @@ func (v view) labels() (appArmor, seLinux string) {
 	return appArmor, seLinux
 }
 
-// textLimit is the maximum number of bytes read from a file.
 const textLimit = 1 << 20
 
-// text reads the beginning of a file; "" if the file cannot be read.
-func (v view) text(name string) string { return readText(v.files, name) }
-
+// readText reads the beginning of a file; "" if the file cannot be read.
 func readText(files fs.FS, name string) string {
 	f, err := files.Open(name)
 	if err != nil {

@@ -69,7 +69,6 @@ func (b *quota) take(n int64) error {
 	return nil
 }
 
-// free returns n to the quota.
 func (b *quota) free(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -200,7 +200,6 @@ func (p *program) stop(why string) {
 	}
 }
 
-// removeOutputs removes the program's outputs.
 func (p *program) removeOutputs() {
 	p.removed.Do(func() {
 		p.stdout.remove()
@@ -241,7 +240,6 @@ func newCapture(name, path string, store *quota) (*capture, error) {
 	return c, nil
 }
 
-// Write appends to the file.
 func (c *capture) Write(b []byte) (int, error) {
 	if err := c.store.take(int64(len(b))); err != nil {
 		return 0, err

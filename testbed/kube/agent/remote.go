@@ -68,7 +68,6 @@ func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Proces
 	return p, nil
 }
 
-// readStdin reads a program's standard input to its end.
 func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	if r == nil {
 		return nil, nil
@@ -166,7 +165,6 @@ func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	return got.Bytes(), nil
 }
 
-// writeOutputs writes the outputs to the command's writers.
 func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
 	for i, w := range []io.Writer{p.stdout, p.stderr} {
 		if w == nil {

@@ -79,7 +79,6 @@ func (t *serverSession) touch() bool {
 	return !t.closed
 }
 
-// expire ends the session when its lease has ended.
 func (t *serverSession) expire() {
 	t.mu.Lock()
 	lease := t.lease
@@ -165,7 +164,6 @@ func (t *serverSession) start(name string, order *startRequest, stdin []byte) (*
 	return p, p.failed
 }
 
-// program returns the started program of that name.
 func (t *serverSession) program(name string) (*program, error) {
 	t.mu.Lock()
 	p := t.programs[name]

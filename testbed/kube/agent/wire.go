@@ -96,7 +96,6 @@ type response struct {
 	Counters *Counters     `json:"counters,omitempty"`
 }
 
-// ending describes the end of a program.
 type ending struct {
 	Code    int           `json:"code"`             // exit status; -1 if a signal ended the program
 	Signal  string        `json:"signal,omitempty"` // name of the signal that ended the program
@@ -135,7 +134,6 @@ func (f *failure) Error() string { return f.Text }
 // errFrame is the error for bytes that do not follow the protocol.
 var errFrame = errors.New("not a frame of the agent's protocol")
 
-// encode makes a frame.
 func encode(head any, body []byte) ([]byte, error) {
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -197,7 +195,6 @@ func greeting(version string) string {
 	return fmt.Sprintf("%s%d %s\n", greetingWord, protocol, plainVersion(version))
 }
 
-// readGreeting reads the peer's first line.
 func readGreeting(r *bufio.Reader) (number int, version string, err error) {
 	var line []byte
 	for len(line) < greetingLimit {

@@ -42,7 +42,6 @@ type expiredError struct {
 	silence   time.Duration
 }
 
-// Error explains why the run ends.
 func (e *expiredError) Error() string {
 	return fmt.Sprintf("the objects of this run in namespace %s are removed, by tare clean or because the run had sent "+
 		"nothing to the cluster for %v (was this machine asleep, or the cluster out of reach?): nothing more is made; "+
@@ -154,7 +153,6 @@ const (
 	longestRenewal = 5 * time.Minute
 )
 
-// renewalInterval returns the pause between two renewals.
 func (r *Record) renewalInterval() time.Duration {
 	return max(min(r.limits.Silence.Std()/renewals, longestRenewal), time.Second)
 }

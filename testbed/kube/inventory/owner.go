@@ -37,7 +37,6 @@ type Owner string
 // NewOwner returns a new random name.
 func NewOwner() Owner { return Owner(randomHex(5)) }
 
-// randomHex returns n random bytes in hexadecimal.
 func randomHex(n int) string {
 	b := make([]byte, n)
 	rand.Read(b) // never fails

@@ -209,7 +209,6 @@ func (r *Record) Lists(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(r.items, func(i Item) bool { return i.gvr().GroupResource() == resource })
 }
 
-// drop drops removed objects from the record.
 func (r *Record) drop(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

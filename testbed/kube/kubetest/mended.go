@@ -37,24 +37,51 @@ func Breaks(t testing.TB) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
 		defer cancel()
-		c := check{client: client, namespace: "mended-" + strings.ToLower(rand.Text()[:8])}
-		if err := c.await(ctx); err != nil {
+		if err := awaitCluster(ctx, client, "mended-"+strings.ToLower(rand.Text()[:8])); err != nil {
 			t.Errorf("the cluster does not work again %v after the test: %v", mendLimit, err)
 		}
 	})
 }
 
-// check tests that all parts of a cluster work: it makes a namespace with a pod on each
-// node, and deletes it.
-type check struct {
-	client    kubernetes.Interface
-	namespace string
-}
-
-// await runs the steps of the check in order and repeats each until it succeeds.
-func (c check) await(ctx context.Context) error {
+// awaitCluster waits until all parts of a cluster work: it makes a namespace with a pod on
+// each node, and deletes it. It repeats each step until the step succeeds.
+func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	core := client.CoreV1()
 	steps := []func(context.Context) error{
-		c.makeNamespace, c.hasDefaults, c.makePods, c.podsRun, c.deleteNamespace, c.namespaceGone,
+		func(ctx context.Context) error {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+			return unless(err, apierrors.IsAlreadyExists)
+		},
+		func(ctx context.Context) error { // controllers make two objects that pods need
+			_, err1 := core.ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+			_, err2 := core.ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+			return errors.Join(err1, err2)
+		},
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) },
+		func(ctx context.Context) error {
+			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, p := range list.Items {
+				if p.Status.Phase != corev1.PodRunning {
+					return fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
+				}
+			}
+			return nil
+		},
+		func(ctx context.Context) error {
+			err := core.Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+			return unless(unless(err, apierrors.IsNotFound), apierrors.IsConflict)
+		},
+		func(ctx context.Context) error {
+			_, err := core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+			if err == nil {
+				err = fmt.Errorf("namespace %s is still there", namespace)
+			}
+			return unless(err, apierrors.IsNotFound)
+		},
 	}
 	for _, step := range steps {
 		for {
@@ -74,32 +101,23 @@ func (c check) await(ctx context.Context) error {
 	return nil
 }
 
-// makeNamespace makes the namespace of the check.
-func (c check) makeNamespace(ctx context.Context) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}
-	_, err := c.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil // an earlier request made the namespace, and its response was lost
+// unless returns err, or nil if is(err). A step uses it for the error that shows that an
+// earlier request did its work, but its response was lost.
+func unless(err error, is func(error) bool) error {
+	if is(err) {
+		return nil
 	}
 	return err
 }
 
-// hasDefaults tests that controllers have made the service account and the CA bundle that
-// pods need.
-func (c check) hasDefaults(ctx context.Context) error {
-	_, err1 := c.client.CoreV1().ServiceAccounts(c.namespace).Get(ctx, "default", metav1.GetOptions{})
-	_, err2 := c.client.CoreV1().ConfigMaps(c.namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
-	return errors.Join(err1, err2)
-}
-
 // makePods makes a pod on each node. All nodes of the test cluster have its image.
-func (c check) makePods(ctx context.Context) error {
-	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+func makePods(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes.Items {
-		_, err := c.client.CoreV1().Pods(c.namespace).Create(ctx, &corev1.Pod{
+		_, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "on-" + n.Name},
 			Spec: corev1.PodSpec{
 				NodeSelector: map[string]string{corev1.LabelHostname: n.Labels[corev1.LabelHostname]},
@@ -108,41 +126,9 @@ func (c check) makePods(ctx context.Context) error {
 				TerminationGracePeriodSeconds: new(int64(0)),
 			},
 		}, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := unless(err, apierrors.IsAlreadyExists); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// podsRun tests that all pods run.
-func (c check) podsRun(ctx context.Context) error {
-	list, err := c.client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, p := range list.Items {
-		if p.Status.Phase != corev1.PodRunning {
-			return fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
-		}
-	}
-	return nil
-}
-
-// deleteNamespace deletes the namespace with all its objects.
-func (c check) deleteNamespace(ctx context.Context) error {
-	err := c.client.CoreV1().Namespaces().Delete(ctx, c.namespace, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // an earlier request deleted the namespace, and its response was lost
-	}
-	return err
-}
-
-// namespaceGone tests that the namespace does not exist any more.
-func (c check) namespaceGone(ctx context.Context) error {
-	_, err := c.client.CoreV1().Namespaces().Get(ctx, c.namespace, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return errors.Join(err, fmt.Errorf("namespace %s is still there", c.namespace))
 }

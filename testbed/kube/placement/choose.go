@@ -51,9 +51,12 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	if err != nil {
 		return Choice{}, fmt.Errorf("list the nodes: %w", cluster.Explain(err))
 	}
-	nodes := list.Items
-	slices.SortFunc(nodes, func(a, b corev1.Node) int {
-		return cmp.Or(cmp.Compare(controlPlane(&a), controlPlane(&b)), strings.Compare(a.Name, b.Name))
+	var nodes []*corev1.Node
+	for i := range list.Items {
+		nodes = append(nodes, &list.Items[i])
+	}
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int {
+		return cmp.Or(cmp.Compare(controlPlane(a), controlPlane(b)), strings.Compare(a.Name, b.Name))
 	})
 	pods := []*corev1.Pod{r.Client.Pod, r.Server.Pod}
 	for _, p := range slices.Concat(r.Members, r.Clients) {
@@ -77,7 +80,7 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 
 // choosePair chooses the nodes of the client and the server, and remembers them for later
 // sites.
-func (c *Chooser) choosePair(r Request, nodes []corev1.Node) (*Choice, error) {
+func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 	for _, before := range c.chosen {
 		client, server := current(nodes, before.Client), current(nodes, before.Server)
 		if before.placement == r.Placement && r.fits(client, server) {
@@ -85,20 +88,16 @@ func (c *Chooser) choosePair(r Request, nodes []corev1.Node) (*Choice, error) {
 			return before, nil
 		}
 	}
-	keep := func(client, server *corev1.Node) (*Choice, error) {
-		c.chosen = append(c.chosen, &Choice{placement: r.Placement, Client: client, Server: server})
-		return c.chosen[len(c.chosen)-1], nil
+	servers := []*corev1.Node{nil}
+	if r.Server.Pod != nil {
+		servers = nodes
 	}
-	for i := range nodes {
-		if r.Server.Pod == nil {
-			if r.fits(&nodes[i], nil) {
-				return keep(&nodes[i], nil)
-			}
-			continue
-		}
-		for j := range nodes {
-			if r.fits(&nodes[i], &nodes[j]) {
-				return keep(&nodes[i], &nodes[j])
+	for _, client := range nodes {
+		for _, server := range servers {
+			if r.fits(client, server) {
+				chosen := &Choice{placement: r.Placement, Client: client, Server: server}
+				c.chosen = append(c.chosen, chosen)
+				return chosen, nil
 			}
 		}
 	}
@@ -106,10 +105,10 @@ func (c *Chooser) choosePair(r Request, nodes []corev1.Node) (*Choice, error) {
 }
 
 // current returns the present state of a node that was chosen before; nil if it is gone.
-func current(nodes []corev1.Node, before *corev1.Node) *corev1.Node {
-	for i := range nodes {
-		if before != nil && nodes[i].Name == before.Name && nodes[i].UID == before.UID {
-			return &nodes[i]
+func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
+	for _, n := range nodes {
+		if before != nil && n.Name == before.Name && n.UID == before.UID {
+			return n
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // chooseMembers chooses the nodes of a service's members after the first. They take turns on
 // the server's node and other nodes without a client. With placement same-node, all members
 // are on one node.
-func (c *Choice) chooseMembers(r Request, nodes []corev1.Node) error {
+func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	c.Members = nil
 	if len(r.Members) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (c *Choice) chooseMembers(r Request, nodes []corev1.Node) error {
 // chooseClients chooses the nodes of clients after the first. They take turns on the client's
 // node and all other nodes without a server, those of an earlier choice first. With placement
 // same-node, all clients are on one node.
-func (c *Choice) chooseClients(r Request, nodes []corev1.Node) {
+func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	c.Clients = nil
 	if len(r.Clients) == 0 {
 		return
@@ -53,8 +53,8 @@ func (c *Choice) chooseClients(r Request, nodes []corev1.Node) {
 				add(n)
 			}
 		}
-		for i := range nodes {
-			add(&nodes[i])
+		for _, n := range nodes {
+			add(n)
 		}
 		c.clientNodes = on[1:]
 	}
@@ -66,7 +66,7 @@ func (c *Choice) chooseClients(r Request, nodes []corev1.Node) {
 // chooseMemberNodes chooses nodes for members besides the server's: as many as r wants, or
 // fewer if the cluster has fewer. It prefers those of an earlier choice. If r demands a
 // number of nodes, too few are an error.
-func (c *Choice) chooseMemberNodes(r Request, nodes []corev1.Node) ([]*corev1.Node, error) {
+func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	want := len(r.Members)
 	if r.Nodes > 0 {
 		want = min(want, r.Nodes-1)
@@ -87,8 +87,8 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []corev1.Node) ([]*corev1.No
 	// If an earlier arm wanted as many nodes and got fewer, this arm gets the same nodes. New
 	// nodes may have joined the cluster, but the arms must be alike.
 	if want > c.wanted || len(found) < min(want, len(c.memberNodes)) {
-		for i := range nodes {
-			add(&nodes[i])
+		for _, n := range nodes {
+			add(n)
 		}
 	}
 	if r.Nodes > 0 && len(found) < want {

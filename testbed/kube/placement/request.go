@@ -122,15 +122,15 @@ func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 }
 
 // explain returns an error with the reasons why no nodes satisfy the request.
-func (r Request) explain(nodes []corev1.Node) error {
+func (r Request) explain(nodes []*corev1.Node) error {
 	why := func(p PodNeeds) (fit int, reasons string) {
 		const most = 8 // maximum number of nodes in the error
 		var list []string
-		for i := range nodes {
-			if reason := p.Misfit(&nodes[i]); reason == "" {
+		for _, n := range nodes {
+			if reason := p.Misfit(n); reason == "" {
 				fit++
 			} else {
-				list = append(list, nodes[i].Name+" "+reason)
+				list = append(list, n.Name+" "+reason)
 			}
 		}
 		if more := len(list) - most; more > 0 {

@@ -65,7 +65,6 @@ func (p *Pod) create(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady waits until the pod is ready and its agent answers.
 func (p *Pod) awaitReady(ctx context.Context) error {
 	check := readyCheck{pod: p, since: map[string]time.Time{}}
 	if err := p.maker.On.Await(ctx, p.String(), p.maker.Limits.Ready.Std(), check.poll); err != nil {

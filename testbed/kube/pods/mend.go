@@ -48,7 +48,6 @@ func (p *Pod) Mend(ctx context.Context) error {
 	return nil
 }
 
-// ping pings all agents in the pod.
 func (p *Pod) ping(ctx context.Context) error {
 	for _, a := range p.Agents() {
 		if _, err := a.RoundTrip(ctx); err != nil {
@@ -114,7 +113,6 @@ func (p *Pod) adopt(got *corev1.Pod) {
 	}
 }
 
-// delete deletes a pod that has ended.
 func (p *Pod) delete(ctx context.Context, got *corev1.Pod) error {
 	err := p.maker.On.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})

@@ -10,7 +10,6 @@ import (
 	"tare/testbed/kube/agent"
 )
 
-// sidecarPrefix is the prefix of the names of Tare's own sidecars.
 const sidecarPrefix = Container + "-"
 
 // Sidecar returns the name of the container of one of Tare's own sidecars.

@@ -25,7 +25,6 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// summary returns the pod's state on one line.
 func summary(p *corev1.Pod) string {
 	parts := []string{"phase " + string(p.Status.Phase) + statusReason(p)}
 	if p.Spec.NodeName != "" {

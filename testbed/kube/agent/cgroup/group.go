@@ -158,7 +158,6 @@ func (g Group) containers() []Container {
 	return all
 }
 
-// below returns the child of the group with that name.
 func (g Group) below(name string) Group {
 	for _, dir := range []*string{&g.usage, &g.cpu, &g.memory} {
 		if *dir != "" {
