@@ -67,7 +67,9 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	if err != nil {
 		return machine.Cluster{}, fmt.Errorf("version of the API server: %w", cluster.Explain(err))
 	}
-	c := machine.Cluster{Context: on.Context, UID: on.UID, Version: short(version.GitVersion), Platform: short(version.Platform)}
+	c := machine.Cluster{
+		Context: on.Context, UID: on.UID, Version: short(version.GitVersion), Platform: short(version.Platform),
+	}
 	images := map[string]map[string]string{} // image digests, by node and container
 	var names []string
 	for _, s := range sites {

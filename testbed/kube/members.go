@@ -62,7 +62,9 @@ func (s *Site) members() int {
 
 // places lists all places where the site may have pods, in the order of making them.
 func (s *Site) places() []testbed.Place {
-	return testbed.Places(experiment.Needs{Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients})
+	return testbed.Places(experiment.Needs{
+		Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients,
+	})
 }
 
 // planMember returns the pod of member i, counted from 1, before layers change it.
@@ -138,6 +140,7 @@ func (s *Site) memberNote() string {
 	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {
 		return ""
 	}
-	return fmt.Sprintf("arm %s: the %d members of the service share %d nodes beside the client's, because there are no more: "+
-		"traffic between members on one node is on no wire", short(s.arm), s.members(), nodes)
+	return fmt.Sprintf("arm %s: the %d members of the service share %d nodes beside the client's, "+
+		"because there are no more: traffic between members on one node is on no wire",
+		short(s.arm), s.members(), nodes)
 }

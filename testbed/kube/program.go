@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"tare/testbed"
@@ -134,12 +133,5 @@ func (s *Site) Mend(ctx context.Context) error {
 	if err := on.record.Present(); err != nil {
 		return err
 	}
-	list := s.all()
-	errs := make([]error, len(list))
-	var wait sync.WaitGroup
-	for i, p := range list {
-		wait.Go(func() { errs[i] = p.Mend(ctx) })
-	}
-	wait.Wait()
-	return errors.Join(errs...)
+	return pods.Mend(ctx, s.all())
 }

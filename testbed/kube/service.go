@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,9 +51,10 @@ func (s *Site) LinkRate() float64 { return 0 }
 // planService returns the Kubernetes service in front of the server. Of several members,
 // only the first is behind it.
 func (s *Site) planService() *corev1.Service {
+	labels := s.run.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, roleServer)},
-		Spec:       corev1.ServiceSpec{Selector: s.run.session.Owner.Labels(s.arm, roleServer)},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: labels},
+		Spec:       corev1.ServiceSpec{Selector: maps.Clone(labels)},
 	}
 	want.Spec.Selector[siteLabel] = s.unique
 	if s.members() > 1 {
@@ -89,7 +91,8 @@ func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
 	}
 	address, err := netip.ParseAddr(made.Spec.ClusterIP)
 	if err != nil {
-		return fmt.Errorf("service %s/%s has no address: %q", want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
+		return fmt.Errorf("service %s/%s has no address: %q",
+			want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
 	}
 	s.mu.Lock()
 	s.service = address

@@ -70,7 +70,8 @@ func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on != nil && s.context != name {
-		return fmt.Errorf("the site of arm %s is in use on context %q already: the layer that names context %q must come first", s.arm, s.context, name)
+		return fmt.Errorf("the site of arm %s is in use on context %q already: the layer that names context %q must come first",
+			s.arm, s.context, name)
 	}
 	s.context = name
 	return nil
@@ -247,7 +248,9 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 // Await calls done at growing intervals until ok is true. The limit is the testbed's
 // timeout ready. Progress lines and the error at the limit consist of what and the latest
 // state now, as in "condition Ready of VarmorPolicy demo: status Pending".
-func (s *Site) Await(ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error)) error {
+func (s *Site) Await(
+	ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error),
+) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return err
@@ -257,7 +260,9 @@ func (s *Site) Await(ctx context.Context, what string, done func(context.Context
 
 // Exec runs a program in any container of any pod, for a proof. It returns up to 1 MiB of
 // output. An exit status other than 0 is a *testbed.ExitError.
-func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
+func (s *Site) Exec(
+	ctx context.Context, namespace, pod, container string, args []string,
+) (stdout, stderr []byte, err error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, nil, err

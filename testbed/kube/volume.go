@@ -81,7 +81,9 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 		mode = corev1.PersistentVolumeBlock
 	}
 	want := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: v.name, Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, v.role)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: v.name, Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, v.role),
+		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			VolumeMode:  &mode,
@@ -104,7 +106,8 @@ func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 		if err := on.record.Add(ctx, inventory.Core("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
 			return err
 		}
-		if _, err := inventory.Make(ctx, on.record, on.Client.CoreV1().PersistentVolumeClaims(want.Namespace), want); err != nil {
+		claims := on.Client.CoreV1().PersistentVolumeClaims(want.Namespace)
+		if _, err := inventory.Make(ctx, on.record, claims, want); err != nil {
 			return fmt.Errorf("make the claim %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 		}
 	}

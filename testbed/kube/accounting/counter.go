@@ -162,13 +162,11 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 
 // mend makes lost accounting pods again.
 func (c *Counter) mend(ctx context.Context, nodes []string) error {
-	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, node := range nodes {
-		wg.Go(func() { errs[i] = c.NodePod(node).Mend(ctx) })
+	var list []*pods.Pod
+	for _, node := range nodes {
+		list = append(list, c.NodePod(node))
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return pods.Mend(ctx, list)
 }
 
 // read reads the counters of all nodes at the same time. With "accounting: container" it

@@ -95,10 +95,10 @@ func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error
 		}
 		asked := time.Now()
 		a, err := l.ask(ctx, q, body)
-		var refused *remoteError
+		var refused *failure
 		switch {
 		case err == nil && a.Failure != nil:
-			return reply{}, a.Failure.asError()
+			return reply{}, a.Failure
 		case err == nil:
 			return a, nil
 		case ctx.Err() != nil || errors.As(err, &refused):

@@ -18,7 +18,8 @@ func lookUp(program, dir string, env []string) (string, error) {
 	case refused != "":
 		return "", &failure{Kind: notAllowed, Text: fmt.Sprintf("%s may not be executed", testbed.Quote([]string{refused}))}
 	}
-	return "", &failure{Kind: notInPath, Text: fmt.Sprintf("%s is not in the pod's PATH=%s; is it in the image?", testbed.Quote([]string{program}), path)}
+	return "", &failure{Kind: notInPath, Text: fmt.Sprintf("%s is not in the pod's PATH=%s; is it in the image?",
+		testbed.Quote([]string{program}), path)}
 }
 
 // failureOf converts an error for sending to the client; nil stays nil.
@@ -37,17 +38,11 @@ func failureOf(err error) *failure {
 	return &failure{Text: err.Error()}
 }
 
-// remoteError is a failure that the agent reported, as an error in the client.
-type remoteError struct {
-	text string
-	kind error // Go's error of the same kind, such as fs.ErrNotExist; nil for none
-}
+func (f *failure) Error() string { return f.Text }
 
-func (e *remoteError) Error() string { return e.text }
-func (e *remoteError) Unwrap() error { return e.kind }
-
-// asError converts a failure that was received from the agent.
-func (f *failure) asError() error {
-	kinds := map[failureKind]error{notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten}
-	return &remoteError{text: f.Text, kind: kinds[f.Kind]}
+// Unwrap returns Go's error for the kind of failure; nil for none.
+func (f *failure) Unwrap() error {
+	return map[failureKind]error{
+		notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten,
+	}[f.Kind]
 }

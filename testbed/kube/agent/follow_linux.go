@@ -59,7 +59,8 @@ func (t *serverSession) follow(q *Question, c *Counters) error {
 	case !cgroup.ValidUID.MatchString(want.Pod):
 		return fmt.Errorf("counters: %.80q is not the UID of a pod", want.Pod)
 	case len(want.Sidecars) > cgroup.ContainersLimit:
-		return fmt.Errorf("counters: the request names %d sidecars; the maximum is %d", len(want.Sidecars), cgroup.ContainersLimit)
+		return fmt.Errorf("counters: the request names %d sidecars; the maximum is %d",
+			len(want.Sidecars), cgroup.ContainersLimit)
 	case len(t.follows) >= followsLimit:
 		return fmt.Errorf("counters: the session follows %d pods already", followsLimit)
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -34,22 +35,9 @@ type quota struct {
 	held int64 // amount taken and not freed
 }
 
-// setQuotas sets the limits that have no value yet.
-func (s *Server) setQuotas() {
-	for _, b := range []struct {
-		quota *quota
-		limit int64
-		unit  string
-	}{
-		{&s.memory, memoryLimit, "bytes of memory"},
-		{&s.store, StoreLimit, "bytes for outputs"},
-		{&s.started, programsLimit, "room for programs"},
-	} {
-		if b.quota.limit == 0 {
-			b.quota.limit = b.limit
-		}
-		b.quota.unit = b.unit
-	}
+// init sets the unit, and the limit if it has no value yet.
+func (b *quota) init(limit int64, unit string) {
+	b.limit, b.unit = cmp.Or(b.limit, limit), unit
 }
 
 // quotaError is the error of a request that would exceed a limit of the agent.

@@ -3,7 +3,6 @@ package agent
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -109,7 +108,7 @@ func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
 	}()
 	frame, err := encode(q, body)
 	if err != nil {
-		return reply{}, &remoteError{text: err.Error()}
+		return reply{}, &failure{Text: err.Error()}
 	}
 	select {
 	case l.out <- frame:
@@ -199,9 +198,6 @@ func (l *link) close(reason error) {
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return
-	}
-	if reason == nil {
-		reason = errors.New("the connection to the agent was closed")
 	}
 	l.err = reason
 	close(l.dead)

@@ -95,21 +95,11 @@ func (p *program) makeFiles(order *startRequest) error {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return fmt.Errorf("make a directory for its outputs: %w", err)
 	}
-	for _, s := range []struct {
-		name string
-		kept bool
-		to   **capture
-	}{{"stdout", order.Stdout, &p.stdout}, {"stderr", order.Stderr, &p.stderr}} {
-		path := ""
-		if s.kept {
-			path = filepath.Join(p.dir, s.name)
-		}
-		var err error
-		if *s.to, err = newCapture(s.name, path, &p.server.store); err != nil {
-			return err
-		}
+	var err error
+	if p.stdout, err = p.newCapture("stdout", order.Stdout); err == nil {
+		p.stderr, err = p.newCapture("stderr", order.Stderr)
 	}
-	return nil
+	return err
 }
 
 // openStdin returns a file with the program's standard input. With a file, no goroutine has
@@ -227,15 +217,15 @@ type capture struct {
 	size   atomic.Int64 // bytes written so far; may be read during writes
 }
 
-// newCapture makes a capture. An empty path discards the output.
-func newCapture(name, path string, store *quota) (*capture, error) {
-	c := &capture{store: store, digest: sha256.New()}
-	if path == "" {
+// newCapture makes the capture of a stream. It discards the output unless keep is set.
+func (p *program) newCapture(stream string, keep bool) (*capture, error) {
+	c := &capture{store: &p.server.store, digest: sha256.New()}
+	if !keep {
 		return c, nil
 	}
 	var err error
-	if c.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-		return nil, fmt.Errorf("make a file for its %s: %w", name, err)
+	if c.file, err = os.OpenFile(filepath.Join(p.dir, stream), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return nil, fmt.Errorf("make a file for its %s: %w", stream, err)
 	}
 	return c, nil
 }

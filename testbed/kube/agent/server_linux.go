@@ -63,7 +63,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	s.instance = rand.Text()
 	s.sessions, s.conns = map[string]*serverSession{}, map[net.Conn]bool{}
-	s.setQuotas()
+	s.memory.init(memoryLimit, "bytes of memory")
+	s.store.init(StoreLimit, "bytes for outputs")
+	s.started.init(programsLimit, "room for programs")
 	// Only the first process of a PID namespace can reap all orphans in it.
 	s.programs.First = os.Getpid() == 1
 	listener, err := s.listen()

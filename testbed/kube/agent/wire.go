@@ -119,7 +119,7 @@ type failure struct {
 	Text string      `json:"text"`
 }
 
-// failureKind selects the Go error that the client makes of a failure.
+// failureKind selects the Go error that a failure wraps.
 type failureKind string
 
 const (
@@ -128,8 +128,6 @@ const (
 	notAllowed failureKind = "not-allowed" // fs.ErrPermission
 	notKnown   failureKind = "not-known"   // ErrForgotten
 )
-
-func (f *failure) Error() string { return f.Text }
 
 // errFrame is the error for bytes that do not follow the protocol.
 var errFrame = errors.New("not a frame of the agent's protocol")

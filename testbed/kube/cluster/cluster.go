@@ -71,7 +71,8 @@ func (c *Cluster) Now(ctx context.Context) time.Time {
 	}
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(limited, http.MethodGet, strings.TrimSuffix(serverURL(c.Config), "/")+"/version", nil)
+	url := strings.TrimSuffix(serverURL(c.Config), "/") + "/version"
+	r, err := http.NewRequestWithContext(limited, http.MethodGet, url, nil)
 	if err != nil {
 		return time.Now()
 	}

@@ -24,7 +24,9 @@ const outputLimit = 1 << 20
 
 // Exec runs a program in any container of any pod. It returns up to 1 MiB of output. An exit
 // status other than 0 is a *testbed.ExitError.
-func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
+func (c *Cluster) Exec(
+	ctx context.Context, namespace, pod, container string, args []string,
+) (stdout, stderr []byte, err error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)
 	if err != nil {
@@ -71,7 +73,9 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 
 // Dial runs a program in a container of a pod. It returns a stream of the program's standard
 // input and output. Closing the stream ends the exec.
-func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
+func (c *Cluster) Dial(
+	ctx context.Context, namespace, pod, container string, args []string,
+) (io.ReadWriteCloser, error) {
 	options := &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true}
 	executor, err := c.executor(namespace, pod, options)
 	if err != nil {
@@ -83,7 +87,8 @@ func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, ar
 	fromAgent, stdout := io.Pipe()
 	go func() {
 		var stderr headBuffer
-		err := executor.StreamWithContext(streaming, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: &stderr})
+		streams := remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: &stderr}
+		err := executor.StreamWithContext(streaming, streams)
 		if said := strings.TrimSpace(stderr.buf.String()); said != "" {
 			err = errors.Join(err, errors.New(safetext.Head(said, 500)))
 		}

@@ -38,7 +38,8 @@ type unansweredError struct {
 }
 
 func (e *unansweredError) Error() string {
-	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, e.after.Round(100*time.Millisecond), e.tries, e.err)
+	after := e.after.Round(100 * time.Millisecond)
+	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
 // Is compares target with the error of the last try. There is no Unwrap, since client-go
@@ -70,7 +71,8 @@ type retrying struct {
 // reached.
 func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
-	if q.Get("watch") != "" || q.Get("follow") != "" || r.Header.Get("Upgrade") != "" || r.Body != nil && r.GetBody == nil {
+	endless := q.Get("watch") != "" || q.Get("follow") != "" || r.Header.Get("Upgrade") != ""
+	if endless || r.Body != nil && r.GetBody == nil {
 		return t.next.RoundTrip(r)
 	}
 	start := time.Now()

@@ -64,7 +64,8 @@ func (p *Pod) Refresh(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.seen().DeepCopy()
-	now.Status.InitContainerStatuses, now.Status.ContainerStatuses = got.Status.InitContainerStatuses, got.Status.ContainerStatuses
+	now.Status.InitContainerStatuses = got.Status.InitContainerStatuses
+	now.Status.ContainerStatuses = got.Status.ContainerStatuses
 	p.now = now
 	return nil
 }

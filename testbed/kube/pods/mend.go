@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,17 @@ import (
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 )
+
+// Mend mends several pods at the same time.
+func Mend(ctx context.Context, list []*Pod) error {
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, p := range list {
+		wg.Go(func() { errs[i] = p.Mend(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
 
 // Mend pings the agents and makes the pod again if it is lost. The new pod is on the same
 // node, since numbers from another node could not be compared.

@@ -5,7 +5,6 @@
 package cgroup
 
 import (
-	"errors"
 	"io/fs"
 	"math"
 	"path"
@@ -186,15 +185,10 @@ func keyed(lines, key string) (int64, bool) {
 	return 0, false
 }
 
-var errNegative = errors.New("negative")
-
-// number reads a counter.
+// number parses a counter, which is not negative.
 func number(digits string) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-	if err == nil && n < 0 {
-		err = errNegative
-	}
-	return n, err
+	n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
+	return int64(n), err
 }
 
 func exists(files fs.FS, name string) bool {
