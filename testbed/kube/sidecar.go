@@ -38,8 +38,8 @@ func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Plac
 	return pod + separator + testbed.Place(want.Name), nil
 }
 
-// SidecarPods lists the places of pods that can have sidecars: those of clients and of the
-// service's members.
+// SidecarPods lists the places of pods that can have sidecars: all clients, and all members
+// of the service.
 func (s *Site) SidecarPods() []testbed.Place {
 	list := s.Clients()
 	for i := range s.members() {

@@ -246,8 +246,9 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 }
 
 // Await calls done at growing intervals until ok is true. The limit is the testbed's
-// timeout ready. Progress lines and the error at the limit consist of what and the latest
-// state now, as in "condition Ready of VarmorPolicy demo: status Pending".
+// timeout ready. Progress lines and errors name the awaited state, the argument what, and
+// the latest state, the result now. Example: "condition Ready of VarmorPolicy demo: status
+// Pending".
 func (s *Site) Await(
 	ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error),
 ) error {

@@ -28,7 +28,7 @@ type serverProcess struct {
 }
 
 // readServer reads the counters of the API server's process. If the cluster has several API
-// servers, it reads those of the one that gets the request.
+// servers, the counters are those of the server that gets the request.
 func readServer(ctx context.Context, client kubernetes.Interface) (*serverProcess, error) {
 	limited, cancel := context.WithTimeout(ctx, metricsLimit)
 	defer cancel()

@@ -170,7 +170,7 @@ func (c *Counter) mend(ctx context.Context, nodes []string) error {
 }
 
 // read reads the counters of all nodes at the same time. With "accounting: container" it
-// also reads those of the site's pods.
+// also reads the counters of the site's pods.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod

@@ -56,8 +56,8 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 		grown.all -= theirs.all
 		grown.system -= theirs.system
 	}
-	// The agent reads the pod's file before those of the sidecars. Their counters may have
-	// grown in between, so the difference may be negative.
+	// The agent reads the pod's counters before the sidecars' counters, which may have grown
+	// in between. The difference may therefore be negative.
 	grown.all = max(0, grown.all)
 	grown.system = min(max(0, grown.system), grown.all)
 	share := time.Duration(len(m.running))

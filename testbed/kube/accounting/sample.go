@@ -55,7 +55,7 @@ func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, err
 }
 
 // Prepare makes the accounting pods and the watches for a site. It returns the nodes to
-// read: those of the site's pods, and those of observed pods.
+// read, which are the nodes of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err

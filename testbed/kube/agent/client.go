@@ -17,7 +17,7 @@ type Client struct {
 	dial    Dial
 	o       Options
 	name    string        // random name of the session
-	quiet   time.Duration // see defaultQuiet
+	quiet   time.Duration // time without a response before a ping, see defaultQuiet
 	backoff time.Duration // wait before the second try to connect
 
 	mu        sync.Mutex
@@ -29,9 +29,9 @@ type Client struct {
 	closed    bool
 }
 
-// Options configure a Session.
+// Options configure a Client.
 type Options struct {
-	// Patience is how long a Session tries to reconnect. After it, calls fail with a
+	// Patience is how long a Client tries to reconnect. Then its calls fail with a
 	// *LostError. 0 means 30 s.
 	Patience time.Duration
 	// Alive returns an error if reconnecting is useless, because the pod is gone. A nil

@@ -12,13 +12,15 @@ import (
 // Limits of one agent, over all of its connections. They are needed because every
 // program in the pod, and every user who may exec into it, can connect to the agent.
 const (
-	connLimit     = 64       // connections: one per session, and broken ones not yet detected
-	sessionsLimit = 16       // sessions whose clients sent a request within their lease
-	programsLimit = 250      // programs that were started and not dropped
-	memoryLimit   = 48 << 20 // bytes of pending requests, their responses, and programs' arguments and environments
+	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
+	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
+	programsLimit = 250 // maximum number of programs that were started and not dropped
+	// memoryLimit is the maximum memory in bytes for pending requests, their responses, and
+	// the arguments and environments of programs.
+	memoryLimit = 48 << 20
 )
 
-// Memory in bytes that an agent reserves, beside the bytes of a request itself.
+// Memory in bytes that an agent reserves in addition to the bytes of a request.
 const (
 	requestCost = 4 << 10  // memory per pending request
 	podCost     = 1 << 10  // memory per pod in a response with counters
@@ -26,7 +28,7 @@ const (
 	programCost = 32 << 10 // memory per program: the end of its standard error, and goroutines
 )
 
-// quota is a resource with a limit. Its zero value has nothing to take.
+// quota is a resource of which callers can take a limited amount.
 type quota struct {
 	limit int64
 	unit  string // unit for error messages, such as "bytes of memory"

@@ -17,7 +17,7 @@ const defaultQuiet = 30 * time.Second
 // link is the client's side of one connection. Its first error ends it.
 type link struct {
 	conn  io.ReadWriteCloser
-	quiet time.Duration // see defaultQuiet
+	quiet time.Duration // time without a response before a ping, see defaultQuiet
 	out   chan []byte   // frames to send
 	dead  chan struct{} // closed when err is set
 
@@ -141,7 +141,7 @@ func (l *link) read(r io.Reader) {
 			l.close(fmt.Errorf("the connection to the agent broke: %w", err))
 			return
 		}
-		if a.ID == 0 && a.Failure != nil { // the agent ends the connection and gives the reason
+		if a.ID == 0 && a.Failure != nil { // the agent sends a failure without an id when it ends the connection
 			l.close(fmt.Errorf("the agent refused: %.500q", a.Failure.Text))
 			return
 		}

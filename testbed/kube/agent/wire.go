@@ -46,9 +46,9 @@ const (
 	opCPU      op = "cpu"      // get the CPU time used so far and the resident memory
 	opFetch    op = "fetch"    // get a piece of an output, as the body of the response
 	opDrop     op = "drop"     // kill a program and remove its outputs
-	opFacts    op = "facts"    // get Facts
-	opCounters op = "counters" // get Counters
-	opPing     op = "ping"     // get an empty response
+	opFacts    op = "facts"    // get the Facts of a program in the pod
+	opCounters op = "counters" // get the Counters of the node and of pods
+	opPing     op = "ping"     // get an empty response, to test the connection
 	opBye      op = "bye"      // kill all programs of the session and end it
 )
 
@@ -64,7 +64,7 @@ type request struct {
 	Question *Question     `json:"question,omitempty"`
 }
 
-// hello names the session of a connection.
+// hello is the first request of a connection. It names the client's session.
 type hello struct {
 	Session string        `json:"session"` // random name of the session
 	Lease   time.Duration `json:"lease"`   // time without a request after which the session ends
@@ -91,7 +91,7 @@ type response struct {
 	Failure  *failure      `json:"failure,omitempty"`
 	End      *ending       `json:"end,omitempty"`
 	CPU      time.Duration `json:"cpu,omitempty"`
-	Memory   int64         `json:"memory,omitempty"` // bytes
+	Memory   int64         `json:"memory,omitempty"` // resident memory, in bytes
 	Facts    *Facts        `json:"facts,omitempty"`
 	Counters *Counters     `json:"counters,omitempty"`
 }
@@ -104,13 +104,13 @@ type ending struct {
 	Stdout  output        `json:"stdout"`
 	Stderr  output        `json:"stderr"`
 	Tail    string        `json:"tail,omitempty"`    // end of the standard error
-	Failure string        `json:"failure,omitempty"` // why the trial is useless, whatever the exit status
+	Failure string        `json:"failure,omitempty"` // why the trial is useless, even with exit status 0
 }
 
 // output identifies the complete content of an output stream.
 type output struct {
-	Size   int64  `json:"size"`   // bytes
-	SHA256 string `json:"sha256"` // hexadecimal
+	Size   int64  `json:"size"`   // size of the output, in bytes
+	SHA256 string `json:"sha256"` // digest of the output, in hexadecimal
 }
 
 // failure is an error in a response.
@@ -123,10 +123,10 @@ type failure struct {
 type failureKind string
 
 const (
-	notInPath  failureKind = "not-in-path" // exec.ErrNotFound
-	notThere   failureKind = "not-there"   // fs.ErrNotExist
-	notAllowed failureKind = "not-allowed" // fs.ErrPermission
-	notKnown   failureKind = "not-known"   // ErrForgotten
+	notInPath  failureKind = "not-in-path" // the failure wraps exec.ErrNotFound
+	notThere   failureKind = "not-there"   // the failure wraps fs.ErrNotExist
+	notAllowed failureKind = "not-allowed" // the failure wraps fs.ErrPermission
+	notKnown   failureKind = "not-known"   // the failure wraps ErrForgotten
 )
 
 // errFrame is the error for bytes that do not follow the protocol.
@@ -147,9 +147,9 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. It allocates memory only as bytes arrive, whatever size the
-// frame claims to have. reserve, if not nil, is called with the size before the frame is
-// read, and may refuse it.
+// decode reads one frame. It allocates memory only for bytes that arrive, not for the size
+// that the frame claims to have. reserve, if not nil, is called with this size before the
+// frame is read. If reserve returns an error, so does decode.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {

@@ -115,9 +115,9 @@ func clients(config *rest.Config, limit time.Duration) (kubernetes.Interface, dy
 	return typed, untyped, err
 }
 
-// configure reads the first kubeconfig that exists: that of the options, those in the
-// variable KUBECONFIG, or ~/.kube/config. Without one, it uses the service account of Tare's
-// own pod. It also returns the name of the context.
+// configure reads the kubeconfig of the options. If they name none, it reads the files in the
+// variable KUBECONFIG, or else ~/.kube/config. Without a kubeconfig, it uses the service
+// account of Tare's own pod. It also returns the name of the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig

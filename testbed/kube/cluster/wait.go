@@ -35,9 +35,9 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await calls done at growing intervals until ok is true, it fails, or the limit is reached.
-// Progress lines and errors name what, the awaited state ("condition Ready of VarmorPolicy
-// demo"), and now, the latest state ("status Pending").
+// Await calls done at growing intervals until ok is true, done fails, or the limit is
+// reached. Progress lines and errors name the awaited state, the argument what ("condition
+// Ready of VarmorPolicy demo"), and the latest state, the result now ("status Pending").
 func (c *Cluster) Await(
 	ctx context.Context, what string, limit time.Duration, done func(context.Context) (ok bool, now string, err error),
 ) error {

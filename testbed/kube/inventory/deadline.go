@@ -24,10 +24,10 @@ import (
 // of the run is a Job without pods, called the deadline. It owns all objects of the run in
 // that namespace. The Job ends after a time (activeDeadlineSeconds) that a living run extends
 // again and again. Kubernetes then deletes the Job (ttlSecondsAfterFinished: 0), and the
-// garbage collector deletes the objects that it owns: pods with their sidecars, controllers
-// and their objects, services, and claims. The remaining objects use no resources: the
-// record, namespaces, and objects applied outside of the run's namespaces. The record lists
-// them.
+// garbage collector deletes the objects that the Job owns: pods with their sidecars,
+// controllers and their objects, services, and claims. The remaining objects use no
+// resources: the record, namespaces, and objects applied outside of the run's namespaces. The
+// record lists these objects.
 
 // deadline is the deadline Job in one namespace.
 type deadline struct {

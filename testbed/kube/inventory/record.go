@@ -47,7 +47,7 @@ type Record struct {
 	owner   Owner
 	holder  holder
 	limits  experiment.Timeouts
-	earlier sync.Once // see RemoveEarlier
+	earlier sync.Once // makes RemoveEarlier work only once
 
 	addingDeadline sync.Mutex // held while a deadline is made; locked before mu
 
@@ -55,7 +55,7 @@ type Record struct {
 	namespace string // namespace of the ConfigMap; "" before Begin
 	items     []Item
 	cleaned   error                // an ErrCleaned once the ConfigMap or a deadline is gone
-	deadlines map[string]*deadline // by namespace
+	deadlines map[string]*deadline // deadlines of the run, by namespace
 	stop      context.CancelFunc   // stops the goroutine renew
 	stopped   chan struct{}        // closed when renew has returned
 }

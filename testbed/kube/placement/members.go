@@ -32,8 +32,8 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 }
 
 // chooseClients chooses the nodes of clients after the first. They take turns on the client's
-// node and all other nodes without a server, those of an earlier choice first. With placement
-// same-node, all clients are on one node.
+// node and on all other nodes without a server. Nodes of an earlier choice come first. With
+// placement same-node, all clients are on one node.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	c.Clients = nil
 	if len(r.Clients) == 0 {
@@ -63,9 +63,9 @@ func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	}
 }
 
-// chooseMemberNodes chooses nodes for members besides the server's: as many as r wants, or
-// fewer if the cluster has fewer. It prefers those of an earlier choice. If r demands a
-// number of nodes, too few are an error.
+// chooseMemberNodes chooses the nodes for members, without the server's node: as many as r
+// wants, or fewer if the cluster has fewer. It prefers nodes of an earlier choice. Too few
+// nodes are an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	want := len(r.Members)
 	if r.Nodes > 0 {

@@ -17,7 +17,7 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// Mend mends several pods at the same time.
+// Mend calls Pod.Mend for several pods at the same time.
 func Mend(ctx context.Context, list []*Pod) error {
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup

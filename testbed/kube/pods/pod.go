@@ -39,7 +39,7 @@ type Pod struct {
 	now     *corev1.Pod              // state when the pod was made or last seen ready; nil before it is made
 	node    string                   // node on which the pod was last ready; "" before that
 	agents  map[string]*agent.Client // connections, by container
-	sandbox *string                  // see Sandbox; nil before the first call
+	sandbox *string                  // result of the method Sandbox; nil before its first call
 }
 
 // String returns the pod's name for messages.
