@@ -19,7 +19,7 @@ func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
 	counted, errs := make([]agent.Counters, len(pods)), make([]error, len(pods))
 	var wait sync.WaitGroup
 	for i, p := range pods {
-		wait.Go(func() { counted[i], errs[i] = p.Agent().Counters(ctx, agent.Question{}) })
+		wait.Go(func() { counted[i], errs[i] = p.Agent().Counters(ctx, agent.CountersRequest{}) })
 	}
 	wait.Wait()
 	for i, p := range pods {

@@ -156,7 +156,7 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 		return nil, err
 	}
 	p := c.NodePod(node)
-	counters, err := p.Agent().Counters(ctx, agent.Question{Root: nodeCgroups, Cgroups: uids})
+	counters, err := p.Agent().Counters(ctx, agent.CountersRequest{Root: nodeCgroups, Cgroups: uids})
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
@@ -196,11 +196,11 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // on an error the metric is missing
 	}
 	for _, q := range queries {
-		question := agent.Question{}
+		request := agent.CountersRequest{}
 		if s.onNode() {
-			question = agent.Question{Root: nodeCgroups, Cgroups: uidsOn(q.node, list)}
+			request = agent.CountersRequest{Root: nodeCgroups, Cgroups: uidsOn(q.node, list)}
 		}
-		wg.Go(func() { q.counters, q.err = q.agent.Counters(ctx, question) })
+		wg.Go(func() { q.counters, q.err = q.agent.Counters(ctx, request) })
 	}
 	wg.Wait()
 	for _, q := range queries {

@@ -81,7 +81,7 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*nodeTa
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	follow := &agent.Follow{Name: t.name, Pod: uid, Sidecars: slices.Sorted(maps.Keys(p.Sidecars()))}
-	now, _, err := t.read(ctx, agent.Question{Follow: follow})
+	now, _, err := t.read(ctx, agent.CountersRequest{Follow: follow})
 	if err != nil || now == nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (t *nodeTally) finish(seen testbed.Usage) (testbed.Usage, error) {
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	defer t.meter.remove(t.program)
-	now, peak, err := t.read(context.Background(), agent.Question{Followed: t.name}) // the agent's client has time limits
+	now, peak, err := t.read(context.Background(), agent.CountersRequest{Followed: t.name}) // the agent's client has time limits
 	if err != nil || now == nil {
 		return unavailable(seen), err
 	}
@@ -126,7 +126,7 @@ func (t *nodeTally) disturbance(err error) error {
 
 // read reads the pod's usage and the peak of its memory on the node. The usage is nil if the
 // pod has no visible cgroup.
-func (t *nodeTally) read(ctx context.Context, q agent.Question) (*cgroup.Usage, int64, error) {
+func (t *nodeTally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
 	node := t.pod.Node()
 	counters, err := t.counter.NodePod(node).Agent().Counters(ctx, q)

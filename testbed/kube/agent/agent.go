@@ -71,8 +71,8 @@ type Facts struct {
 	Confidential string `json:"confidential,omitempty"`
 }
 
-// Question is a request for Counters.
-type Question struct {
+// CountersRequest is a request for Counters.
+type CountersRequest struct {
 	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. It
 	// knows the kubelet's layouts for cgroupfs and systemd, cgroup versions 1 and 2.
 	// For a static pod, which the kubelet got from a file, the kubelet names the
@@ -92,7 +92,7 @@ type Question struct {
 // pod. The kernel has no peak for a span of time: the agent samples a few times a second.
 type Follow struct {
 	Name     string   `json:"name"`               // name given by the client, unique in its session
-	Pod      string   `json:"pod"`                // UID of the pod, found below the Root of the Question
+	Pod      string   `json:"pod"`                // UID of the pod, found below the Root of the CountersRequest
 	Sidecars []string `json:"sidecars,omitempty"` // ids of containers whose memory is not counted
 }
 
@@ -104,7 +104,7 @@ type Counters struct {
 	// Grouped is the CPU time of all processes on the node without kernel threads;
 	// nil if the agent cannot read it.
 	Grouped *time.Duration   `json:"grouped,omitempty"`
-	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // usage of the pods in Question.Cgroups that were found
+	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // usage of the pods in CountersRequest.Cgroups that were found
 	Network testbed.Resource `json:"network,omitzero"` // counters of the pod's network namespace
 	// Peak is the largest working set since Follow, in bytes; 0 if it is unknown.
 	Peak int64 `json:"peak,omitempty"`

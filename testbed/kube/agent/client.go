@@ -127,8 +127,8 @@ func (s *Client) Facts(ctx context.Context) (Facts, error) {
 }
 
 // Counters requests the counters of the node and of pods.
-func (s *Client) Counters(ctx context.Context, q Question) (Counters, error) {
-	a, err := s.call(ctx, request{Op: opCounters, Question: &q}, nil)
+func (s *Client) Counters(ctx context.Context, q CountersRequest) (Counters, error) {
+	a, err := s.call(ctx, request{Op: opCounters, CountersRequest: &q}, nil)
 	if err != nil {
 		return Counters{}, err
 	}

@@ -32,9 +32,9 @@ const (
 	followsKept  = time.Minute // how long an ended follower is kept, in case its response was lost
 )
 
-// follow ends the follower that a Question names and begins a new one, as requested. A
-// repeated Question changes nothing.
-func (t *serverSession) follow(q *Question, c *Counters) error {
+// follow ends the follower that a CountersRequest names and begins a new one, as requested. A
+// repeated CountersRequest changes nothing.
+func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {

@@ -75,8 +75,8 @@ func cost(q *request) int64 {
 	case opFacts:
 		n += factsCost
 	case opCounters:
-		if q.Question != nil {
-			n += podCost * int64(len(q.Question.Cgroups))
+		if q.CountersRequest != nil {
+			n += podCost * int64(len(q.CountersRequest.Cgroups))
 		}
 	}
 	return n

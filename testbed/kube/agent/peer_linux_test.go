@@ -202,7 +202,7 @@ func TestHostilePeers(t *testing.T) {
 		{request{Op: opStart, Program: "3", Start: &startRequest{Args: []string{"/bin/true", "a\x00b"}}}, "start /bin/true a\x00b: exec /bin/true: invalid argument"},
 		{request{Op: opWait, Program: "../1"}, "the agent does not know this program"},
 		{request{Op: "format-disk"}, `the agent knows no request "format-disk"`},
-		{request{Op: opCounters, Question: &Question{Root: "/", Cgroups: []string{"../../x"}}}, `counters: "../../x" is not the UID of a pod`},
+		{request{Op: opCounters, CountersRequest: &CountersRequest{Root: "/", Cgroups: []string{"../../x"}}}, `counters: "../../x" is not the UID of a pod`},
 	} {
 		if a := p.ask(c.q); a.Failure == nil || !strings.HasPrefix(a.Failure.Text, c.want) {
 			t.Errorf("%+v: got %+v, want %q", c.q, a.response, c.want)

@@ -154,8 +154,8 @@ func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r res
 		r.Facts = &facts
 	case opCounters:
 		var counters Counters
-		if counters, err = c.server.counters(q.Question); err == nil && q.Question != nil {
-			err = c.session.follow(q.Question, &counters)
+		if counters, err = c.server.counters(q.CountersRequest); err == nil && q.CountersRequest != nil {
+			err = c.session.follow(q.CountersRequest, &counters)
 		}
 		r.Counters = &counters
 	case opWait, opKill, opCPU, opFetch:
@@ -226,17 +226,17 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	return piece[:n], nil
 }
 
-// questionLimit is the maximum number of pods in one Question.
-const questionLimit = 10000
+// podsLimit is the maximum number of pods in one CountersRequest.
+const podsLimit = 10000
 
-// counters reads the counters of a Question. It finds all cgroups before it reads the
+// counters reads the counters of a CountersRequest. It finds all cgroups before it reads the
 // first counter, to read the counters as close together in time as possible.
-func (s *Server) counters(q *Question) (Counters, error) {
+func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	if q == nil {
-		q = &Question{}
+		q = &CountersRequest{}
 	}
-	if len(q.Cgroups) > questionLimit {
-		return Counters{}, fmt.Errorf("counters: the request names %d pods; the maximum is %d", len(q.Cgroups), questionLimit)
+	if len(q.Cgroups) > podsLimit {
+		return Counters{}, fmt.Errorf("counters: the request names %d pods; the maximum is %d", len(q.Cgroups), podsLimit)
 	}
 	for _, uid := range q.Cgroups {
 		if !cgroup.ValidUID.MatchString(uid) {

@@ -109,19 +109,19 @@ func TestMain(m *testing.M) {
 
 func TestCountersOfThisMachine(t *testing.T) {
 	s := session(t)
-	before, err := s.Counters(t.Context(), Question{})
+	before, err := s.Counters(t.Context(), CountersRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := s.Counters(t.Context(), Question{Root: t.TempDir(), Cgroups: []string{"7c4a8d09-ca37-62af-61e5-9520943dc264"}})
+	after, err := s.Counters(t.Context(), CountersRequest{Root: t.TempDir(), Cgroups: []string{"7c4a8d09-ca37-62af-61e5-9520943dc264"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if before.CPUs < 1 || before.Busy <= 0 || after.Busy < before.Busy || !after.Time.After(before.Time) || before.BootID == "" || before.Network.Name != testbed.ResourceNetwork || len(after.Pods) > 0 {
 		t.Errorf("%+v, then %+v", before, after)
 	}
-	many := make([]string, questionLimit+1)
-	if _, err := s.Counters(t.Context(), Question{Cgroups: many}); err == nil || err.Error() != "counters: the request names 10001 pods; the maximum is 10000" {
+	many := make([]string, podsLimit+1)
+	if _, err := s.Counters(t.Context(), CountersRequest{Cgroups: many}); err == nil || err.Error() != "counters: the request names 10001 pods; the maximum is 10000" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -55,13 +55,13 @@ const (
 // request is the head of a client's frame. A client may repeat any request over another
 // connection: the agent carries it out once.
 type request struct {
-	ID       uint64        `json:"id"`
-	Op       op            `json:"op"`
-	Program  string        `json:"program,omitempty"` // name that the client gave the program
-	Hello    *hello        `json:"hello,omitempty"`
-	Start    *startRequest `json:"start,omitempty"`
-	Fetch    *fetchRequest `json:"fetch,omitempty"`
-	Question *Question     `json:"question,omitempty"`
+	ID              uint64           `json:"id"`
+	Op              op               `json:"op"`
+	Program         string           `json:"program,omitempty"` // name that the client gave the program
+	Hello           *hello           `json:"hello,omitempty"`
+	Start           *startRequest    `json:"start,omitempty"`
+	Fetch           *fetchRequest    `json:"fetch,omitempty"`
+	CountersRequest *CountersRequest `json:"question,omitempty"`
 }
 
 // hello is the first request of a connection. It names the client's session.
