@@ -158,7 +158,7 @@ func scope(ctx context.Context, client kubernetes.Interface, u Use) testbed.Find
 	case strings.Contains(err.Error(), confined):
 		f.Detail = "an admission policy confines them to namespaces of Tare's own"
 	default:
-		f.Detail = "refused in namespace " + metav1.NamespaceDefault + ": " + short(err.Error())
+		f.Detail = "refused in namespace " + metav1.NamespaceDefault + ": " + shorten(err.Error())
 	}
 	return f
 }
@@ -188,7 +188,7 @@ func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Ti
 	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
 		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)
 	} else {
-		server.Detail = fmt.Sprintf("version %s at %s", short(v.GitVersion), on.Config.Host)
+		server.Detail = fmt.Sprintf("version %s at %s", shorten(v.GitVersion), on.Config.Host)
 	}
 	e.Findings = append(e.Findings, server)
 	e.Reach = scope(ctx, on.Client, u)

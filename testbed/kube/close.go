@@ -28,7 +28,7 @@ func (s *Site) Close() error {
 		p.Disconnect() // the pod is about to be deleted
 		items = append(items, inventory.Core("pods", p.Plan().Namespace, p.Plan().Name))
 	}
-	if s.needs.Pods() && s.paired() {
+	if s.needs.Pods() && s.hasServer() {
 		items = append(items, inventory.Core("services", s.Namespace(), s.name("server")))
 	}
 	for _, v := range s.volumes() { // claims come after the pods that mount them

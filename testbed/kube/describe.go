@@ -26,7 +26,7 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
 	for _, s := range t.opened() {
-		if len(s.all()) == 0 {
+		if len(s.podList()) == 0 {
 			continue // a site without pods runs no trial
 		}
 		on, err := s.cluster(ctx)
@@ -47,7 +47,7 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 		}
 		list = append(list, c)
 		for _, s := range sites[on] {
-			if err := on.counter.Inspect(ctx, s.counted(on), missing); err != nil {
+			if err := on.counter.Inspect(ctx, s.accountingSite(on), missing); err != nil {
 				return nil, err
 			}
 		}
@@ -68,17 +68,17 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 		return machine.Cluster{}, fmt.Errorf("version of the API server: %w", cluster.Explain(err))
 	}
 	c := machine.Cluster{
-		Context: on.Context, UID: on.UID, Version: short(version.GitVersion), Platform: short(version.Platform),
+		Context: on.Context, UID: on.UID, Version: shorten(version.GitVersion), Platform: shorten(version.Platform),
 	}
 	images := map[string]map[string]string{} // image digests, by node and container
 	var names []string
 	for _, s := range sites {
-		if _, err := on.counter.Prepare(ctx, s.counted(on)); err != nil {
+		if _, err := on.counter.Prepare(ctx, s.accountingSite(on)); err != nil {
 			return c, err
 		}
 		names = append(names, s.nodes()...)
-		c.Arms = placement.AddNodes(c.Arms, short(s.arm), s.nodes())
-		for _, p := range s.all() {
+		c.Arms = placement.AddNodes(c.Arms, shorten(s.arm), s.nodes())
+		for _, p := range s.podList() {
 			addDigests(images, p.Seen())
 		}
 		usage, err := s.usageNote(ctx)
@@ -119,7 +119,7 @@ func (s *Site) usageNote(ctx context.Context) (string, error) {
 	if s.level.Accounting == experiment.OnNode {
 		return "", nil
 	}
-	for _, p := range s.all() {
+	for _, p := range s.podList() {
 		sandbox, err := p.Sandbox(ctx)
 		if err != nil {
 			return "", err
@@ -127,7 +127,7 @@ func (s *Site) usageNote(ctx context.Context) (string, error) {
 		if sandbox != "" {
 			return fmt.Sprintf("arm %s: metrics of CPU time and memory of its programs are missing, "+
 				"because a sandbox, %s, counts by a clock of its own; accounting: %s measures them",
-				short(s.arm), short(sandbox), experiment.OnNode), nil
+				shorten(s.arm), shorten(sandbox), experiment.OnNode), nil
 		}
 	}
 	return "", nil
@@ -137,13 +137,13 @@ func (s *Site) usageNote(ctx context.Context) (string, error) {
 func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	info := n.Status.NodeInfo
 	return machine.Node{
-		Name: short(n.Name), Kernel: short(info.KernelVersion),
-		OS: short(info.OSImage), Architecture: short(info.Architecture),
-		Runtime: short(info.ContainerRuntimeVersion), Kubelet: short(info.KubeletVersion),
-		Zone: short(n.Labels[corev1.LabelTopologyZone]), Region: short(n.Labels[corev1.LabelTopologyRegion]),
-		Instance: short(n.Labels[corev1.LabelInstanceTypeStable]), CPU: short(facts.CPUModel),
+		Name: shorten(n.Name), Kernel: shorten(info.KernelVersion),
+		OS: shorten(info.OSImage), Architecture: shorten(info.Architecture),
+		Runtime: shorten(info.ContainerRuntimeVersion), Kubelet: shorten(info.KubeletVersion),
+		Zone: shorten(n.Labels[corev1.LabelTopologyZone]), Region: shorten(n.Labels[corev1.LabelTopologyRegion]),
+		Instance: shorten(n.Labels[corev1.LabelInstanceTypeStable]), CPU: shorten(facts.CPUModel),
 		CPUs: n.Status.Capacity.Cpu().String(), Memory: n.Status.Capacity.Memory().String(),
-		Confidential: short(facts.Confidential), BootID: short(cmp.Or(facts.BootID, info.BootID)),
+		Confidential: shorten(facts.Confidential), BootID: shorten(cmp.Or(facts.BootID, info.BootID)),
 	}
 }
 
@@ -159,7 +159,7 @@ func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 			on = map[string]string{}
 			images[p.Spec.NodeName] = on
 		}
-		name, image := short(c.Name), short(c.ImageID)
+		name, image := shorten(c.Name), shorten(c.ImageID)
 		if before := on[name]; before != "" && !slices.Contains(strings.Split(before, ", "), image) {
 			image = before + ", " + image
 		} else if before != "" {
@@ -236,13 +236,13 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 // addText adds a text about a component. If a component of the same name in another
 // namespace has a different text, both are kept.
 func addText(texts map[string]string, name, text string) map[string]string {
-	if text = short(text); text == "" {
+	if text = shorten(text); text == "" {
 		return texts
 	}
 	if texts == nil {
 		texts = map[string]string{}
 	}
-	name = short(name)
+	name = shorten(name)
 	if before := texts[name]; before != "" && before != text {
 		text = before + ", " + text
 	}

@@ -96,7 +96,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		return d.findings, ctx.Err()
 	}
 	host := s.needs.HostNetwork
-	s.needs.Network = s.paired()
+	s.needs.Network = s.hasServer()
 	s.needs.HostNetwork = false // plans would make a namespace for pods in the host's network
 	plans, err := s.plans(ctx, on)
 	if err != nil {
@@ -111,10 +111,10 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
-		if title(plan) != plan.Labels[inventory.RoleLabel] {
+		if podTitle(plan) != plan.Labels[inventory.RoleLabel] {
 			continue // the other members and clients have pods like the first
 		}
-		s.tryPod(ctx, d, plan, where, title(plan)+" pod"+of)
+		s.tryPod(ctx, d, plan, where, podTitle(plan)+" pod"+of)
 	}
 	if host {
 		plan := s.planPod(roleClientNode)
@@ -129,7 +129,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, title(plans[place])+" on "+short(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+		list = append(list, podTitle(plans[place])+" on "+shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
 	}
 	return strings.Join(list, ", ")
 }
@@ -138,7 +138,7 @@ func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
 // are tried: "default" if the site's does not exist, since the API server refuses every
 // pod in a missing namespace.
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
-	if s.given() {
+	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
 		switch {
 		case apierrors.IsForbidden(err): // the right is optional; trying the pods shows if the namespace exists
@@ -149,7 +149,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 			if level == "" {
 				level = "as the cluster has it"
 			}
-			d.add("namespace "+s.level.Namespace, "exists; Pod Security "+short(level), nil)
+			d.add("namespace "+s.level.Namespace, "exists; Pod Security "+shorten(level), nil)
 		}
 		return s.level.Namespace
 	}
@@ -158,7 +158,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 		shape(ns)
 	}
 	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
-	d.add("namespace"+of, "would be made, with Pod Security "+short(ns.Labels[cluster.EnforceLabel]), err)
+	d.add("namespace"+of, "would be made, with Pod Security "+shorten(ns.Labels[cluster.EnforceLabel]), err)
 	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
 		ns.Name = cluster.Label("tare-"+string(s.run.session.Owner)+"-nodes", cluster.NameLimit)
 		ns.Labels[cluster.EnforceLabel] = privileged
@@ -174,7 +174,7 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
 	_, err := d.client.CoreV1().Pods(where).Create(ctx, plan, dryRunOnly)
-	if s.given() {
+	if s.sharesNamespace() {
 		d.add(name, "admitted to namespace "+where, err)
 		return
 	}
@@ -213,7 +213,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 	claim.Namespace = where
 	claim.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + volumeName
 	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dryRunOnly)
-	if !s.given() && d.wrongNamespace("claim of the volume"+of, where, err) {
+	if !s.sharesNamespace() && d.wrongNamespace("claim of the volume"+of, where, err) {
 		return
 	}
 	d.add("claim of the volume"+of, "admitted", err)
@@ -230,7 +230,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 	case err != nil:
 		d.add(name, "", err)
 	default:
-		d.add(name, short(class.Name)+" by "+short(class.Provisioner), nil)
+		d.add(name, shorten(class.Name)+" by "+shorten(class.Provisioner), nil)
 	}
 }
 

@@ -112,7 +112,7 @@ func (t *Testbed) opened() []*Site {
 func (t *Testbed) Close() error {
 	clusters, host := t.run.close()
 	for _, s := range t.opened() {
-		for _, p := range s.all() {
+		for _, p := range s.podList() {
 			p.Disconnect() // the pod is about to be deleted
 		}
 	}

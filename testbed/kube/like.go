@@ -37,7 +37,7 @@ func (s *Site) Like(ctx context.Context, role string) (*Like, error) {
 	if n := len(s.shapes.sidecars); n > 0 {
 		return nil, fmt.Errorf("arm %s has a layer that works by sidecars of Tare's, such as %s: "+
 			"sidecars work in the arm's own pods only, and pods that a workload starts would be without the layer",
-			short(s.arm), s.shapes.sidecars[0].sidecar.Name)
+			shorten(s.arm), s.shapes.sidecars[0].sidecar.Name)
 	}
 	client, err := s.pod(testbed.ClientPod)
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *Like) Used(ctx context.Context, uids []string) (used map[string]cgroup.
 	if l.site.level.Accounting != experiment.OnNode {
 		return nil, false, nil
 	}
-	list, err := l.on.counter.Cgroups(ctx, l.site.counted(l.on), l.node.Name, uids)
+	list, err := l.on.counter.Cgroups(ctx, l.site.accountingSite(l.on), l.node.Name, uids)
 	if err != nil {
 		return nil, true, err
 	}

@@ -48,13 +48,13 @@ func (s *Site) planClient(i int) *corev1.Pod {
 		return pod
 	}
 	pod.Labels[memberLabel] = strconv.Itoa(i)
-	pod.Name = s.name(title(pod))
+	pod.Name = s.name(podTitle(pod))
 	return pod
 }
 
 // members returns the number of server pods.
 func (s *Site) members() int {
-	if !s.paired() {
+	if !s.hasServer() {
 		return 0
 	}
 	return max(s.needs.Members, 1)
@@ -86,9 +86,9 @@ func memberName(i int) string {
 	return roleServer + "-" + strconv.Itoa(i)
 }
 
-// title returns the role of a pod, with the number of a member or client after the first:
+// podTitle returns the role of a pod, with the number of a member or client after the first:
 // "server-2".
-func title(pod *corev1.Pod) string {
+func podTitle(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
 		return pod.Labels[inventory.RoleLabel] + "-" + n
 	}
@@ -130,7 +130,7 @@ func (s *Site) clientNote() string {
 		return ""
 	}
 	return fmt.Sprintf("arm %s: the %d client pods share %d of the nodes without a server",
-		short(s.arm), s.clients(), nodes)
+		shorten(s.arm), s.clients(), nodes)
 }
 
 // memberNote returns a note for the run's record if members share nodes because the cluster
@@ -142,5 +142,5 @@ func (s *Site) memberNote() string {
 	}
 	return fmt.Sprintf("arm %s: the %d members of the service share %d nodes beside the client's, "+
 		"because there are no more: traffic between members on one node is on no wire",
-		short(s.arm), s.members(), nodes)
+		shorten(s.arm), s.members(), nodes)
 }

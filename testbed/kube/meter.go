@@ -15,7 +15,7 @@ import (
 // a sandbox the processors are the sandbox's, otherwise the node's. The capacity of the
 // network is unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
-	pods, sides := s.all(), map[string]string{} // sides holds a resource name for each boot id
+	pods, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
 	counted, errs := make([]agent.Counters, len(pods)), make([]error, len(pods))
 	var wait sync.WaitGroup
 	for i, p := range pods {

@@ -36,8 +36,8 @@ func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, i
 	return made, on.record.AddDeadline(ctx, ns.Name, image)
 }
 
-// enter starts to use a namespace that the experiment names and Tare did not make.
-func (on *clusterRun) enter(ctx context.Context, namespace, image string) error {
+// useNamespace starts to use a namespace that the experiment names and Tare did not make.
+func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string) error {
 	if on.record.Begun() {
 		return on.record.AddDeadline(ctx, namespace, image)
 	}
@@ -58,7 +58,7 @@ func (on *clusterRun) enter(ctx context.Context, namespace, image string) error 
 // names a namespace, these pods are in that namespace.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
-		return given, on.enter(ctx, given, image)
+		return given, on.useNamespace(ctx, given, image)
 	}
 	on.mu.Lock()
 	defer on.mu.Unlock()
@@ -108,8 +108,8 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.given() {
-		return on, on.enter(ctx, s.level.Namespace, s.level.Image)
+	if s.sharesNamespace() {
+		return on, on.useNamespace(ctx, s.level.Namespace, s.level.Image)
 	}
 	if s.namespace != nil && len(s.shapes.namespace) == 0 {
 		return on, nil

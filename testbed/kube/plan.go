@@ -59,10 +59,10 @@ func amount(text string) (resource.Quantity, bool) {
 	return q, err == nil
 }
 
-// counted describes the site for package accounting.
-func (s *Site) counted(on *clusterRun) accounting.Site {
+// accountingSite describes the site for package accounting.
+func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	return accounting.Site{
-		Arm: s.arm, Pods: s.all(), Nodes: s.nodes(), How: s.level.Accounting, Observe: s.level.Observe,
+		Arm: s.arm, Pods: s.podList(), Nodes: s.nodes(), How: s.level.Accounting, Observe: s.level.Observe,
 		NodePod: func(ctx context.Context, node string) (*pods.Pod, error) { return s.makeNodePod(ctx, on, node) },
 	}
 }

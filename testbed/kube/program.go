@@ -25,7 +25,7 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	if err != nil {
 		return nil, err
 	}
-	tally, err := on.counter.Tally(ctx, s.counted(on), p, cmd)
+	tally, err := on.counter.Tally(ctx, s.accountingSite(on), p, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -133,5 +133,5 @@ func (s *Site) Mend(ctx context.Context) error {
 	if err := on.record.Present(); err != nil {
 		return err
 	}
-	return pods.Mend(ctx, s.all())
+	return pods.Mend(ctx, s.podList())
 }

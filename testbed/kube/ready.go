@@ -58,7 +58,7 @@ func (s *Site) Ready(ctx context.Context) error {
 	if s.level.Accounting != experiment.OnNode {
 		return nil
 	}
-	return on.counter.MakePods(ctx, s.counted(on), s.nodes()) // accounting pods must be ready for the first program
+	return on.counter.MakePods(ctx, s.accountingSite(on), s.nodes()) // accounting pods must be ready for the first program
 }
 
 // plans returns the site's pods, complete and pinned to their nodes, before they are made.
@@ -73,7 +73,7 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
 			if err := shape(plan); err != nil {
-				return nil, fmt.Errorf("shape the %s pod: %w", title(plan), err)
+				return nil, fmt.Errorf("shape the %s pod: %w", podTitle(plan), err)
 			}
 		}
 	}
@@ -90,11 +90,11 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 	}
 	for i := 2; i <= s.members(); i++ {
 		plan := plans[testbed.Member(i)]
-		want.Members = append(want.Members, placement.PodNeeds{Role: title(plan), Choice: s.level.Server, Pod: plan})
+		want.Members = append(want.Members, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Server, Pod: plan})
 	}
 	for i := 2; i <= s.clients(); i++ {
 		plan := plans[testbed.Client(i)]
-		want.Clients = append(want.Clients, placement.PodNeeds{Role: title(plan), Choice: s.level.Client, Pod: plan})
+		want.Clients = append(want.Clients, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Client, Pod: plan})
 	}
 	nodes, err := on.nodes.Choose(ctx, want)
 	if err != nil {

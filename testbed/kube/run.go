@@ -146,5 +146,5 @@ func (on *clusterRun) close() error {
 	return on.record.End()
 }
 
-// short shortens a text of the API server for the run's record.
-func short(text string) string { return safetext.Head(text, 300) }
+// shorten shortens a text of the API server for the run's record.
+func shorten(text string) string { return safetext.Head(text, 300) }

@@ -31,7 +31,7 @@ func (s *Sampler) Start(ctx context.Context, site testbed.Site) error {
 	if err != nil {
 		return err
 	}
-	s.sample, err = on.counter.Begin(ctx, kube.counted(on))
+	s.sample, err = on.counter.Begin(ctx, kube.accountingSite(on))
 	return err
 }
 

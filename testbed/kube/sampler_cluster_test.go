@@ -104,7 +104,7 @@ func TestSamplesOnNodes(t *testing.T) {
 			t.Errorf("%s: a component without pods was observed: %+v", s.arm, got.Observed)
 		}
 	}
-	for _, p := range sandbox.all() { // read before and after a restart of what counts
+	for _, p := range sandbox.podList() { // read before and after a restart of what counts
 		remove(t, sandbox.on.counter.NodePod(p.Node()))
 	}
 	if _, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || used.MaxRSS < 1<<20 {

@@ -78,7 +78,7 @@ func (s *Site) planService() *corev1.Service {
 
 // makeService makes the service and keeps its address.
 func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
-	if !s.paired() {
+	if !s.hasServer() {
 		return nil
 	}
 	want := s.planService()

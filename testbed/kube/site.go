@@ -120,9 +120,9 @@ func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// given reports whether the experiment names a namespace. It is not Tare's, and all
+// sharesNamespace reports whether the experiment names a namespace. It is not Tare's, and all
 // arms share it.
-func (s *Site) given() bool { return s.level.Namespace != "" }
+func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 
 // Parameters returns the testbed's parameters, with the site's levels of factors.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
@@ -154,7 +154,7 @@ func siteName(owner inventory.Owner, number int, arm string) string {
 // name returns the name of an object of the site: the plain name in the site's own
 // namespace, a unique one in a shared namespace.
 func (s *Site) name(plain string) string {
-	if s.given() {
+	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
 	}
 	return plain
@@ -163,7 +163,7 @@ func (s *Site) name(plain string) string {
 // ShapeNamespace registers f, which changes the namespace before it is made. It returns
 // an error if the experiment names a namespace.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
-	if s.given() {
+	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
 			"which is not Tare's and which all arms share: leave it out", s.arm, s.level.Namespace)
 	}
@@ -207,8 +207,8 @@ func (s *Site) pod(where testbed.Place) (*pods.Pod, error) {
 	return nil, fmt.Errorf("the site of arm %s has no %s: no workload needs one, or it is not ready yet", s.arm, where)
 }
 
-// all lists the site's pods, in the order of places.
-func (s *Site) all() []*pods.Pod {
+// podList lists the site's pods, in the order of places.
+func (s *Site) podList() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []*pods.Pod
@@ -222,7 +222,7 @@ func (s *Site) all() []*pods.Pod {
 
 func (s *Site) nodes() []string {
 	var names []string
-	for _, p := range s.all() {
+	for _, p := range s.podList() {
 		names = append(names, p.Node())
 	}
 	slices.Sort(names)
@@ -273,5 +273,5 @@ func (s *Site) Exec(
 	return on.Exec(limited, namespace, pod, container, args)
 }
 
-// paired reports whether the site has a server beside the client.
-func (s *Site) paired() bool { return s.needs.Network || s.needs.HostNetwork }
+// hasServer reports whether the site has a server beside the client.
+func (s *Site) hasServer() bool { return s.needs.Network || s.needs.HostNetwork }

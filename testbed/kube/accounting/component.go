@@ -40,7 +40,7 @@ func watchComponent(
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.Namespace),
 		informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = selector }),
-		informers.WithTransform(slim))
+		informers.WithTransform(slimPod))
 	informer := factory.Core().V1().Pods().Informer()
 	factory.Start(stop)
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -55,8 +55,8 @@ func watchComponent(
 	return &component{Observe: o, store: informer.GetStore()}, nil
 }
 
-// slim drops all fields of a pod that the method pods does not read, to save memory.
-func slim(object any) (any, error) {
+// slimPod drops all fields of a pod that the method pods does not read, to save memory.
+func slimPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil

@@ -106,16 +106,16 @@ func throttled(before, after *reading, site []podRef) int {
 		if a == nil || b == nil || a.Throttled < 0 || b.Throttled < 0 {
 			return -1
 		}
-		sum += more(b.Throttled, a.Throttled)
+		sum += growth(b.Throttled, a.Throttled)
 		for _, c := range a.Containers {
-			sum += more(within(b, c.ID).Throttled, c.Throttled)
+			sum += growth(containerOf(b, c.ID).Throttled, c.Throttled)
 		}
 	}
 	return sum
 }
 
-// more returns the growth of a counter. A counter that is smaller than before was reset.
-func more(then, now int) int {
+// growth returns the growth of a counter. A counter that is smaller than before was reset.
+func growth(then, now int) int {
 	if now < then {
 		return now
 	}

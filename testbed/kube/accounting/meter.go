@@ -42,7 +42,7 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	}
 	grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
 	for _, c := range then.Containers {
-		if name := sidecars[c.ID]; name != "" && within(&now, c.ID).ID == "" {
+		if name := sidecars[c.ID]; name != "" && containerOf(&now, c.ID).ID == "" {
 			return fmt.Errorf("the container %s ended while a program ran beside it: their shares of the pod's CPU time are unknown",
 				safetext.Head(name, cluster.LineLimit))
 		}
@@ -51,7 +51,7 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 		if sidecars[c.ID] == "" {
 			continue
 		}
-		before := within(then, c.ID)
+		before := containerOf(then, c.ID)
 		theirs := cpuTime{c.CPU, c.System}.since(cpuTime{before.CPU, before.System})
 		grown.all -= theirs.all
 		grown.system -= theirs.system

@@ -213,7 +213,7 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 				continue
 			}
 			name = p.role + "-" + name
-			then := within(b, now.ID)
+			then := containerOf(b, now.ID)
 			grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
 			u := all[name]
 			u.User += grown.all - grown.system
@@ -229,8 +229,8 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 	return all, true
 }
 
-// within returns the container of a pod with that id; the zero value if there is none.
-func within(pod *cgroup.Usage, id string) cgroup.Container {
+// containerOf returns the container of a pod with that id; the zero value if there is none.
+func containerOf(pod *cgroup.Usage, id string) cgroup.Container {
 	for _, c := range pod.Containers {
 		if c.ID == id {
 			return c

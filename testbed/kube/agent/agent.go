@@ -34,8 +34,9 @@ const StoreLimit = 1 << 30
 // container with Tare's image copies it there (Install).
 const Program = "/var/run/tare/bin/tare-agent"
 
-// defaultLease is how long the agent keeps running the programs of an absent client.
-const defaultLease = 30 * time.Minute
+// minClientLease is the minimum time that the agent keeps running the programs of an absent
+// client.
+const minClientLease = 30 * time.Minute
 
 // Dial opens a connection to the agent: an exec of `tare-agent connect` in the
 // pod. Closing it ends the exec.

@@ -17,6 +17,7 @@ type Client struct {
 	dial    Dial
 	o       Options
 	name    string        // random name of the session
+	lease   time.Duration // time without a request after which the agent ends the session
 	quiet   time.Duration // time without a response before a ping, see defaultQuiet
 	backoff time.Duration // wait before the second try to connect
 
@@ -40,9 +41,6 @@ type Options struct {
 	// Version is the version of this Tare. An agent of another version is a
 	// *versionError. The versions "" and "devel" fit every other.
 	Version string
-	// Lease is how long the agent keeps programs running without a request of this
-	// session. 0 means 30 minutes; the minimum is twice the patience.
-	Lease time.Duration
 }
 
 // LostError means that the agent could not be reached any more.
@@ -77,11 +75,10 @@ func NewClient(dial Dial, o Options) *Client {
 	if o.Patience <= 0 {
 		o.Patience = 30 * time.Second
 	}
-	if o.Lease <= 0 {
-		o.Lease = defaultLease
+	return &Client{
+		dial: dial, o: o, name: rand.Text(), lease: max(minClientLease, 2*o.Patience),
+		quiet: defaultQuiet, backoff: firstBackoff,
 	}
-	o.Lease = max(o.Lease, 2*o.Patience)
-	return &Client{dial: dial, o: o, name: rand.Text(), quiet: defaultQuiet, backoff: firstBackoff}
 }
 
 // call sends a request to the agent and returns the response. It reconnects and repeats
@@ -223,7 +220,7 @@ func (s *Client) Close() error {
 	}
 	if err != nil {
 		return fmt.Errorf("close the session with the agent: %w; programs that still run there are killed within %v",
-			err, s.o.Lease)
+			err, s.lease)
 	}
 	return nil
 }

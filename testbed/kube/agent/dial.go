@@ -127,7 +127,7 @@ func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	conn, err := s.dial(own)
 	var l *link
 	if err == nil {
-		l, err = newLink(own, conn, s.o.Version, hello{Session: s.name, Lease: s.o.Lease}, s.quiet)
+		l, err = newLink(own, conn, s.o.Version, hello{Session: s.name, Lease: s.lease}, s.quiet)
 	}
 	stop()
 	if err == nil && !late.Stop() {

@@ -76,7 +76,7 @@ func TestFollow(t *testing.T) {
 	}
 	ask(of, CountersRequest{Follow: &Follow{Name: "3", Pod: uid1}})
 	third := of.follows["3"]
-	of.shut()
+	of.close()
 	select {
 	case <-third.stop:
 	default:

@@ -27,7 +27,7 @@ type link struct {
 	pending map[uint64]chan<- reply // receivers of responses, by request id
 	heard   time.Time               // time of the latest response
 	pinged  bool                    // set while a ping has no response
-	check   *time.Timer             // calls listen
+	check   *time.Timer             // calls pingIfSilent
 }
 
 // reply is a response with its body.
@@ -57,7 +57,7 @@ func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hel
 		return nil, err
 	}
 	l.mu.Lock()
-	l.check = time.AfterFunc(l.quiet, l.listen)
+	l.check = time.AfterFunc(l.quiet, l.pingIfSilent)
 	l.mu.Unlock()
 	go l.read(r)
 	go l.write()
@@ -169,9 +169,9 @@ func (l *link) write() {
 	}
 }
 
-// listen pings an agent that is silent while requests are pending. It ends the link if
+// pingIfSilent pings an agent that is silent while requests are pending. It ends the link if
 // the previous ping has no response.
-func (l *link) listen() {
+func (l *link) pingIfSilent() {
 	l.mu.Lock()
 	silent, waiting := time.Since(l.heard), len(l.pending) > 0
 	lost := waiting && l.pinged

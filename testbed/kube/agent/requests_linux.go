@@ -68,7 +68,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 			_ = conn.SetReadDeadline(time.Time{})
 			continue
 		}
-		if !c.session.touch() {
+		if !c.session.renewLease() {
 			s.memory.free(held)
 			handling.Wait() // the request that ended the session still gets its response
 			return
@@ -147,7 +147,7 @@ func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r res
 	case opDrop:
 		c.session.drop(q.Program)
 	case opBye:
-		c.session.leave("it was killed because Tare has ended its session")
+		c.session.end("it was killed because Tare has ended its session")
 	case opFacts:
 		var facts Facts
 		facts, err = c.server.facts(ctx)

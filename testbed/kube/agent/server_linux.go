@@ -86,7 +86,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	err = s.accept(ctx, listener)
 	cancel()
 	reaping.Wait()
-	s.end()
+	s.shutDown()
 	return err
 }
 
@@ -172,8 +172,8 @@ func (s *Server) removeConn(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// end closes all connections and ends all programs.
-func (s *Server) end() {
+// shutDown closes all connections and ends all programs.
+func (s *Server) shutDown() {
 	s.programs.Close()
 	running := s.programs.Running(nil)
 	s.mu.Lock()
@@ -185,7 +185,7 @@ func (s *Server) end() {
 	s.sessions = nil
 	s.mu.Unlock()
 	for _, t := range sessions {
-		t.shut()
+		t.close()
 	}
 	limit := time.NewTimer(endTimeout)
 	defer limit.Stop()

@@ -69,8 +69,8 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 	return t, nil
 }
 
-// touch renews the lease. It reports false if the session has ended.
-func (t *serverSession) touch() bool {
+// renewLease renews the lease. It reports false if the session has ended.
+func (t *serverSession) renewLease() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
@@ -83,18 +83,18 @@ func (t *serverSession) expire() {
 	t.mu.Lock()
 	lease := t.lease
 	t.mu.Unlock()
-	t.leave(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
+	t.end(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// leave ends the session: it kills and discards all its programs. It waits until they
+// end ends the session: it kills and discards all its programs. It waits until they
 // are gone, for a limited time.
-func (t *serverSession) leave(why string) {
+func (t *serverSession) end(why string) {
 	t.server.mu.Lock()
 	if t.server.sessions[t.name] == t {
 		delete(t.server.sessions, t.name)
 	}
 	t.server.mu.Unlock()
-	programs := t.shut()
+	programs := t.close()
 	for _, p := range programs {
 		go func() {
 			p.stop(why)
@@ -114,8 +114,8 @@ func (t *serverSession) leave(why string) {
 	}
 }
 
-// shut closes the session to further requests and returns its programs.
-func (t *serverSession) shut() map[string]*program {
+// close closes the session to further requests and returns its programs.
+func (t *serverSession) close() map[string]*program {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
