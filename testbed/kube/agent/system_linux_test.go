@@ -78,7 +78,7 @@ func TestFactsOfThisMachine(t *testing.T) {
 	}
 	for script, want := range map[string]string{
 		"exit 3":     "facts: [/bin/sh -c exit 3] ended with 3: \"\"",
-		"echo hello": `facts: [/bin/sh -c echo hello] said "hello\n": invalid character 'h' looking for beginning of value`,
+		"echo hello": `facts: [/bin/sh -c echo hello] printed "hello\n": invalid character 'h' looking for beginning of value`,
 	} {
 		dir := serve(t, &Server{Self: []string{"/bin/sh", "-c", script}})
 		if _, err := sessionWith(t, dialer(dir), Options{}).Facts(t.Context()); err == nil || err.Error() != want {
