@@ -226,7 +226,8 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 	case apierrors.IsForbidden(err): // Tare does not need the right to read storage classes
 	case apierrors.IsNotFound(err):
 		d.findings = append(d.findings, testbed.Finding{Name: name, Status: testbed.Missing,
-			Detail: safetext.Head(err.Error(), cluster.LineLimit), Hint: "kubectl get storageclasses lists the existing classes"})
+			Detail: safetext.Head(err.Error(), cluster.LineLimit),
+			Hint:   "kubectl get storageclasses lists the existing classes"})
 	case err != nil:
 		d.add(name, "", err)
 	default:

@@ -21,7 +21,9 @@ const (
 )
 
 // makeNamespace makes a namespace and records it first. The image is that of its pods.
-func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
+func (on *clusterRun) makeNamespace(
+	ctx context.Context, ns *corev1.Namespace, image string,
+) (*corev1.Namespace, error) {
 	on.record.SetHolder(ns)
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err

@@ -72,7 +72,8 @@ func Rights(u Use) []experiment.Right {
 		"create", "delete", "get", "list", "patch")
 	list = append(list, experiment.Right{
 		Group: "batch", Resource: "jobs", Verbs: []string{"create", "delete", "get", "patch"}, Namespace: u.Namespace,
-		Why: "the cluster removes what a lost run has made: it belongs to a Job without pods, whose end a living run puts off"})
+		Why: "the cluster removes what a lost run has made: " +
+			"it belongs to a Job without pods, whose end a living run puts off"})
 	here("pods", "programs run in pods", "create", "delete", "get")
 	here("pods/exec", "programs are started through an agent in the pod", "create", "get")
 	here("pods/log", "errors show the last lines of a pod's log", "get")

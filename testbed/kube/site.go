@@ -70,8 +70,8 @@ func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on != nil && s.context != name {
-		return fmt.Errorf("the site of arm %s is in use on context %q already: the layer that names context %q must come first",
-			s.arm, s.context, name)
+		return fmt.Errorf("the site of arm %s is in use on context %q already: "+
+			"the layer that names context %q must come first", s.arm, s.context, name)
 	}
 	s.context = name
 	return nil

@@ -43,8 +43,8 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
 	for _, c := range then.Containers {
 		if name := sidecars[c.ID]; name != "" && containerOf(&now, c.ID).ID == "" {
-			return fmt.Errorf("the container %s ended while a program ran beside it: their shares of the pod's CPU time are unknown",
-				safetext.Head(name, cluster.LineLimit))
+			return fmt.Errorf("the container %s ended while a program ran beside it: "+
+				"their shares of the pod's CPU time are unknown", safetext.Head(name, cluster.LineLimit))
 		}
 	}
 	for _, c := range now.Containers {

@@ -108,7 +108,8 @@ func (t *nodeTally) finish(seen testbed.Usage) (testbed.Usage, error) {
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	defer t.meter.remove(t.program)
-	now, peak, err := t.read(context.Background(), agent.CountersRequest{Followed: t.name}) // the agent's client has time limits
+	// The agent's client has a time limit of its own, so the context needs none.
+	now, peak, err := t.read(context.Background(), agent.CountersRequest{Followed: t.name})
 	if err != nil || now == nil {
 		return unavailable(seen), err
 	}

@@ -131,7 +131,8 @@ func Explain(err error) error {
 		hint = "; the namespace's Pod Security does not allow it: " +
 			"leave testbed.kubernetes.namespace out, or label it " + EnforceLabel + " accordingly"
 	case strings.Contains(message, "exceeded quota"):
-		hint = "; a quota of the namespace does not allow it: see kubectl describe quota, or lower testbed.kubernetes.resources"
+		hint = "; a quota of the namespace does not allow it: " +
+			"see kubectl describe quota, or lower testbed.kubernetes.resources"
 	case strings.Contains(message, "admission webhook") || strings.Contains(message, "ValidatingAdmissionPolicy"):
 		hint = "; that is a policy of the cluster: meet what it asks for, " + exempt
 	case strings.Contains(message, "failed calling webhook"):

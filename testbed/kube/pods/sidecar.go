@@ -39,7 +39,9 @@ func agentContainers(pod *corev1.Pod) []string {
 func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 	name := Sidecar(want.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi"))}}})
+		EmptyDir: &corev1.EmptyDirVolumeSource{
+			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi")),
+		}}})
 	mounts := []corev1.VolumeMount{{Name: name, MountPath: agent.Dir}}
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
 		Name: "install-" + want.Name, Image: tare, ImagePullPolicy: corev1.PullIfNotPresent,
