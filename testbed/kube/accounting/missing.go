@@ -39,8 +39,6 @@ func (u *unknown) add(arm, why string) {
 	}
 }
 
-func (u *unknown) found() bool { return len(u.whys) > 0 }
-
 // String names the arms and the reasons: "arms a, b (why); arm c (why)".
 func (u *unknown) String() string {
 	parts := make([]string, len(u.whys))
@@ -104,7 +102,7 @@ func (m *Missing) inspect(r *reading, s sampledPods, arm string) {
 func (m *Missing) Notes() []string {
 	var notes []string
 	add := func(u *unknown, text string) {
-		if u.found() {
+		if len(u.whys) > 0 {
 			notes = append(notes, text+u.String())
 		}
 	}
@@ -112,7 +110,7 @@ func (m *Missing) Notes() []string {
 	add(&m.throttling, "limits.throttling is applied to no arm: how often a CPU limit held programs up is unknown for ")
 	add(&m.sidecars, "the metrics of CPU time of the whole and of the layer are missing in all arms: "+
 		"the layer's cost is unknown for ")
-	if m.threads && !m.foreign.found() {
+	if m.threads && len(m.foreign.whys) == 0 {
 		notes = append(notes, threadsNote)
 	}
 	return notes
@@ -138,7 +136,7 @@ func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, e
 			"the usage of the containers beside the programs"},
 	} {
 		switch {
-		case value.missing.found():
+		case len(value.missing.whys) > 0:
 			value.remove()
 		case !value.known && len(s.site) > 0:
 			return out, &testbed.Disturbance{What: value.name + " is unknown in this trial",

@@ -65,34 +65,33 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 // Now returns the time by the API server's clock, which is the same for all clients. If the
 // API server does not return its time, Now returns that of this machine.
 func (c *Cluster) Now(ctx context.Context) time.Time {
-	client, err := rest.HTTPClientFor(c.Config)
-	if err != nil {
-		return time.Now()
-	}
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	url := strings.TrimSuffix(serverURL(c.Config), "/") + "/version"
-	r, err := http.NewRequestWithContext(limited, http.MethodGet, url, nil)
-	if err != nil {
-		return time.Now()
-	}
-	response, err := client.Do(r)
-	if err != nil {
-		return time.Now()
-	}
-	response.Body.Close()
-	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		return date
+	if now, err := c.serverTime(limited); err == nil {
+		return now
 	}
 	return time.Now()
 }
 
-func serverURL(config *rest.Config) string {
-	url, _, err := rest.DefaultServerUrlFor(config)
+func (c *Cluster) serverTime(ctx context.Context) (time.Time, error) {
+	client, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
-		return config.Host
+		return time.Time{}, err
 	}
-	return url.String()
+	server, _, err := rest.DefaultServerUrlFor(c.Config)
+	if err != nil {
+		return time.Time{}, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.JoinPath("version").String(), nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return time.Time{}, err
+	}
+	response.Body.Close()
+	return http.ParseTime(response.Header.Get("Date"))
 }
 
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
