@@ -1,13 +1,12 @@
 //go:build linux
 
-// Command tare-agent is what Tare's pods run. It is a small program of its own, so that
-// the agent takes little of a pod's memory, and starts at once where a pod may use little
-// CPU.
+// Command tare-agent is the program that Tare's pods run. It is smaller than tare:
+// it takes little of a pod's memory and starts fast even with a low CPU limit.
 //
-//	tare-agent serve          be the first process of a pod, and start programs when asked
+//	tare-agent serve          run as the first process of a pod and start programs on request
 //	tare-agent connect        join stdin and stdout to the agent in this pod
 //	tare-agent install PATH   copy this program to PATH
-//	tare-agent facts          say what a program in this pod may do
+//	tare-agent facts          print the kernel, sandbox and privileges of this process as JSON
 //	tare-agent --version
 package main
 
@@ -39,7 +38,7 @@ import (
 	"tare/workload/xds/fleet"
 )
 
-// helpers are the processes of layers and workloads in pods.
+// helpers lists the helpers that layers and workloads run in pods.
 var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
@@ -50,7 +49,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	launcher.Helper,
 	residency.Helper,
 	syscalls.Helper,
-}, answer.Helpers, dns.Helpers, vault.Helpers) // those of http and of services included
+}, answer.Helpers, dns.Helpers, vault.Helpers) // vault.Helpers includes the helpers of http and service
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
@@ -63,7 +62,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if name := testbed.HelperName(); name != "" {
-		return help(ctx, name)
+		return runHelper(ctx, name)
 	}
 	switch command := strings.Join(args, " "); {
 	case command == "serve":
@@ -83,8 +82,8 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-// help runs the named helper (see testbed.HelperAt).
-func help(ctx context.Context, name string) error {
+// runHelper runs the named helper (see testbed.HelperAt).
+func runHelper(ctx context.Context, name string) error {
 	for _, h := range helpers {
 		if h.Name == name {
 			return h.Run(ctx)

@@ -19,15 +19,14 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// questionsAtOnce bounds how many reviews are asked for at the same time.
-const questionsAtOnce = 8
+const reviewsAtOnce = 8
 
-// access asks the API server for each right whether the user of the kubeconfig
-// has it, and says for those refused what grants them.
+// access checks each right of the kubeconfig's user by an access review on the API server.
+// The hint of a missing right is the command that grants it.
 func access(ctx context.Context, client kubernetes.Interface, rights []experiment.Right) ([]testbed.Finding, error) {
-	user := whoAmI(ctx, client)
+	user := userName(ctx, client)
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
-	slots := make(chan struct{}, questionsAtOnce)
+	slots := make(chan struct{}, reviewsAtOnce)
 	var wg sync.WaitGroup
 	for i, r := range rights {
 		wg.Go(func() {
@@ -45,26 +44,30 @@ func access(ctx context.Context, client kubernetes.Interface, rights []experimen
 	return findings, nil
 }
 
-// review asks for every verb of a right.
-func review(ctx context.Context, client kubernetes.Interface, r experiment.Right, user string) (testbed.Finding, error) {
-	f := testbed.Finding{Name: "right to " + what(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
+// review checks every verb of a right.
+func review(
+	ctx context.Context, client kubernetes.Interface, r experiment.Right, user string,
+) (testbed.Finding, error) {
+	f := testbed.Finding{Name: "right to " + objects(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
 	resource, sub, _ := strings.Cut(r.Resource, "/")
 	var refused, reasons []string
 	for _, verb := range r.Verbs {
 		spec := authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorization.ResourceAttributes{
 			Namespace: r.Namespace, Verb: verb, Group: r.Group, Resource: resource, Subresource: sub}}
 		if r.IsPath() {
-			spec = authorization.SelfSubjectAccessReviewSpec{NonResourceAttributes: &authorization.NonResourceAttributes{Path: r.Resource, Verb: verb}}
+			spec = authorization.SelfSubjectAccessReviewSpec{
+				NonResourceAttributes: &authorization.NonResourceAttributes{Path: r.Resource, Verb: verb}}
 		}
-		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorization.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+		got, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+			&authorization.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 		if err != nil {
-			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, what(r), err)
+			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, objects(r), err)
 		}
-		if answer.Status.Allowed {
+		if got.Status.Allowed {
 			continue
 		}
 		refused = append(refused, verb)
-		for _, reason := range []string{answer.Status.Reason, answer.Status.EvaluationError} {
+		for _, reason := range []string{got.Status.Reason, got.Status.EvaluationError} {
 			if reason = safetext.Head(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
 			}
@@ -85,40 +88,42 @@ func review(ctx context.Context, client kubernetes.Interface, r experiment.Right
 	return f, nil
 }
 
-// what names the objects of a right.
-func what(r experiment.Right) string {
+// objects names the objects of a right.
+func objects(r experiment.Right) string {
 	if r.Namespace == "" {
 		return r.Name()
 	}
 	return r.Name() + " in namespace " + r.Namespace
 }
 
-// whoAmI is the name by which the API server knows the user; "" where it does
-// not tell.
-func whoAmI(ctx context.Context, client kubernetes.Interface) string {
-	answer, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, metav1.CreateOptions{})
+// userName returns the user's name on the API server; "" if it cannot be read.
+func userName(ctx context.Context, client kubernetes.Interface) string {
+	got, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
+		&authentication.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return ""
 	}
-	return answer.Status.UserInfo.Username
+	return got.Status.UserInfo.Username
 }
 
-// grant is the command by which someone who may grants a right to a user.
+// grant returns the command with which an administrator grants a right to a user.
 func grant(r experiment.Right, user string) string {
 	name := "tare-" + cluster.Label(r.Name(), 40)
 	kind := "resource"
 	if r.IsPath() {
 		kind = "non-resource-url"
 	}
-	what := fmt.Sprintf("--verb=%s --%s=%s", strings.Join(r.Verbs, ","), kind, shellQuoted(r.Name()))
+	rule := fmt.Sprintf("--verb=%s --%s=%s", strings.Join(r.Verbs, ","), kind, shellQuoted(r.Name()))
 	if r.Namespace == "" {
-		return fmt.Sprintf("kubectl create clusterrole %s %s && kubectl create clusterrolebinding %s --clusterrole=%s %s", name, what, name, name, subject(user))
+		return fmt.Sprintf("kubectl create clusterrole %s %s && kubectl create clusterrolebinding %s --clusterrole=%s %s",
+			name, rule, name, name, subject(user))
 	}
 	in := "-n " + shellQuoted(r.Namespace)
-	return fmt.Sprintf("kubectl create role %s %s %s && kubectl create rolebinding %s %s --role=%s %s", name, in, what, name, in, name, subject(user))
+	return fmt.Sprintf("kubectl create role %s %s %s && kubectl create rolebinding %s %s --role=%s %s",
+		name, in, rule, name, in, name, subject(user))
 }
 
-// subject is the flag of kubectl create rolebinding that names a user.
+// subject returns the flag of kubectl create rolebinding that names a user.
 func subject(user string) string {
 	if user == "" {
 		return "--user=USER"
@@ -129,64 +134,66 @@ func subject(user string) string {
 	return "--user=" + shellQuoted(user)
 }
 
-// shellQuoted makes one word for a shell of a text from a cluster, with its
-// control characters written out.
+// shellQuoted quotes a text from a cluster as one word for a shell. Control characters are
+// escaped.
 func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
 
-// confined is what the policy deploy/rbac/confine.yaml says where it refuses.
+// confined is the message of the policy deploy/rbac/confine.yaml when it refuses a request.
 const confined = "Tare is confined to namespaces of its own"
 
-// reach says how far the user's rights go, by trying a change, by a dry run, in a namespace
-// that is none of Tare's.
-func reach(ctx context.Context, client kubernetes.Interface, u Use) testbed.Finding {
+// scope finds out where the user's rights hold. By a dry run it tries to make an object in
+// a namespace that is not Tare's.
+func scope(ctx context.Context, client kubernetes.Interface, u Use) testbed.Finding {
 	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
 	if u.Namespace != "" {
 		f.Detail = "namespace " + u.Namespace + " alone, and reading nodes"
 		return f
 	}
-	stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "tare-doctor"}}
-	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, stranger, dry)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "tare-doctor"}}
+	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, object, dryRunOnly)
 	switch {
 	case err == nil:
 		f.Status = testbed.Missing
 		f.Detail = "nothing confines the rights to namespaces of Tare's own: they hold in every namespace"
-		f.Hint = "a namespace that is given needs none elsewhere (testbed.kubernetes.namespace, or tare doctor --namespace NAME); for one of each arm, deploy/rbac/confine.yaml confines them"
+		f.Hint = "with one given namespace, Tare needs no rights elsewhere (testbed.kubernetes.namespace, " +
+			"or tare doctor --namespace NAME); with a namespace for each arm, deploy/rbac/confine.yaml confines the rights"
 	case strings.Contains(err.Error(), confined):
 		f.Detail = "an admission policy confines them to namespaces of Tare's own"
 	default:
-		f.Detail = "refused in namespace " + metav1.NamespaceDefault + ": " + short(err.Error())
+		f.Detail = "refused in namespace " + metav1.NamespaceDefault + ": " + shorten(err.Error())
 	}
 	return f
 }
 
-// Examination is what was found on one cluster by trying. Nothing is made there:
-// objects are only offered to the API server by dry runs, which pass admission.
+// Examination holds findings about one cluster. They come from requests that read, access
+// reviews and dry runs. Nothing is made on the cluster.
 type Examination struct {
 	Context  string
-	Reach    testbed.Finding   // how far the rights go; not a condition of a run
-	Findings []testbed.Finding // a run needs all of them
-	Optional []testbed.Finding // a run tells less without
+	Reach    testbed.Finding   // namespaces where the user's rights hold; never prevents a run
+	Findings []testbed.Finding // the API server and required rights; a run needs all of them
+	Optional []testbed.Finding // rights without which the run's record is shorter
 }
 
-// Examine tries whether the cluster of a context answers and which of the rights
-// that a use needs there are.
+// Examine checks that the cluster of a context answers, and which rights for a use of it
+// the user has.
 func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (Examination, error) {
 	on, err := t.run.onCluster(ctx, name, limits)
 	if err != nil {
 		if ctx.Err() != nil {
 			return Examination{}, ctx.Err()
 		}
-		return Examination{Context: name, Findings: []testbed.Finding{{Name: "API server", Status: testbed.Refused, Detail: safetext.Head(err.Error(), 1000)}}}, nil
+		failed := testbed.Finding{Name: "API server", Status: testbed.Refused, Detail: safetext.Head(err.Error(), 1000)}
+		return Examination{Context: name, Findings: []testbed.Finding{failed}}, nil
 	}
 	e := Examination{Context: on.Context}
 	server := testbed.Finding{Name: "API server", Status: testbed.Works}
 	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
 		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)
 	} else {
-		server.Detail = fmt.Sprintf("version %s at %s", short(v.GitVersion), on.Config.Host)
+		server.Detail = fmt.Sprintf("version %s at %s", shorten(v.GitVersion), on.Config.Host)
 	}
 	e.Findings = append(e.Findings, server)
-	e.Reach = reach(ctx, on.Client, u)
+	e.Reach = scope(ctx, on.Client, u)
 	rights := Rights(u)
 	findings, err := access(ctx, on.Client, rights)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestAccessNamesWhatIsMissing(t *testing.T) {
 			}
 			for i, f := range got {
 				if want := i == indexOf(rights, missing); (f.Status == testbed.Refused) != want || want && !strings.HasPrefix(f.Detail, missing.Verbs[0]+" refused; ") {
-					t.Errorf("without %s %s: %+v", missing.Verbs[0], what(missing), f)
+					t.Errorf("without %s %s: %+v", missing.Verbs[0], objects(missing), f)
 				}
 			}
 		}
@@ -101,7 +101,7 @@ func TestAccessNamesWhatIsMissing(t *testing.T) {
 
 func indexOf(rights []experiment.Right, of experiment.Right) int {
 	for i, r := range rights {
-		if what(r) == what(of) {
+		if objects(r) == objects(of) {
 			return i
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,26 +24,26 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// fieldManager is who Tare is in the managed fields of objects.
+// fieldManager is Tare's name in the managed fields of objects.
 const fieldManager = "tare"
 
-// kindPatience is how long a kind may be unknown: a definition that has just been
-// applied takes a moment to be served.
+// kindPatience is how long Tare waits for an unknown kind. The API server needs a moment
+// before it serves a kind whose definition was just applied.
 const kindPatience = 10 * time.Second
 
-// definitions is the resource that defines kinds.
+// definitions is the resource of CustomResourceDefinitions, which define kinds.
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 var errUnknownKind = errors.New("the cluster does not know it: is its CustomResourceDefinition installed?")
 
-// target is an object with where requests about it go.
+// target is an object with the client of its resource.
 type target struct {
 	object *unstructured.Unstructured
-	at     dynamic.ResourceInterface
-	item   inventory.Item
+	client dynamic.ResourceInterface
+	item   inventory.Item // entry for the object in the inventory
 }
 
-// String names the object in messages.
+// String returns the object's name for messages.
 func (t target) String() string {
 	name := t.object.GetKind() + " " + safetext.Head(t.object.GetName(), 253)
 	if t.item.Namespace != "" {
@@ -51,8 +52,7 @@ func (t target) String() string {
 	return name
 }
 
-// target finds the resource of an object, and its namespace: the site's where the
-// object names none.
+// target finds the resource of an object. An object without a namespace gets the site's.
 func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Unstructured) (target, error) {
 	gvk := like.GroupVersionKind()
 	if like.GetName() == "" {
@@ -75,39 +75,25 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 		return target{}, err
 	}
 	object := like.DeepCopy()
-	t := target{object: object, item: inventory.Item{Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Name: object.GetName()}}
+	kind := mapping.Resource
+	t := target{object: object, item: inventory.Item{
+		Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Name: object.GetName(),
+	}}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		t.at = on.Dynamic.Resource(mapping.Resource)
+		t.client = on.Dynamic.Resource(kind)
 		return t, nil
 	}
 	if object.GetNamespace() == "" {
 		object.SetNamespace(s.Namespace())
 	}
 	t.item.Namespace = object.GetNamespace()
-	t.at = on.Dynamic.Resource(mapping.Resource).Namespace(t.item.Namespace)
+	t.client = on.Dynamic.Resource(kind).Namespace(t.item.Namespace)
 	return t, nil
 }
 
-// targets finds those of several objects, when the site's namespace is there.
-func (s *Site) targets(ctx context.Context, objects []*unstructured.Unstructured) (*clusterRun, []target, error) {
-	on, err := s.ensureNamespace(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var found []target
-	for _, o := range objects {
-		t, err := s.target(ctx, on, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		found = append(found, t)
-	}
-	return on, found, nil
-}
-
-// Apply makes or changes objects by server-side apply, in the site's namespace
-// where they name none, and records them before. It gives them as they are then.
-// An object that exists and is not of this run is refused.
+// Apply makes or changes objects by server-side apply and records them first. Objects
+// without a namespace get the site's. It returns the objects as the API server has them.
+// It refuses an object that exists and does not belong to this run.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -115,7 +101,7 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	}
 	var applied []*unstructured.Unstructured
 	for _, o := range objects {
-		t, err := s.target(ctx, on, o) // one by one: an earlier one may define the kind
+		t, err := s.target(ctx, on, o) // an object applied before may define this one's kind
 		if err != nil {
 			return applied, err
 		}
@@ -123,11 +109,9 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		for k, v := range s.run.session.Owner.Labels(s.arm, "") {
-			labels[k] = v
-		}
+		maps.Copy(labels, s.Labels())
 		t.object.SetLabels(labels)
-		on.record.Own(t.object)
+		on.record.SetOwner(t.object)
 		now, err := on.apply(ctx, t)
 		if err != nil {
 			return applied, fmt.Errorf("apply %s: %w", t, cluster.Explain(err))
@@ -137,23 +121,24 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	return applied, nil
 }
 
-// errForeign says that something has the name that is not this run's.
-var errForeign = errors.New("it exists already and is not of this run; Tare changes and deletes only what it made: give it another name, or delete it first")
+// errForeign means that an object of the same name exists that this run did not make.
+var errForeign = errors.New("it exists already and is not of this run; " +
+	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply makes the object, or changes it where this run has made it before. It is
-// made by create, which fails where something has the name, even when that came
-// to be a moment ago.
+// apply makes the object, or changes it if this run has made it before. It makes objects
+// with create, which fails if the name exists. Server-side apply would silently change an
+// object that somebody else made a moment ago.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
-	there, err := t.at.Get(ctx, t.object.GetName(), metav1.GetOptions{})
+	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if err := on.record.Add(ctx, t.item); err != nil {
 			return nil, err
 		}
-		made, err := t.at.Create(ctx, t.object, metav1.CreateOptions{FieldManager: fieldManager})
+		made, err := t.client.Create(ctx, t.object, metav1.CreateOptions{FieldManager: fieldManager})
 		if !apierrors.IsAlreadyExists(err) {
 			return made, err
 		}
-		there, err = t.at.Get(ctx, t.object.GetName(), metav1.GetOptions{})
+		there, err = t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -164,10 +149,11 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// From the fields that create has set, to the set of fields that apply owns: so
-	// that what the object has no more is taken away.
-	if patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager); err == nil && patch != nil {
-		if _, err := t.at.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+	// Fields set by create are not owned by apply. This patch gives them to apply, which
+	// then removes the fields that the new object does not have.
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
+	if err == nil && patch != nil {
+		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
 			return nil, err
 		}
 	}
@@ -175,10 +161,12 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	return t.at.Patch(ctx, t.object.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: fieldManager, Force: new(true)})
+	return t.client.Patch(ctx, t.object.GetName(), types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: fieldManager, Force: new(true)})
 }
 
-// Get reads an object as it is now; the error is of apierrors where it is gone.
+// Get reads an object from the API server. apierrors.IsNotFound recognises the error for
+// an object that is gone.
 func (s *Site) Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -188,25 +176,30 @@ func (s *Site) Get(ctx context.Context, like *unstructured.Unstructured) (*unstr
 	if err != nil {
 		return nil, err
 	}
-	return t.at.Get(ctx, like.GetName(), metav1.GetOptions{})
+	return t.client.Get(ctx, like.GetName(), metav1.GetOptions{})
 }
 
-// Delete deletes objects that Apply made and waits until they are gone.
+// Delete deletes objects that Apply made, the last first, and waits until they are gone.
 func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured) error {
-	on, found, err := s.targets(ctx, objects)
+	on, err := s.ensureNamespace(ctx)
 	if err != nil {
 		return err
 	}
 	var items []inventory.Item
-	for _, t := range slices.Backward(found) {
+	for _, o := range objects {
+		t, err := s.target(ctx, on, o)
+		if err != nil {
+			return err
+		}
 		items = append(items, t.item)
 	}
+	slices.Reverse(items)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record writes down that a workload makes objects of these kinds with the
-// site's labels in the site's namespace, so that Close and Clean remove them
-// there even where the namespace is given and stays. It comes before they are made.
+// Record records that a workload makes objects of these kinds in the site's namespace, with
+// the site's labels. Close and Clean then remove them, even from a shared namespace, which
+// stays. Record must be called before the objects are made.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -214,13 +207,15 @@ func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource)
 	}
 	var items []inventory.Item
 	for _, k := range kinds {
-		items = append(items, inventory.Item{Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace()})
+		items = append(items, inventory.Item{
+			Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace(),
+		})
 	}
 	return on.record.Add(ctx, items...)
 }
 
-// Namespaced says whether objects of a kind are in namespaces. That the cluster has
-// no such kind is an error that meta.IsNoMatchError knows.
+// Namespaced reports whether objects of a kind are in namespaces. meta.IsNoMatchError
+// recognises the error for a kind that the cluster does not know.
 func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

@@ -171,7 +171,7 @@ func TestShapes(t *testing.T) {
 	if err != nil || made[testbed.ClientPod].Annotations["layer"] != "client" {
 		t.Errorf("pods %v, %v", made, err)
 	}
-	claim, _, err := s.Claim(t.Context())
+	claim, _, err := s.bound(t.Context(), s.volumes()[0])
 	if err != nil || *claim.Spec.StorageClassName != "local" {
 		t.Errorf("claim %v, %v", claim, err)
 	}

@@ -12,9 +12,9 @@ import (
 
 var _ testbed.Closer = (*Site)(nil)
 
-// Close removes the site's pods, its service and its volumes, and waits until they are gone.
-// The namespace stays, as a cluster takes long to remove one: the next site that is opened for
-// the same has it.
+// Close removes the site's pods, service and volumes, and waits until they are gone. The
+// namespace stays, since a cluster takes long to remove one. The next site with the same arm
+// and needs reuses it.
 func (s *Site) Close() error {
 	s.mu.Lock()
 	on, made := s.on, s.pods
@@ -25,13 +25,13 @@ func (s *Site) Close() error {
 	}
 	var items []inventory.Item
 	for _, p := range made {
-		p.Disconnect() // it goes now
+		p.Disconnect() // the pod is about to be deleted
 		items = append(items, inventory.Core("pods", p.Plan().Namespace, p.Plan().Name))
 	}
-	if s.needs.Pods() && s.paired() {
+	if s.needs.Pods() && s.hasServer() {
 		items = append(items, inventory.Core("services", s.Namespace(), s.name("server")))
 	}
-	for _, v := range s.volumes() { // after the pods that have them mounted
+	for _, v := range s.volumes() { // claims come after the pods that mount them
 		items = append(items, inventory.Core("persistentvolumeclaims", s.Namespace(), v.name))
 	}
 	limits := s.level.Timeouts
@@ -40,31 +40,31 @@ func (s *Site) Close() error {
 	return on.record.Remove(ctx, items...)
 }
 
-// retire takes a site off those that are open, and keeps its namespace for the next one. It
-// says whether it was open.
+// retire moves a site from the open to the retired sites, for reuse of its namespace. It
+// reports whether the site was open.
 func (t *Testbed) retire(s *Site) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := slices.Index(t.sites, s)
-	if at < 0 {
+	i := slices.Index(t.sites, s)
+	if i < 0 {
 		return false
 	}
-	t.sites = slices.Delete(t.sites, at, at+1)
+	t.sites = slices.Delete(t.sites, i, i+1)
 	t.retired = append(t.retired, s)
 	return true
 }
 
-// reuse gives a new site the namespace of one that was opened for the same and is closed. The
-// caller holds the lock.
+// reuse gives a new site the namespace of a retired site with the same arm, level and needs.
+// It reports whether there was one. The caller holds the lock.
 func (t *Testbed) reuse(s *Site) bool {
-	at := slices.IndexFunc(t.retired, func(old *Site) bool {
+	i := slices.IndexFunc(t.retired, func(old *Site) bool {
 		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)
 	})
-	if at < 0 {
+	if i < 0 {
 		return false
 	}
-	// Its layers shape it anew from what it was without them.
-	s.unique, s.bare, s.namespace = t.retired[at].unique, t.retired[at].bare, t.retired[at].bare.DeepCopy()
-	t.retired = slices.Delete(t.retired, at, at+1)
+	// The new site's layers change the namespace from its state before the old site's layers.
+	s.unique, s.bare, s.namespace = t.retired[i].unique, t.retired[i].bare, t.retired[i].bare.DeepCopy()
+	t.retired = slices.Delete(t.retired, i, i+1)
 	return true
 }

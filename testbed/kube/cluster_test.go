@@ -229,7 +229,7 @@ func TestOtherImage(t *testing.T) {
 	if err != nil || !strings.Contains(out, "Name:\tkubernetes.default.svc.cluster.local\n") {
 		t.Errorf("the API server's name in the pod: %q, %v", out, err)
 	}
-	claim, volume, err := s.Claim(t.Context())
+	claim, volume, err := s.bound(t.Context(), s.volumes()[0])
 	if err != nil || claim.Status.Phase != "Bound" || volume.Name == "" {
 		t.Errorf("claim %v, volume %v, %v", claim, volume, err)
 	}

@@ -131,7 +131,7 @@ func TestConfined(t *testing.T) {
 	user.confine(t, "unprivileged.yaml")
 	if err := user.cluster.Await(ctx, "the policies to be in force", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := core.Namespaces().Delete(ctx, foreign, dryly)
-		_, privileged := core.Namespaces().Create(ctx, namespaceOf("tare-x", "privileged"), dry)
+		_, privileged := core.Namespaces().Create(ctx, namespaceOf("tare-x", "privileged"), dryRunOnly)
 		return err != nil && privileged != nil, "", nil
 	}); err != nil {
 		t.Fatal(err)

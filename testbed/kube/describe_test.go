@@ -50,10 +50,10 @@ func TestDigests(t *testing.T) {
 	p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{
 		InitContainerStatuses: []corev1.ContainerStatus{{Name: "install", ImageID: "sha256:1"}},
 		ContainerStatuses:     []corev1.ContainerStatus{{Name: "tare", ImageID: "sha256:2"}, {Name: "istio-proxy"}}}}
-	digests(images, p)
-	digests(images, p)
+	addDigests(images, p)
+	addDigests(images, p)
 	p.Status.ContainerStatuses[0].ImageID = "sha256:3"
-	digests(images, p)
+	addDigests(images, p)
 	want := map[string]map[string]string{"n1": {"install": "sha256:1", "tare": "sha256:2, sha256:3"}}
 	if d := cmp.Diff(want, images); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

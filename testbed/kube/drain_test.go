@@ -50,7 +50,7 @@ func TestDrainedNode(t *testing.T) {
 		}
 		fit.Await(t, "the node to be ready", func() bool {
 			n, err := core.Nodes().Get(context.Background(), node, metav1.GetOptions{})
-			return err == nil && (placement.End{Pod: p.Plan()}).Refuses(n) == ""
+			return err == nil && (placement.PodNeeds{Pod: p.Plan()}).Misfit(n) == ""
 		})
 	})
 

@@ -25,49 +25,50 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// dryRun offers objects to the API server that are not to be made: they pass
-// validation and admission, and that is all.
+// dryRun sends objects to the API server without making them. The API server only
+// validates them and runs its admission policies.
 type dryRun struct {
 	client kubernetes.Interface
 
 	mu       sync.Mutex
-	warnings []string
+	warnings []string // warnings of the API server since the latest finding
 	findings []testbed.Finding
 }
 
-// warningCode is the code that all warnings of an API server have.
+// warningCode is the code of all warnings of an API server.
 const warningCode = 299
 
-// dry are the options of a request that changes nothing.
-var dry = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+// dryRunOnly are the options of a request that makes nothing.
+var dryRunOnly = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
 func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 	d := &dryRun{}
 	config := rest.CopyConfig(on.Config)
 	config.WarningHandler = d
-	config.Wrap(cluster.Patience(limit))
+	config.Wrap(cluster.Retrying(limit))
 	client, err := kubernetes.NewForConfig(config)
 	d.client = client
 	return d, err
 }
 
-// HandleWarningHeader keeps a warning that came with an answer, such as those of
-// Pod Security where it only warns.
+// HandleWarningHeader keeps a warning of a response, such as one of Pod Security in its
+// mode "warn".
 func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	const most = 5
-	if text = safetext.Head(text, cluster.LineLimit); code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
+	text = safetext.Head(text, cluster.LineLimit)
+	if code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
 		d.warnings = append(d.warnings, text)
 	}
 }
 
-// note adds a finding: what was said where it works, the error where it does not,
-// and the warnings since the last one.
-func (d *dryRun) note(name, works string, err error) {
+// add adds a finding. Its detail is the error if there is one, and the warnings since the
+// latest finding.
+func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: works}
+	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: detail}
 	if err != nil {
 		f.Status, f.Detail = testbed.Refused, safetext.Head(cluster.Explain(err).Error(), 1500)
 	}
@@ -78,9 +79,8 @@ func (d *dryRun) note(name, works string, err error) {
 	d.findings = append(d.findings, f)
 }
 
-// Try tries, by dry runs, whether the site could be made as its layers have
-// shaped it so far: its nodes, namespace, volume and pods. A site that was tried
-// is not made afterwards.
+// Try tests by dry runs that the site can be made with its layers' changes: its nodes,
+// namespace, volume and pods. Ready must not be called after Try.
 func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -96,25 +96,25 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		return d.findings, ctx.Err()
 	}
 	host := s.needs.HostNetwork
-	s.needs.Network = s.paired()
-	s.needs.HostNetwork = false // planning those pods makes their namespace
+	s.needs.Network = s.hasServer()
+	s.needs.HostNetwork = false // plans would make a namespace for pods in the host's network
 	plans, err := s.plans(ctx, on)
 	if err != nil {
-		d.note("nodes and pods"+of, "", err)
+		d.add("nodes and pods"+of, "", err)
 		return d.findings, ctx.Err()
 	}
-	d.note("nodes"+of, nodesOf(plans), nil)
+	d.add("nodes"+of, chosenNodes(plans), nil)
 	for _, v := range s.volumes() {
-		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // those of further members are alike
+		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // other members have equal volumes
 			s.tryVolume(ctx, d, v, where, of)
 		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
-		if title(plan) != plan.Labels[inventory.RoleLabel] {
-			continue // a further member, whose pod is the first one's
+		if podTitle(plan) != plan.Labels[inventory.RoleLabel] {
+			continue // the other members and clients have pods like the first
 		}
-		s.tryPod(ctx, d, plan, where, title(plan)+" pod"+of)
+		s.tryPod(ctx, d, plan, where, podTitle(plan)+" pod"+of)
 	}
 	if host {
 		plan := s.planPod(roleClientNode)
@@ -125,69 +125,68 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// nodesOf names the nodes that were chosen.
-func nodesOf(plans map[testbed.Place]*corev1.Pod) string {
+// chosenNodes names the pods and their nodes.
+func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, title(plans[place])+" on "+short(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+		list = append(list, podTitle(plans[place])+" on "+shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
 	}
 	return strings.Join(list, ", ")
 }
 
-// tryNamespace tries the namespace, and gives one that pods can be offered to. That is
-// not one of Tare's own, which does not exist yet: there the API server refuses any
-// pod.
+// tryNamespace tries to make the site's namespace. It returns the namespace in which pods
+// are tried: "default" if the site's does not exist, since the API server refuses every
+// pod in a missing namespace.
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
-	if s.given() {
+	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
 		switch {
-		case apierrors.IsForbidden(err): // a right that is not needed: the pods will tell
+		case apierrors.IsForbidden(err): // the right is optional; trying the pods shows if the namespace exists
 		case err != nil:
-			d.note("namespace "+s.level.Namespace, "", err)
+			d.add("namespace "+s.level.Namespace, "", err)
 		default:
 			level := ns.Labels[cluster.EnforceLabel]
 			if level == "" {
 				level = "as the cluster has it"
 			}
-			d.note("namespace "+s.level.Namespace, "exists; Pod Security "+short(level), nil)
+			d.add("namespace "+s.level.Namespace, "exists; Pod Security "+shorten(level), nil)
 		}
 		return s.level.Namespace
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.run.session.Owner.Labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
-	ns.Labels[cluster.EnforceLabel] = s.podSecurity()
+	ns := s.planNamespace()
 	for _, shape := range s.shapes.namespace {
 		shape(ns)
 	}
-	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
-	d.note("namespace"+of, "would be made, with Pod Security "+short(ns.Labels[cluster.EnforceLabel]), err)
+	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
+	d.add("namespace"+of, "would be made, with Pod Security "+shorten(ns.Labels[cluster.EnforceLabel]), err)
 	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
 		ns.Name = cluster.Label("tare-"+string(s.run.session.Owner)+"-nodes", cluster.NameLimit)
 		ns.Labels[cluster.EnforceLabel] = privileged
-		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
-		d.note("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)
+		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dryRunOnly)
+		d.add("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)
 	}
 	return metav1.NamespaceDefault
 }
 
-// tryPod offers a pod. In a namespace other than its own, quota and Pod Security
-// say nothing about it.
+// tryPod tries to make a pod. In another namespace than the site's, refusals by a quota or
+// by Pod Security prove nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
-	_, err := d.client.CoreV1().Pods(where).Create(ctx, plan, dry)
-	if s.given() {
-		d.note(name, "admitted to namespace "+where, err)
+	_, err := d.client.CoreV1().Pods(where).Create(ctx, plan, dryRunOnly)
+	if s.sharesNamespace() {
+		d.add(name, "admitted to namespace "+where, err)
 		return
 	}
-	if d.elsewhere(name, where, err) {
+	if d.wrongNamespace(name, where, err) {
 		return
 	}
-	d.note(name, "admitted, as tried in namespace "+where, err)
+	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// elsewhere says whether an object was refused for the namespace in which it was tried, for
-// want of one of Tare's own, and notes that.
-func (d *dryRun) elsewhere(name, where string, err error) bool {
+// wrongNamespace reports whether an object was refused only because it was tried in another
+// namespace than the site's. It then adds a finding that the object was not tried.
+func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false
 	}
@@ -203,39 +202,40 @@ func (d *dryRun) elsewhere(name, where string, err error) bool {
 	d.mu.Lock()
 	d.warnings = nil
 	d.mu.Unlock()
-	d.note(name, fmt.Sprintf("not tried: namespace %s, the only one to try it in, %s", where, why), nil)
+	d.add(name, fmt.Sprintf("not tried: namespace %s, the only one to try it in, %s", where, why), nil)
 	return true
 }
 
-// tryVolume offers the claim, and looks for the storage class, which nothing else
-// asks for before a pod waits for the volume.
-func (s *Site) tryVolume(ctx context.Context, d *dryRun, v claimed, where, of string) {
+// tryVolume tries to make the claim and looks for its storage class. A dry run of the claim
+// also succeeds without the class; the pod would wait for the volume forever.
+func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where
 	claim.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + volumeName
-	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dry)
-	if !s.given() && d.elsewhere("claim of the volume"+of, where, err) {
+	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dryRunOnly)
+	if !s.sharesNamespace() && d.wrongNamespace("claim of the volume"+of, where, err) {
 		return
 	}
-	d.note("claim of the volume"+of, "admitted", err)
+	d.add("claim of the volume"+of, "admitted", err)
 	if err != nil {
 		return
 	}
 	name := "storage class" + of
 	class, err := storageClass(ctx, d.client, made.Spec.StorageClassName)
 	switch {
-	case apierrors.IsForbidden(err): // a right that is not needed
+	case apierrors.IsForbidden(err): // Tare does not need the right to read storage classes
 	case apierrors.IsNotFound(err):
 		d.findings = append(d.findings, testbed.Finding{Name: name, Status: testbed.Missing,
-			Detail: safetext.Head(err.Error(), cluster.LineLimit), Hint: "kubectl get storageclasses lists those that there are"})
+			Detail: safetext.Head(err.Error(), cluster.LineLimit),
+			Hint:   "kubectl get storageclasses lists the existing classes"})
 	case err != nil:
-		d.note(name, "", err)
+		d.add(name, "", err)
 	default:
-		d.note(name, short(class.Name)+" by "+short(class.Provisioner), nil)
+		d.add(name, shorten(class.Name)+" by "+shorten(class.Provisioner), nil)
 	}
 }
 
-// storageClass finds a class by its name; without one, the cluster's default.
+// storageClass returns the storage class of that name; without a name, the default class.
 func storageClass(ctx context.Context, client kubernetes.Interface, name *string) (*storagev1.StorageClass, error) {
 	if name != nil && *name != "" {
 		return client.StorageV1().StorageClasses().Get(ctx, *name, metav1.GetOptions{})

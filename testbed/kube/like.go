@@ -22,9 +22,9 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// Like are pods that a workload makes at a site, alike in all that layers shape, and different
-// in what they run. They are on the node of the client's pod, by a label: the scheduler has its
-// part in each.
+// Like makes pods for a workload that starts pods as its trials. Layers change these pods
+// like the site's own. They run on the node of the client's pod. A node selector puts them
+// there, so the scheduler's work is part of each start.
 type Like struct {
 	site *Site
 	on   *clusterRun
@@ -32,11 +32,12 @@ type Like struct {
 	node *corev1.Node
 }
 
-// Like prepares to make pods of a role.
+// Like returns a maker of pods with a role.
 func (s *Site) Like(ctx context.Context, role string) (*Like, error) {
 	if n := len(s.shapes.sidecars); n > 0 {
-		return nil, fmt.Errorf("arm %s has a layer that works by sidecars of Tare's, such as %s, which are told what to do in the arm's own pods only: pods that a workload starts would be without it",
-			short(s.arm), s.shapes.sidecars[0].want.Name)
+		return nil, fmt.Errorf("arm %s has a layer that works by sidecars of Tare's, such as %s: "+
+			"sidecars work in the arm's own pods only, and pods that a workload starts would be without the layer",
+			shorten(s.arm), s.shapes.sidecars[0].sidecar.Name)
 	}
 	client, err := s.pod(testbed.ClientPod)
 	if err != nil {
@@ -56,14 +57,15 @@ func (s *Site) Like(ctx context.Context, role string) (*Like, error) {
 	return &Like{site: s, on: on, role: role, node: node}, nil
 }
 
-// selector finds them.
 func (l *Like) selector() string {
-	return labels.Set{siteLabel: l.site.unique, inventory.RoleLabel: l.role, inventory.OwnerLabel: string(l.on.owner)}.String()
+	return labels.Set{
+		siteLabel: l.site.unique, inventory.RoleLabel: l.role, inventory.OwnerLabel: string(l.on.owner),
+	}.String()
 }
 
-// Plan is such a pod before it is made. Its programs get the limits of the testbed, and request
-// next to nothing, so that many of them have room on a node. Run gives what its container
-// runs, from the path of the agent there, with variables.
+// Plan returns a pod before it is made. Its containers have the testbed's limits, but request
+// almost nothing, to fit many pods on a node. run returns the arguments and the environment
+// of the pod's main container, given the path of the agent in it.
 func (l *Like) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
 	s := l.site
 	pod := s.planPod(l.role)
@@ -85,12 +87,14 @@ func (l *Like) Plan(name string, run func(agent string) (args, env []string)) (*
 			name, value, _ := strings.Cut(v, "=")
 			c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
 		}
-		c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("8Mi")}
+		c.Resources.Requests = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("8Mi"),
+		}
 	}
 	return pod, nil
 }
 
-// Make makes a pod of such a plan.
+// Make makes a pod that Plan returned.
 func (l *Like) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) {
 	made, err := inventory.Make(ctx, l.on.record, l.on.Client.CoreV1().Pods(plan.Namespace), plan)
 	if err != nil {
@@ -99,7 +103,7 @@ func (l *Like) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) 
 	return made, nil
 }
 
-// Delete deletes such pods and waits until they are gone. One that is gone already is fine.
+// Delete deletes pods and waits until they are gone. Missing pods are no error.
 func (l *Like) Delete(ctx context.Context, names ...string) error {
 	var items []inventory.Item
 	for _, name := range names {
@@ -108,14 +112,14 @@ func (l *Like) Delete(ctx context.Context, names ...string) error {
 	return l.on.record.Remove(ctx, items...)
 }
 
-// Watch tells each change of such pods as it is seen, one after the other, until the context is
-// done; gone says that the pod is not there any more. It returns once nothing made later is
-// missed.
+// Watch calls see for each change of the pods, one call at a time, until the context is done.
+// gone is true for a deleted pod. Watch returns when the watch has begun: see gets every pod
+// that is made later.
 func (l *Like) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(l.on.Client, 0, informers.WithNamespace(l.site.Namespace()),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }))
 	informer := factory.Core().V1().Pods().Informer()
-	tell := func(object any, gone bool) {
+	call := func(object any, gone bool) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = last.Obj
 		}
@@ -124,9 +128,9 @@ func (l *Like) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) 
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { tell(o, false) },
-		UpdateFunc: func(_, o any) { tell(o, false) },
-		DeleteFunc: func(o any) { tell(o, true) },
+		AddFunc:    func(o any) { call(o, false) },
+		UpdateFunc: func(_, o any) { call(o, false) },
+		DeleteFunc: func(o any) { call(o, true) },
 	})
 	if err != nil {
 		return err
@@ -135,18 +139,19 @@ func (l *Like) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) 
 	limited, cancel := context.WithTimeout(ctx, l.site.level.Timeouts.Ready.Std())
 	defer cancel()
 	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
-		return errors.Join(ctx.Err(), fmt.Errorf("the API server gave no list of the pods %s in namespace %s", l.selector(), l.site.Namespace()))
+		return errors.Join(ctx.Err(), fmt.Errorf("the API server gave no list of the pods %s in namespace %s",
+			l.selector(), l.site.Namespace()))
 	}
 	return nil
 }
 
-// Used is what the cgroups of such pods say on their node, with what the container runtime
-// has in them, by the pods' UIDs. It is known with accounting on the node alone.
+// Used returns the usage of the pods' cgroups, by UID. It includes the container runtime's
+// processes in them. known is false unless the experiment has "accounting: node".
 func (l *Like) Used(ctx context.Context, uids []string) (used map[string]cgroup.Usage, known bool, err error) {
 	if l.site.level.Accounting != experiment.OnNode {
 		return nil, false, nil
 	}
-	list, err := l.on.counter.Cgroups(ctx, l.site.counted(l.on), l.node.Name, uids)
+	list, err := l.on.counter.Cgroups(ctx, l.site.accountingSite(l.on), l.node.Name, uids)
 	if err != nil {
 		return nil, true, err
 	}
@@ -157,7 +162,7 @@ func (l *Like) Used(ctx context.Context, uids []string) (used map[string]cgroup.
 	return used, true, nil
 }
 
-// Why says what the cluster tells of such a pod that does not start.
+// Why adds the cluster's events about a pod that does not start to its error.
 func (l *Like) Why(ctx context.Context, name string, err error) error {
 	return &cluster.DiagnosedError{Err: err, Events: l.on.Events(ctx, l.site.Namespace(), name, "")}
 }

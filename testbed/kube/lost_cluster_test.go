@@ -229,7 +229,7 @@ func TestPutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Mend(t.Context())
-	if want := "because the cluster had not heard of the run for 20s"; !errors.Is(err, inventory.ErrCleaned) || !strings.Contains(err.Error(), want) {
+	if want := "because the run had sent nothing to the cluster for 20s"; !errors.Is(err, inventory.ErrCleaned) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// memberLabel has the number of a member, from 1, on the pods of a service that has several.
-// All of them have the role of the server. Further clients have their number there, too.
+// memberLabel is the label with a member's number, from 1, if the service has several
+// members. All members have the role "server". Clients after the first have their number
+// in this label, too.
 const memberLabel = "tare/member"
 
 var (
@@ -21,7 +22,7 @@ var (
 	_ testbed.Clients = (*Site)(nil)
 )
 
-// clients is the number of client pods.
+// clients returns the number of client pods.
 func (s *Site) clients() int {
 	if !s.needs.Network {
 		return 1
@@ -29,7 +30,7 @@ func (s *Site) clients() int {
 	return max(s.needs.Clients, 1)
 }
 
-// Clients are the places of the clients' pods.
+// Clients lists the places of the client pods.
 func (s *Site) Clients() []testbed.Place {
 	var list []testbed.Place
 	for i := range s.clients() {
@@ -38,8 +39,8 @@ func (s *Site) Clients() []testbed.Place {
 	return list
 }
 
-// planClient is the pod of a client, from 1, before layers change it. The volume is the first
-// one's.
+// planClient returns the pod of client i, counted from 1, before layers change it. Only the
+// first client has the volume.
 func (s *Site) planClient(i int) *corev1.Pod {
 	pod := s.planPod(roleClient)
 	if i == 1 {
@@ -47,24 +48,26 @@ func (s *Site) planClient(i int) *corev1.Pod {
 		return pod
 	}
 	pod.Labels[memberLabel] = strconv.Itoa(i)
-	pod.Name = s.name(title(pod))
+	pod.Name = s.name(podTitle(pod))
 	return pod
 }
 
-// members is the number of server pods.
+// members returns the number of server pods.
 func (s *Site) members() int {
-	if !s.paired() {
+	if !s.hasServer() {
 		return 0
 	}
 	return max(s.needs.Members, 1)
 }
 
-// places lists where the site may have pods, in the order in which they are made.
+// places lists all places where the site may have pods, in the order of making them.
 func (s *Site) places() []testbed.Place {
-	return testbed.Places(experiment.Needs{Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients})
+	return testbed.Places(experiment.Needs{
+		Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients,
+	})
 }
 
-// planMember is the pod of a member, from 1, before layers change it.
+// planMember returns the pod of member i, counted from 1, before layers change it.
 func (s *Site) planMember(i int) *corev1.Pod {
 	pod := s.planPod(roleServer)
 	if s.members() > 1 {
@@ -75,7 +78,7 @@ func (s *Site) planMember(i int) *corev1.Pod {
 	return pod
 }
 
-// memberName is how a member is called, from 1, in the names of what belongs to it.
+// memberName returns the name of member i, counted from 1, for the names of its objects.
 func memberName(i int) string {
 	if i == 1 {
 		return roleServer
@@ -83,16 +86,16 @@ func memberName(i int) string {
 	return roleServer + "-" + strconv.Itoa(i)
 }
 
-// title is the role of a pod, with the number of a further member or client: "server-2".
-func title(pod *corev1.Pod) string {
+// podTitle returns the role of a pod, with the number of a member or client after the first:
+// "server-2".
+func podTitle(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
 		return pod.Labels[inventory.RoleLabel] + "-" + n
 	}
 	return pod.Labels[inventory.RoleLabel]
 }
 
-// Members are the addresses of the members' pods, from the first. Before the site is ready
-// there are none.
+// Members lists the addresses of the members' pods. It is empty before the site is ready.
 func (s *Site) Members() []netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,12 +108,13 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodesOf is on how many nodes so many pods are.
-func (s *Site) nodesOf(pods int, place func(number int) testbed.Place) int {
+// nodeCount returns the number of nodes that the first n pods of a kind run on. place
+// returns the place of a pod, counted from 1.
+func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	nodes := map[string]bool{}
-	for i := range pods {
+	for i := range n {
 		if p := s.pods[place(i+1)]; p != nil {
 			nodes[p.Node()] = true
 		}
@@ -118,23 +122,25 @@ func (s *Site) nodesOf(pods int, place func(number int) testbed.Place) int {
 	return len(nodes)
 }
 
-// clientNote says that clients share nodes; "" if they do not. Together they make no more load
-// than their nodes do.
+// clientNote returns a note for the run's record if clients share nodes, otherwise "". A
+// second client on the same node may not add load.
 func (s *Site) clientNote() string {
-	nodes := s.nodesOf(s.clients(), testbed.Client)
+	nodes := s.nodeCount(s.clients(), testbed.Client)
 	if nodes == s.clients() {
 		return ""
 	}
-	return fmt.Sprintf("arm %s: the %d client pods share %d of the nodes on which there is no server", short(s.arm), s.clients(), nodes)
+	return fmt.Sprintf("arm %s: the %d client pods share %d of the nodes without a server",
+		shorten(s.arm), s.clients(), nodes)
 }
 
-// memberNote says that members share nodes because there are no more; "" if they do not, or
-// as the experiment has it.
+// memberNote returns a note for the run's record if members share nodes because the cluster
+// has too few, otherwise "".
 func (s *Site) memberNote() string {
-	nodes := s.nodesOf(s.members(), testbed.Member)
+	nodes := s.nodeCount(s.members(), testbed.Member)
 	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {
 		return ""
 	}
-	return fmt.Sprintf("arm %s: the %d members of the service share %d of the nodes beside the client's, for want of more: what members on one node send each other is on no wire",
-		short(s.arm), s.members(), nodes)
+	return fmt.Sprintf("arm %s: the %d members of the service share %d nodes beside the client's, "+
+		"because there are no more: traffic between members on one node is on no wire",
+		shorten(s.arm), s.members(), nodes)
 }

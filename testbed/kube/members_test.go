@@ -99,7 +99,7 @@ func TestMemberNames(t *testing.T) {
 	level.Namespace = "given"
 	s, _ := onNodes(t, experiment.Needs{Network: true, Members: 2}, level, "a", "b")
 	first, second := s.planMember(1), s.planMember(2)
-	if title(first) != "server" || title(second) != "server-2" || !strings.HasPrefix(second.Name, s.unique) || !strings.HasSuffix(second.Name, "-server-2") || !strings.HasSuffix(first.Name, "-server") {
+	if podTitle(first) != "server" || podTitle(second) != "server-2" || !strings.HasPrefix(second.Name, s.unique) || !strings.HasSuffix(second.Name, "-server-2") || !strings.HasSuffix(first.Name, "-server") {
 		t.Errorf("pods %s and %s of %s", first.Name, second.Name, s.unique)
 	}
 	if s.Members() != nil || s.Self(testbed.Member(2)) == "" {

@@ -11,14 +11,15 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// Meter asks the agents in the site's pods for the processors that they see, those of their nodes or of a sandbox, and for
-// what is counted in the pods' networks. The rate of the wire is not known.
+// Meter reads the use of processors and of networks from the agents in the site's pods. In
+// a sandbox the processors are the sandbox's, otherwise the node's. The capacity of the
+// network is unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
-	pods, sides := s.all(), map[string]string{}
+	pods, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
 	counted, errs := make([]agent.Counters, len(pods)), make([]error, len(pods))
 	var wait sync.WaitGroup
 	for i, p := range pods {
-		wait.Go(func() { counted[i], errs[i] = p.Agent().Counters(ctx, agent.Question{}) })
+		wait.Go(func() { counted[i], errs[i] = p.Agent().Counters(ctx, agent.CountersRequest{}) })
 	}
 	wait.Wait()
 	for i, p := range pods {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,16 +13,18 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// Levels of Pod Security, as the labels of namespaces have them.
+// Levels of Pod Security, as in labels of namespaces.
 const (
 	restricted = "restricted"
 	baseline   = "baseline"
 	privileged = "privileged"
 )
 
-// makeNamespace makes a namespace of Tare's. The image is the one of its pods.
-func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
-	on.record.Sign(ns)
+// makeNamespace makes a namespace and records it first. The image is that of its pods.
+func (on *clusterRun) makeNamespace(
+	ctx context.Context, ns *corev1.Namespace, image string,
+) (*corev1.Namespace, error) {
+	on.record.SetHolder(ns)
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err
 	}
@@ -32,31 +35,32 @@ func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, i
 	if err := on.record.Begin(ctx, ns.Name); err != nil {
 		return nil, err
 	}
-	return made, on.record.Guard(ctx, ns.Name, image)
+	return made, on.record.AddDeadline(ctx, ns.Name, image)
 }
 
-// enter begins to use a namespace that is not Tare's.
-func (on *clusterRun) enter(ctx context.Context, namespace, image string) error {
+// useNamespace starts to use a namespace that the experiment names and Tare did not make.
+func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string) error {
 	if on.record.Begun() {
-		return on.record.Guard(ctx, namespace, image)
+		return on.record.AddDeadline(ctx, namespace, image)
 	}
 	if _, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s", namespace, on.Context)
+		return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s",
+			namespace, on.Context)
 	} else if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("namespace %s: %w", namespace, err)
 	}
 	if err := on.record.Begin(ctx, namespace); err != nil {
 		return err
 	}
-	return on.record.Guard(ctx, namespace, image)
+	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace makes the namespace for pods that are about nodes and not about an
-// arm, one per cluster and level of Pod Security. Where the experiment gives a
-// namespace, they are in that one.
+// makeNodesNamespace makes a namespace for pods that belong to a node, not to an arm. It
+// makes one per cluster and level of Pod Security, and returns its name. If the experiment
+// names a namespace, these pods are in that namespace.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
-		return given, on.enter(ctx, given, image)
+		return given, on.useNamespace(ctx, given, image)
 	}
 	on.mu.Lock()
 	defer on.mu.Unlock()
@@ -67,7 +71,10 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 	if level != privileged {
 		name = "counting"
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Label("tare-"+string(on.owner)+"-"+name, cluster.NameLimit), Labels: on.owner.Labels("", "")}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   cluster.Label("tare-"+string(on.owner)+"-"+name, cluster.NameLimit),
+		Labels: on.owner.Labels("", ""),
+	}}
 	ns.Labels[cluster.EnforceLabel] = level
 	if _, err := on.makeNamespace(ctx, ns, image); err != nil {
 		return "", err
@@ -79,11 +86,20 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, imag
 	return ns.Name, nil
 }
 
-// armAnnotation, on namespaces, is the arm as the experiment names it.
+// armAnnotation is the annotation of a namespace with the arm's name in the experiment.
 const armAnnotation = "tare/arm"
 
-// ensureNamespace makes the namespace of the site unless it is there: the first
-// who needs it makes it.
+// planNamespace returns the site's namespace before layers change it.
+func (s *Site) planNamespace() *corev1.Namespace {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{armAnnotation: s.arm},
+	}}
+	ns.Labels[cluster.EnforceLabel] = s.podSecurity()
+	return ns
+}
+
+// ensureNamespace makes the site's namespace if it does not exist, and updates it if layers
+// have registered new changes. It returns the site's cluster.
 func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -94,26 +110,22 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.given() {
-		return on, on.enter(ctx, s.level.Namespace, s.level.Image)
+	if s.sharesNamespace() {
+		return on, on.useNamespace(ctx, s.level.Namespace, s.level.Image)
 	}
 	if s.namespace != nil && len(s.shapes.namespace) == 0 {
 		return on, nil
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.run.session.Owner.Labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
-	if s.namespace != nil {
-		ns = s.namespace.DeepCopy()
-	} else {
-		ns.Labels[cluster.EnforceLabel] = s.podSecurity()
+	ns := s.namespace.DeepCopy()
+	if ns == nil {
+		ns = s.planNamespace()
 	}
 	bare := ns.DeepCopy()
 	for _, shape := range s.shapes.namespace {
 		shape(ns)
 	}
 	s.shapes.namespace = nil
-	for k, v := range s.run.session.Owner.Labels(s.arm, "") {
-		ns.Labels[k] = v // whatever a layer did: they say whose it is
-	}
+	maps.Copy(ns.Labels, s.Labels()) // layers cannot change the owner's labels
 	ns.Name = s.unique
 	if s.namespace != nil {
 		ns.ResourceVersion = ""
@@ -131,7 +143,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	return on, nil
 }
 
-// podSecurity is the level of Pod Security that the site's workload pods need.
+// podSecurity returns the level of Pod Security that the site's workload pods need.
 func (s *Site) podSecurity() string {
 	level := restricted
 	for _, why := range s.needs.PodSecurity {

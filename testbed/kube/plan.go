@@ -17,42 +17,40 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// planPod is a workload pod of the site before layers change it. It meets the
-// level restricted of Pod Security, and is of the quality of service Guaranteed
-// unless the experiment says otherwise.
+// planPod returns a pod of the site before layers change it. The pod meets the level
+// restricted of Pod Security. Its quality-of-service class is Guaranteed unless the
+// experiment sets other resources.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.run.session.Owner, s.level, s.name(role), role)
 	pod.Labels = s.run.session.Owner.Labels(s.arm, role)
 	pod.Labels[siteLabel] = s.unique
 	pod.Namespace = s.Namespace()
-	tare := &pod.Spec.Containers[0]
-	tare.Resources = requirements(s.level.Resources)
+	pod.Spec.Containers[0].Resources = requirements(s.level.Resources)
 	if image := s.needs.Image; image != "" && image != s.level.Image {
 		pods.Install(pod, s.level.Image, image)
 	}
 	return pod
 }
 
-// requirements are the limits, and requests: as much as the limits unless they are
-// given.
+// requirements returns a container's limits and requests. Requests that the experiment does
+// not set equal the limits.
 func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
-	for _, one := range []struct {
-		name           corev1.ResourceName
-		limit, request string
-	}{{corev1.ResourceCPU, r.CPU, r.CPURequest}, {corev1.ResourceMemory, r.Memory, r.MemoryRequest}} {
-		if q, ok := amount(one.limit); ok {
-			out.Limits[one.name], out.Requests[one.name] = q, q
+	set := func(name corev1.ResourceName, limit, request string) {
+		if q, ok := amount(limit); ok {
+			out.Limits[name], out.Requests[name] = q, q
 		}
-		if q, ok := amount(one.request); ok {
-			out.Requests[one.name] = q
+		if q, ok := amount(request); ok {
+			out.Requests[name] = q
 		}
 	}
+	set(corev1.ResourceCPU, r.CPU, r.CPURequest)
+	set(corev1.ResourceMemory, r.Memory, r.MemoryRequest)
 	return out
 }
 
-// amount reads a quantity, whose form was checked when the experiment was loaded; ok is
-// false for "none" and "". Kubernetes writes a thousand as k only.
+// amount parses a quantity that was validated when the experiment was loaded. ok is false
+// for "none" and "". Tare's suffix K becomes k, which Kubernetes requires.
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"
@@ -61,16 +59,16 @@ func amount(text string) (resource.Quantity, bool) {
 	return q, err == nil
 }
 
-// counted is the site as accounting sees it.
-func (s *Site) counted(on *clusterRun) accounting.Site {
+// accountingSite describes the site for package accounting.
+func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	return accounting.Site{
-		Arm: s.arm, Pods: s.all(), Nodes: s.nodes(), How: s.level.Accounting, Observe: s.level.Observe,
+		Arm: s.arm, Pods: s.podList(), Nodes: s.nodes(), How: s.level.Accounting, Observe: s.level.Observe,
 		NodePod: func(ctx context.Context, node string) (*pods.Pod, error) { return s.makeNodePod(ctx, on, node) },
 	}
 }
 
-// makeNodePod makes the pod that counts on a node, in the namespace for such pods. It
-// is about the node and not about an arm, and goes with the testbed.
+// makeNodePod makes the pod that reads a node's counters. The pod belongs to the node, not
+// to an arm, and stays until the testbed closes.
 func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*pods.Pod, error) {
 	level := restricted
 	if s.level.Accounting == experiment.OnNode {
@@ -84,7 +82,8 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// Names of nodes are long and often differ in their last letters only.
+	// The digest makes the name unique: it is cut at a limit, and names of nodes often differ
+	// only in their last letters.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))
@@ -95,7 +94,7 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	return p, on.pods.Launch(ctx, p)
 }
 
-// planNodePod is a pod that counts on a node, before it has one.
+// planNodePod returns a pod that reads a node's counters, before the pod has a node.
 func (s *Site) planNodePod(name string) *corev1.Pod {
 	plan := pods.Plan(s.run.session.Owner, s.level, cluster.Label(name, cluster.NameLimit), accounting.RoleNode)
 	accounting.ShapeNodePod(plan, s.level.Accounting)

@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"tare/testbed"
@@ -11,8 +10,8 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// Start starts a program: on Host on the machine that Tare runs on, elsewhere in
-// the pod of that place. A pod that cannot be reached is a *testbed.Disturbance.
+// Start starts a program in the pod at a place; at testbed.Host, on the machine that Tare
+// runs on. The error for an unreachable pod is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
 		return s.run.onHost(ctx, cmd)
@@ -26,7 +25,7 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	if err != nil {
 		return nil, err
 	}
-	tally, err := on.counter.Tally(ctx, s.counted(on), p, cmd)
+	tally, err := on.counter.Tally(ctx, s.accountingSite(on), p, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +41,12 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 		tally.Abandon()
 		return nil, p.Disturbed(ctx, err)
 	}
-	started := &program{Process: process, in: p, sandboxed: sandbox != "", done: make(chan struct{})}
+	started := &program{Process: process, pod: p, sandboxed: sandbox != "", done: make(chan struct{})}
 	go started.follow(tally)
 	return started, nil
 }
 
-// Self is the path of the agent in the pod at a place; "" on the machine that Tare runs on.
+// Self returns the path of the agent in the pod at a place; "" for testbed.Host.
 func (s *Site) Self(where testbed.Place) string {
 	if where == testbed.Host {
 		return ""
@@ -60,28 +59,27 @@ func (s *Site) Self(where testbed.Place) string {
 	return pods.ProgramIn(p.Plan(), container)
 }
 
-// program is a process in a pod. When its pod is lost, its errors say why.
+// program is a process in a pod. When its pod is lost, its errors name the reason.
 type program struct {
 	testbed.Process
-	in *pods.Pod
-	// sandboxed: it runs in a sandbox with a kernel of its own, whose clocks and counters say
-	// nothing of what the sandbox uses for it.
+	pod *pods.Pod
+	// sandboxed is set if the program runs in a sandbox with a kernel of its own. That kernel
+	// does not count the resources that the sandbox uses for the program.
 	sandboxed bool
 
-	done  chan struct{} // closed when the rest is set
+	done  chan struct{} // closed when usage and err are set
 	usage testbed.Usage
 	err   error
 }
 
-// follow finishes the tally as soon as the program has ended, even if nobody waits for
-// it yet.
+// follow finishes the tally as soon as the program has ended, before any call of Wait.
 func (p *program) follow(t accounting.Tally) {
 	defer close(p.done)
 	p.usage, p.err = p.Process.Wait()
 	var exit *testbed.ExitError
 	if p.err != nil && !errors.As(p.err, &exit) {
 		t.Abandon()
-		p.err = p.in.Disturbed(context.Background(), p.err)
+		p.err = p.pod.Disturbed(context.Background(), p.err)
 		return
 	}
 	usage, err := t.Finish(p.usage)
@@ -94,40 +92,39 @@ func (p *program) Wait() (testbed.Usage, error) {
 	return p.usage, p.err
 }
 
-// CPU is the CPU time used so far.
+// CPU returns the CPU time used so far.
 func (p *program) CPU() (used time.Duration, err error) {
 	if p.sandboxed {
 		return 0, testbed.ErrUncounted
 	}
 	used, err = p.Process.CPU()
-	return used, p.in.Disturbed(context.Background(), err)
+	return used, p.pod.Disturbed(context.Background(), err)
 }
 
 var _ testbed.Printer = (*program)(nil)
 
-// Printed reads what it has written so far.
+// Printed returns a piece of the program's output so far.
 func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
 	printer, ok := p.Process.(testbed.Printer)
 	if !ok {
 		return nil, nil
 	}
 	piece, err = printer.Printed(stream, from)
-	return piece, p.in.Disturbed(context.Background(), err)
+	return piece, p.pod.Disturbed(context.Background(), err)
 }
 
-// Memory is what is resident now.
+// Memory returns the resident memory, in bytes.
 func (p *program) Memory() (resident int64, err error) {
 	if p.sandboxed {
 		return 0, testbed.ErrUncounted
 	}
 	resident, err = p.Process.Memory()
-	return resident, p.in.Disturbed(context.Background(), err)
+	return resident, p.pod.Disturbed(context.Background(), err)
 }
 
-// Mend asks every agent of the site for a sign of life, which costs one message
-// each over connections that are open anyway. A pod that is lost is made again,
-// on the same node: on another one its numbers could not be compared. A node
-// that is gone for good ends the run.
+// Mend pings every agent of the site, one message each over the open connections. It makes a
+// lost pod again, on the same node: numbers from another node could not be compared. A node
+// that is gone for good is an error that ends the run.
 func (s *Site) Mend(ctx context.Context) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -136,12 +133,5 @@ func (s *Site) Mend(ctx context.Context) error {
 	if err := on.record.Present(); err != nil {
 		return err
 	}
-	list := s.all()
-	errs := make([]error, len(list))
-	var wait sync.WaitGroup
-	for i, p := range list {
-		wait.Go(func() { errs[i] = p.Mend(ctx) })
-	}
-	wait.Wait()
-	return errors.Join(errs...)
+	return pods.Mend(ctx, s.podList())
 }

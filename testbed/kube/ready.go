@@ -14,12 +14,12 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// Ready makes the site, with what layers have asked for, and waits until it can
-// be used. A site without pods has at most a namespace.
+// Ready makes the site with the layers' changes and waits until its pods are ready. A site
+// without pods has at most a namespace.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload for clusters alone makes its objects there; that of every arm is made now,
-		// so that a layer can be shown to be off in it.
+		// A workload that only works on clusters makes objects in the namespace. The namespace
+		// is made in every arm, for proofs that layers are off in the baseline.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -58,10 +58,10 @@ func (s *Site) Ready(ctx context.Context) error {
 	if s.level.Accounting != experiment.OnNode {
 		return nil
 	}
-	return on.counter.Cover(ctx, s.counted(on)) // the first program is counted already
+	return on.counter.MakePods(ctx, s.accountingSite(on), s.nodes()) // accounting pods must be ready for the first program
 }
 
-// plans gives the site's pods as they are to be made, with their nodes.
+// plans returns the site's pods, complete and pinned to their nodes, before they are made.
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{}
 	for i := range s.clients() {
@@ -73,28 +73,28 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
 			if err := shape(plan); err != nil {
-				return nil, fmt.Errorf("shape the %s pod: %w", title(plan), err)
+				return nil, fmt.Errorf("shape the %s pod: %w", podTitle(plan), err)
 			}
 		}
 	}
-	for _, one := range s.shapes.sidecars { // after what layers change in the containers of programs
-		if plan := plans[one.pod]; plan != nil {
-			pods.AddSidecar(plan, s.level.Image, one.want)
+	for _, added := range s.shapes.sidecars { // layers have changed all containers before; sidecars stay as they are
+		if plan := plans[added.pod]; plan != nil {
+			pods.AddSidecar(plan, s.level.Image, added.sidecar)
 		}
 	}
 	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
 	want := placement.Request{
 		Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero(),
-		Client: placement.End{Role: roleClient, Choice: s.level.Client, Pod: client},
-		Server: placement.End{Role: roleServer, Choice: s.level.Server, Pod: server},
+		Client: placement.PodNeeds{Role: roleClient, Choice: s.level.Client, Pod: client},
+		Server: placement.PodNeeds{Role: roleServer, Choice: s.level.Server, Pod: server},
 	}
 	for i := 2; i <= s.members(); i++ {
 		plan := plans[testbed.Member(i)]
-		want.Members = append(want.Members, placement.End{Role: title(plan), Choice: s.level.Server, Pod: plan})
+		want.Members = append(want.Members, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Server, Pod: plan})
 	}
 	for i := 2; i <= s.clients(); i++ {
 		plan := plans[testbed.Client(i)]
-		want.Clients = append(want.Clients, placement.End{Role: title(plan), Choice: s.level.Client, Pod: plan})
+		want.Clients = append(want.Clients, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Client, Pod: plan})
 	}
 	nodes, err := on.nodes.Choose(ctx, want)
 	if err != nil {
@@ -125,24 +125,25 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods in the network of the nodes themselves. They stand for
-// programs that run on a node outside of any pod, so layers do not shape them.
-func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
-	s.run.options.Say("pods in the host's network need Pod Security " + privileged + ": the path node-to-node is measured on the nodes themselves")
+// planOnNodes adds the pods in the network of their nodes. They represent programs that run
+// on a node outside of any pod, so layers do not change them.
+func (s *Site) planOnNodes(
+	ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice,
+) error {
+	s.run.options.Say("pods in the host's network need Pod Security " + privileged +
+		": the path node-to-node is measured on the nodes themselves")
 	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged, s.level.Image)
 	if err != nil {
 		return err
 	}
-	for _, one := range []struct {
-		where testbed.Place
-		role  string
-		node  *corev1.Node
-	}{{testbed.ClientNode, roleClientNode, nodes.Client}, {testbed.ServerNode, roleServerNode, nodes.Server}} {
-		plan := s.planPod(one.role)
-		plan.Name, plan.Namespace = cluster.Label(s.unique, cluster.NameLimit-len(one.role)-1)+"-"+one.role, namespace
+	add := func(where testbed.Place, role string, node *corev1.Node) {
+		plan := s.planPod(role)
+		plan.Name, plan.Namespace = cluster.Label(s.unique, cluster.NameLimit-len(role)-1)+"-"+role, namespace
 		pods.OnHost(plan)
-		placement.Pin(plan, one.node)
-		plans[one.where] = plan
+		placement.Pin(plan, node)
+		plans[where] = plan
 	}
+	add(testbed.ClientNode, roleClientNode, nodes.Client)
+	add(testbed.ServerNode, roleServerNode, nodes.Server)
 	return nil
 }

@@ -7,19 +7,19 @@ import (
 	"tare/experiment"
 )
 
-// Use is what an experiment makes of a cluster, as far as rights depend on it. The
-// table of rights that follows from it (Rights) is the only one: the manifests in
-// deploy/rbac, tare doctor and the documentation are made from it.
+// Use describes the features of a cluster that an experiment uses. They determine the
+// rights that Tare needs. The manifests in deploy/rbac, tare doctor and the documentation
+// are all made from the resulting table (Rights).
 type Use struct {
-	Namespace string // that is given; "": Tare makes its own
-	Network   bool   // pods on two nodes, and a service
-	Volume    bool
-	Observe   []string           // namespaces of the observed pods
-	Server    bool               // the API server is observed
-	More      []experiment.Right // of layers and workloads
+	Namespace string             // namespace that the experiment names; "" if Tare makes its own
+	Network   bool               // the experiment has a server pod and a service
+	Volume    bool               // the experiment has persistent volumes
+	Observe   []string           // namespaces of observed pods
+	Server    bool               // the experiment observes the API server
+	More      []experiment.Right // rights that layers and workloads need
 }
 
-// UseOf is what an experiment on the testbed kubernetes makes of its cluster.
+// UseOf returns the use that an experiment on the testbed kubernetes makes of its cluster.
 func UseOf(x *experiment.Experiment) Use {
 	var u Use
 	if k := x.Testbed.Kubernetes; k != nil {
@@ -49,12 +49,12 @@ func UseOf(x *experiment.Experiment) Use {
 	return u
 }
 
-// Everything is the use that needs every right of the testbed itself.
+// Everything returns a use that needs every right of the testbed itself.
 func Everything(namespace string, observe ...string) Use {
 	return Use{Namespace: namespace, Network: true, Volume: true, Observe: observe}
 }
 
-// Rights lists what the testbed needs for a use of a cluster, in a fixed order.
+// Rights lists the rights that the testbed needs for a use of a cluster, in a fixed order.
 func Rights(u Use) []experiment.Right {
 	var list []experiment.Right
 	here := func(resource, why string, verbs ...string) {
@@ -64,12 +64,16 @@ func Rights(u Use) []experiment.Right {
 		list = append(list, experiment.Right{Resource: resource, Verbs: verbs, Why: why})
 	}
 	if u.Namespace == "" {
-		everywhere("namespaces", "each arm has a namespace of its own, which is deleted at the end", "create", "delete", "get", "list", "update")
+		everywhere("namespaces", "each arm has a namespace of its own, which is deleted at the end",
+			"create", "delete", "get", "list", "update")
 	}
 	everywhere("nodes", "the nodes of client and server are chosen and described", "get", "list")
-	here("configmaps", "what Tare makes is recorded, so that it can be removed after a crash", "create", "delete", "get", "list", "patch")
-	list = append(list, experiment.Right{Group: "batch", Resource: "jobs", Verbs: []string{"create", "delete", "get", "patch"}, Namespace: u.Namespace,
-		Why: "the cluster removes what a lost run has made: it belongs to a Job without pods, whose end a living run puts off"})
+	here("configmaps", "what Tare makes is recorded, so that it can be removed after a crash",
+		"create", "delete", "get", "list", "patch")
+	list = append(list, experiment.Right{
+		Group: "batch", Resource: "jobs", Verbs: []string{"create", "delete", "get", "patch"}, Namespace: u.Namespace,
+		Why: "the cluster removes what a lost run has made: " +
+			"it belongs to a Job without pods, whose end a living run puts off"})
 	here("pods", "programs run in pods", "create", "delete", "get")
 	here("pods/exec", "programs are started through an agent in the pod", "create", "get")
 	here("pods/log", "errors show the last lines of a pod's log", "get")
@@ -81,7 +85,8 @@ func Rights(u Use) []experiment.Right {
 		here("persistentvolumeclaims", "the volume of the client's pod", "create", "delete", "get")
 	}
 	for _, ns := range u.Observe {
-		list = append(list, experiment.Right{Resource: "pods", Verbs: []string{"list", "watch"}, Namespace: ns, Why: "observed pods are found by their labels"})
+		list = append(list, experiment.Right{Resource: "pods", Verbs: []string{"list", "watch"}, Namespace: ns,
+			Why: "observed pods are found by their labels"})
 	}
 	if u.Server {
 		everywhere("/metrics", "the API server is observed by the counters of its process", "get")
@@ -90,7 +95,7 @@ func Rights(u Use) []experiment.Right {
 	return merge(append(list, optional(u)...))
 }
 
-// optional are the rights without which the record of the cluster is shorter.
+// optional lists the rights without which only the run's record of the cluster is shorter.
 func optional(u Use) []experiment.Right {
 	var list []experiment.Right
 	if u.Namespace != "" {
@@ -98,7 +103,8 @@ func optional(u Use) []experiment.Right {
 			Why: "the cluster is told from others by the UID of kube-system"})
 	}
 	if u.Volume {
-		list = append(list, experiment.Right{Resource: "persistentvolumes", Verbs: []string{"get"}, Optional: true, Why: "the volume that a claim was bound to is recorded"})
+		list = append(list, experiment.Right{Resource: "persistentvolumes", Verbs: []string{"get"}, Optional: true,
+			Why: "the volume that a claim was bound to is recorded"})
 	}
 	for _, resource := range []string{"daemonsets", "deployments"} {
 		list = append(list, experiment.Right{Group: "apps", Resource: resource, Verbs: []string{"list"}, Optional: true,
@@ -107,8 +113,8 @@ func optional(u Use) []experiment.Right {
 	return list
 }
 
-// merge makes one right of those on the same resource in the same namespace.
-// What is needed is not optional any more.
+// merge combines rights on the same resource in the same namespace. The result is optional
+// only if all of them are.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"tare/experiment"
@@ -15,46 +17,47 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// Options are what a testbed needs besides the experiment.
+// Options configure a testbed.
 type Options struct {
-	Kubeconfig string // path; "" for the usual ones
-	Version    string // of Tare
-	Run        string // run directory, for the record in the cluster; an id is kept there
-	// Resumed says that the run was begun by an earlier session: what that has left on
-	// a cluster is removed first.
+	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
+	Version    string // version of Tare
+	Run        string // run directory, which holds the run's id
+	// Resumed is set if an earlier session began the run. Tare removes that session's
+	// leftovers from a cluster before it uses the cluster.
 	Resumed bool
-	// Host makes the testbed on this machine, for programs that drive the cluster from
-	// here; it is called when the first is started, and closed with this testbed.
+	// Host makes the testbed on this machine, for programs that run outside the cluster. It
+	// is called before the first of them starts. The testbed closes with this one.
 	Host func() (testbed.Testbed, error)
 	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
 	Say func(string)
 }
 
-// run is one session of a run: the clusters that it is connected to, and the machine
-// that Tare itself runs on.
+// run is the state of one session of a run: its connections to clusters, and the testbed
+// on Tare's own machine.
 type run struct {
 	options Options
 	session inventory.Session
 
-	connecting sync.Mutex // held while a cluster is connected, which takes long; taken before mu
+	connecting sync.Mutex // held while a connection is made, which may take long; locked before mu
 
-	mu     sync.Mutex
-	closed bool
-	on     map[string]*clusterRun // by context
-	host   testbed.Testbed        // made when first needed
+	mu       sync.Mutex
+	closed   bool
+	clusters map[string]*clusterRun // by context
+	host     testbed.Testbed        // testbed on Tare's own machine; nil before it is needed
 }
 
 var errClosed = errors.New("testbed on Kubernetes: already closed")
 
-// onCluster gives what the run has on the cluster of a context, and connects when it
-// is first asked for.
+// onCluster returns the run's state on the cluster of a context. The first call connects.
 func (r *run) onCluster(ctx context.Context, name string, limits experiment.Timeouts) (*clusterRun, error) {
 	r.connecting.Lock()
 	defer r.connecting.Unlock()
 	if on, err := r.connected(name); on != nil || err != nil {
 		return on, err
 	}
-	c, err := cluster.Connect(ctx, cluster.Options{Kubeconfig: r.options.Kubeconfig, Version: r.options.Version, Say: r.options.Say}, name, limits)
+	c, err := cluster.Connect(ctx, cluster.Options{
+		Kubeconfig: r.options.Kubeconfig, Version: r.options.Version, Say: r.options.Say,
+	}, name, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -64,18 +67,18 @@ func (r *run) onCluster(ctx context.Context, name string, limits experiment.Time
 		return nil, errClosed
 	}
 	on := newClusterRun(c, r.session, r.options.Version, limits)
-	r.on[name] = on
+	r.clusters[name] = on
 	return on, nil
 }
 
-// connected gives what the run has on a cluster; nil before it is connected.
+// connected returns the run's state on a cluster; nil before it is connected.
 func (r *run) connected(name string) (*clusterRun, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, errClosed
 	}
-	return r.on[name], nil
+	return r.clusters[name], nil
 }
 
 // onHost starts a program on the machine that Tare itself runs on.
@@ -99,23 +102,20 @@ func (r *run) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process,
 	return site.Start(ctx, testbed.Host, cmd)
 }
 
-// close lets nothing more be connected or started, and gives what there is to be
-// removed; nothing the second time.
-func (r *run) close() (there []*clusterRun, host testbed.Testbed) {
+// close forbids further connections and programs. The first call returns the clusters and
+// the host that the caller must close.
+func (r *run) close() (clusters []*clusterRun, host testbed.Testbed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, nil
 	}
 	r.closed = true
-	for _, on := range r.on {
-		there = append(there, on)
-	}
-	return there, r.host
+	return slices.Collect(maps.Values(r.clusters)), r.host
 }
 
-// clusterRun is what a run has on one cluster: its record there, the nodes that were
-// chosen, and what makes and counts its pods.
+// clusterRun is the state of a run on one cluster: the record of its objects, the chosen
+// nodes, the maker of pods and the counter of their usage.
 type clusterRun struct {
 	*cluster.Cluster
 	owner   inventory.Owner
@@ -125,8 +125,8 @@ type clusterRun struct {
 	counter *accounting.Counter
 
 	mu sync.Mutex
-	// nodesNamespaces are those of the pods that are about nodes, by the level of Pod
-	// Security that they need; they are made when first needed.
+	// nodesNamespaces are the names of the namespaces for pods that belong to a node, by
+	// level of Pod Security. See makeNodesNamespace.
 	nodesNamespaces map[string]string
 }
 
@@ -140,11 +140,11 @@ func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limi
 	}
 }
 
-// close removes what the run has on the cluster.
+// close removes the run's objects from the cluster.
 func (on *clusterRun) close() error {
 	on.counter.Close()
 	return on.record.End()
 }
 
-// short bounds a text that is taken over from the API server into the record.
-func short(text string) string { return safetext.Head(text, 300) }
+// shorten shortens a text of the API server for the run's record.
+func shorten(text string) string { return safetext.Head(text, 300) }

@@ -104,8 +104,8 @@ func TestSamplesOnNodes(t *testing.T) {
 			t.Errorf("%s: a component without pods was observed: %+v", s.arm, got.Observed)
 		}
 	}
-	for _, p := range sandbox.all() { // read before and after a restart of what counts
-		remove(t, sandbox.on.counter.On(p.Node()))
+	for _, p := range sandbox.podList() { // read before and after a restart of what counts
+		remove(t, sandbox.on.counter.NodePod(p.Node()))
 	}
 	if _, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || used.MaxRSS < 1<<20 {
 		t.Errorf("after the pods that count were lost: %+v", used)
@@ -145,7 +145,7 @@ func TestSamplesInContainers(t *testing.T) {
 		t.Fatalf("described as %+v, %v", clusters, err)
 	}
 	if notes := strings.Join(clusters[0].Notes, "\n"); !strings.Contains(notes, "limits.foreignCPU is applied to no arm") ||
-		!strings.Contains(notes, "arm gvisor: what its programs use is not told (a sandbox, gvisor,") || strings.Contains(notes, "arm plain") {
+		!strings.Contains(notes, "arm gvisor: metrics of CPU time and memory of its programs are missing, because a sandbox, gvisor,") || strings.Contains(notes, "arm plain") {
 		t.Errorf("notes %q", notes)
 	}
 	sampler := bed.Sampler()

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +15,7 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// The ports that the service forwards, TCP and UDP.
+// Ports that the service forwards, from the first to the last, for TCP and UDP.
 const (
 	firstPort = 5201
 	lastPort  = 5210
@@ -29,8 +30,8 @@ func (s *Site) Ports() []uint16 {
 	return ports
 }
 
-// Address is where the client reaches the server on that path. It is invalid
-// where the site has none: before it is ready, or when it was not asked for.
+// Address returns the server's address on a path. It is invalid before the site is ready,
+// and if no workload needs the path.
 func (s *Site) Address(path testbed.Path) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,18 +45,20 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 	return netip.Addr{}
 }
 
-// LinkRate is not known on a cluster: 0.
+// LinkRate returns 0: the rate of the network is unknown on a cluster.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService is the service in front of the server, or of the first of several members.
+// planService returns the Kubernetes service in front of the server. Of several members,
+// only the first is behind it.
 func (s *Site) planService() *corev1.Service {
+	labels := s.run.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, roleServer)},
-		Spec:       corev1.ServiceSpec{Selector: s.run.session.Owner.Labels(s.arm, roleServer)},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: labels},
+		Spec:       corev1.ServiceSpec{Selector: maps.Clone(labels)},
 	}
 	want.Spec.Selector[siteLabel] = s.unique
 	if s.members() > 1 {
-		want.Spec.Selector[memberLabel] = "1" // so that a path has one end
+		want.Spec.Selector[memberLabel] = "1" // with several, connections would go to a random member
 	}
 	for _, port := range s.Ports() {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
@@ -73,9 +76,9 @@ func (s *Site) planService() *corev1.Service {
 	return want
 }
 
-// makeService makes the service, and notes its address.
+// makeService makes the service and keeps its address.
 func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
-	if !s.paired() {
+	if !s.hasServer() {
 		return nil
 	}
 	want := s.planService()
@@ -88,7 +91,8 @@ func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
 	}
 	address, err := netip.ParseAddr(made.Spec.ClusterIP)
 	if err != nil {
-		return fmt.Errorf("service %s/%s has no address: %q", want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
+		return fmt.Errorf("service %s/%s has no address: %q",
+			want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
 	}
 	s.mu.Lock()
 	s.service = address

@@ -12,24 +12,24 @@ import (
 
 var _ testbed.Sidecars = (*Site)(nil)
 
-// addedSidecar is one that a layer has asked for.
 type addedSidecar struct {
-	pod  testbed.Place
-	want testbed.Sidecar
+	pod     testbed.Place
+	sidecar testbed.Sidecar
 }
 
-// separator stands between a pod and a sidecar in the name of a place.
+// separator separates the pod from the sidecar in the name of a place.
 const separator = "/"
 
-// AddSidecar asks for a container more in the pod at a place.
+// AddSidecar adds a container to the pod at a place, which must not have been made yet. It
+// returns the place of the sidecar.
 func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pods) > 0 {
-		return "", fmt.Errorf("the pods of arm %s are made: they can have no sidecar %s more", s.arm, want.Name)
+		return "", fmt.Errorf("the pods of arm %s are made: sidecar %s comes too late", s.arm, want.Name)
 	}
-	for _, one := range s.shapes.sidecars {
-		if one.pod == pod && one.want.Name == want.Name {
+	for _, added := range s.shapes.sidecars {
+		if added.pod == pod && added.sidecar.Name == want.Name {
 			return "", fmt.Errorf("the %s of arm %s has a sidecar %s already", pod, s.arm, want.Name)
 		}
 	}
@@ -38,7 +38,8 @@ func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Plac
 	return pod + separator + testbed.Place(want.Name), nil
 }
 
-// SidecarPods are the pods of clients and of the service's members.
+// SidecarPods lists the places of pods that can have sidecars: all clients, and all members
+// of the service.
 func (s *Site) SidecarPods() []testbed.Place {
 	list := s.Clients()
 	for i := range s.members() {
@@ -47,22 +48,22 @@ func (s *Site) SidecarPods() []testbed.Place {
 	return list
 }
 
-// PodAddresses are what the API server says of the pod, when it was last seen ready.
+// PodAddresses lists the pod's IP addresses at the time when it was last seen ready.
 func (s *Site) PodAddresses(where testbed.Place) []netip.Addr {
 	p, err := s.pod(where)
 	if err != nil {
 		return nil
 	}
 	var list []netip.Addr
-	for _, one := range p.Seen().Status.PodIPs {
-		if a, err := netip.ParseAddr(one.IP); err == nil {
+	for _, ip := range p.Seen().Status.PodIPs {
+		if a, err := netip.ParseAddr(ip.IP); err == nil {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// containerAt is the pod of a place, and which of its containers that is.
+// containerAt splits a place into the place of its pod and the name of the container.
 func containerAt(where testbed.Place) (pod testbed.Place, container string) {
 	base, name, ok := strings.Cut(string(where), separator)
 	if !ok {

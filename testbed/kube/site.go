@@ -19,10 +19,11 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// siteLabel tells the pods of one site from those of another one of the same arm.
+// siteLabel is the label with the site's name. It distinguishes the pods of two sites of
+// the same arm.
 const siteLabel = "tare/site"
 
-// The roles of pods, in their labels and names.
+// Roles of pods, in their labels and names.
 const (
 	roleClient     = "client"
 	roleServer     = "server"
@@ -30,26 +31,26 @@ const (
 	roleServerNode = "server-node"
 )
 
-// Site is the surroundings of one arm: a namespace with pods.
+// Site is one set-up of an arm on a cluster: a namespace with pods.
 type Site struct {
 	run     *run
 	bed     *Testbed
 	arm     string
 	needs   experiment.Needs
-	level   *experiment.Kubernetes
-	unique  string // begins the names of what is made in a namespace that is given
-	context string
+	level   *experiment.Kubernetes // parameters of the testbed
+	unique  string                 // unique name: the site's namespace, or the prefix of names in a shared one
+	context string                 // context of the kubeconfig
 
 	mu        sync.Mutex
-	on        *clusterRun
+	on        *clusterRun // nil before the site has connected
 	shapes    shapes
-	namespace *corev1.Namespace // as made; nil: not yet, or given
-	bare      *corev1.Namespace // the same without what layers changed
+	namespace *corev1.Namespace // namespace that Tare made; nil before that, and in a shared namespace
+	bare      *corev1.Namespace // the same namespace before layers changed it
 	pods      map[testbed.Place]*pods.Pod
-	service   netip.Addr
+	service   netip.Addr // address of the Kubernetes service
 }
 
-// shapes are what layers change before things are made.
+// shapes are the layers' changes to objects, applied before the objects are made.
 type shapes struct {
 	namespace []func(*corev1.Namespace)
 	pods      []func(*corev1.Pod) error
@@ -57,25 +58,26 @@ type shapes struct {
 	sidecars  []addedSidecar
 }
 
-// Of gives the site of this testbed below a site, or an error that says that the
-// layer or workload needs a cluster.
+// Of returns the *Site that site wraps. Without one, the error says that the layer or
+// workload needs a cluster.
 func Of(site testbed.Site) (*Site, error) {
 	return testbed.Need[*Site](site, "this works on a cluster only (testbed: kubernetes)")
 }
 
-// UseContext puts the site on another cluster than its testbed's. It must come
-// before everything else that a layer asks of the site.
+// UseContext puts the site on the cluster of another context. A layer must call it
+// before any other method of the site.
 func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on != nil && s.context != name {
-		return fmt.Errorf("the site of arm %s is in use on context %q already: the layer that names context %q must come first", s.arm, s.context, name)
+		return fmt.Errorf("the site of arm %s is in use on context %q already: "+
+			"the layer that names context %q must come first", s.arm, s.context, name)
 	}
 	s.context = name
 	return nil
 }
 
-// Cluster is where the site is; it connects when first asked.
+// Cluster returns the site's cluster. The first call connects.
 func (s *Site) Cluster(ctx context.Context) (*cluster.Cluster, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -97,7 +99,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 	return s.on, nil
 }
 
-// Namespace is the name of the site's namespace, known from the beginning.
+// Namespace returns the name of the site's namespace, which need not exist yet.
 func (s *Site) Namespace() string {
 	if s.level.Namespace != "" {
 		return s.level.Namespace
@@ -105,7 +107,7 @@ func (s *Site) Namespace() string {
 	return s.unique
 }
 
-// ReadNamespace gives the site's namespace as the cluster has it now.
+// ReadNamespace reads the site's namespace from the cluster.
 func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	c, err := s.Cluster(ctx)
 	if err != nil {
@@ -118,21 +120,23 @@ func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// given says that the namespace is not Tare's.
-func (s *Site) given() bool { return s.level.Namespace != "" }
+// sharesNamespace reports whether the experiment names a namespace. It is not Tare's, and all
+// arms share it.
+func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 
-// Parameters are the testbed's at the site's level.
+// Parameters returns the testbed's parameters, with the site's levels of factors.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels are what everything that is made at the site carries: ManagedBy, OwnerLabel
-// and ArmLabel of package inventory. A workload that makes objects of its own gives
-// them these, and a RoleLabel.
+// Labels returns the labels of all objects at the site: ManagedBy, OwnerLabel and
+// ArmLabel of package inventory. A workload that makes objects must set them, and a
+// RoleLabel.
 func (s *Site) Labels() map[string]string {
 	return s.run.session.Owner.Labels(s.arm, "")
 }
 
-// Owners are those that an object in the site's namespace must name, so that the cluster
-// removes it should the run be lost. Apply, and all that the site makes, does so.
+// Owners returns the owner references that an object in the site's namespace must have.
+// With them, the cluster removes the object if Tare is lost. Apply and the site's own
+// objects set them.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -141,26 +145,27 @@ func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	return on.record.Owners(s.Namespace()), nil
 }
 
-// siteName is the name of a site's namespace. The number makes it unique, and it is
-// valid whatever the arm is called.
+// siteName returns the unique name of a site. The number makes it unique; characters of
+// the arm's name that Kubernetes does not allow are replaced.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name is the name of an object of the site: plain in a namespace of its own,
-// unique in one that arms share.
+// name returns the name of an object of the site: the plain name in the site's own
+// namespace, a unique one in a shared namespace.
 func (s *Site) name(plain string) string {
-	if s.given() {
+	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
 	}
 	return plain
 }
 
-// ShapeNamespace has f change the namespace before it is made. It is an error
-// when the namespace is given, and not Tare's.
+// ShapeNamespace registers f, which changes the namespace before it is made. It returns
+// an error if the experiment names a namespace.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
-	if s.given() {
-		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace gives %s, which is not Tare's and which all arms share: leave that out", s.arm, s.level.Namespace)
+	if s.sharesNamespace() {
+		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
+			"which is not Tare's and which all arms share: leave it out", s.arm, s.level.Namespace)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,22 +173,22 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods has f change every workload pod of the site before it is made. An
-// error of f ends Ready.
+// ShapePods registers f, which changes every workload pod of the site before it is made.
+// Ready returns the errors of f.
 func (s *Site) ShapePods(f func(*corev1.Pod) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shapes.pods = append(s.shapes.pods, f)
 }
 
-// ShapeVolume has f change the claim of each of the site's volumes before it is made.
+// ShapeVolume registers f, which changes the claim of each volume before it is made.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shapes.volume = append(s.shapes.volume, f)
 }
 
-// Facts asks the agent in the pod at a place what it sees of itself.
+// Facts requests the facts of the pod at a place from its agent.
 func (s *Site) Facts(ctx context.Context, where testbed.Place) (agent.Facts, error) {
 	p, err := s.pod(where)
 	if err != nil {
@@ -193,18 +198,17 @@ func (s *Site) Facts(ctx context.Context, where testbed.Place) (agent.Facts, err
 	return facts, p.Disturbed(ctx, err)
 }
 
-// pod is the pod at a place.
 func (s *Site) pod(where testbed.Place) (*pods.Pod, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pods[where]; p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("the site of arm %s has no %s: nothing asked for one, or it is not ready yet", s.arm, where)
+	return nil, fmt.Errorf("the site of arm %s has no %s: no workload needs one, or it is not ready yet", s.arm, where)
 }
 
-// all lists the site's pods.
-func (s *Site) all() []*pods.Pod {
+// podList lists the site's pods, in the order of places.
+func (s *Site) podList() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []*pods.Pod
@@ -216,17 +220,16 @@ func (s *Site) all() []*pods.Pod {
 	return list
 }
 
-// nodes lists the names of the nodes that the site's pods are on.
 func (s *Site) nodes() []string {
 	var names []string
-	for _, p := range s.all() {
+	for _, p := range s.podList() {
 		names = append(names, p.Node())
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Pods gives the site's workload pods as the API server has them now, by place.
+// Pods reads the site's pods from the API server, by place.
 func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) {
 	s.mu.Lock()
 	made := maps.Clone(s.pods)
@@ -242,11 +245,13 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 	return now, nil
 }
 
-// Await waits until done says true, asking it at growing intervals up to the
-// limit of the testbed's timeout ready. What is said in its progress and in the
-// error when the limit is reached: "condition Ready of VarmorPolicy demo: status
+// Await calls done at growing intervals until ok is true. The limit is the testbed's
+// timeout ready. Progress lines and errors name the awaited state, the argument what, and
+// the latest state, the result now. Example: "condition Ready of VarmorPolicy demo: status
 // Pending".
-func (s *Site) Await(ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error)) error {
+func (s *Site) Await(
+	ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error),
+) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return err
@@ -254,9 +259,11 @@ func (s *Site) Await(ctx context.Context, what string, done func(context.Context
 	return on.Await(ctx, what, s.level.Timeouts.Ready.Std(), done)
 }
 
-// Exec runs a program in any container of any pod, for a proof, and gives its
-// output of up to 1 MiB. A program that fails is a *testbed.ExitError.
-func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
+// Exec runs a program in any container of any pod, for a proof. It returns up to 1 MiB of
+// output. An exit status other than 0 is a *testbed.ExitError.
+func (s *Site) Exec(
+	ctx context.Context, namespace, pod, container string, args []string,
+) (stdout, stderr []byte, err error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -266,5 +273,5 @@ func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args 
 	return on.Exec(limited, namespace, pod, container, args)
 }
 
-// paired says whether there is a server beside the client.
-func (s *Site) paired() bool { return s.needs.Network || s.needs.HostNetwork }
+// hasServer reports whether the site has a server beside the client.
+func (s *Site) hasServer() bool { return s.needs.Network || s.needs.HostNetwork }

@@ -15,15 +15,15 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// Where the volume is in the client's pod, or in a member's.
+// Path and name of the volume in the pod of the client or of a member.
 const (
 	volumeDirectory = "/volume"
 	volumeDevice    = "/dev/tare-volume"
 	volumeName      = "volume"
 )
 
-// Volume is the directory where the file system is mounted, or the path of the
-// block device, as seen by programs in the client's pod.
+// Volume returns the mount point of the client's volume in its pod, or the path of the
+// block device; "" if there is no volume.
 func (s *Site) Volume() string {
 	switch {
 	case s.needs.Volume == nil:
@@ -34,35 +34,39 @@ func (s *Site) Volume() string {
 	return volumeDirectory
 }
 
-// claimed is a volume of the site: what is asked for, and whose it is.
-type claimed struct {
-	where testbed.Place
-	role  string
-	name  string // of the claim
+// volume is a volume of the site, made by a claim.
+type volume struct {
+	where testbed.Place // place of the pod that uses the volume
+	role  string        // role of that pod
+	name  string        // name of the claim
 	size  quantity.Size
-	block bool // a device; else a file system
+	block bool // a block device; otherwise a file system
 }
 
-// volumes are those of the client and the members, as far as they are asked for.
-func (s *Site) volumes() []claimed {
-	var list []claimed
+// volumes lists the volumes that the workload needs, for the client and for members.
+func (s *Site) volumes() []volume {
+	var list []volume
 	if v := s.needs.Volume; v != nil {
-		list = append(list, claimed{where: testbed.ClientPod, role: roleClient, name: s.name(volumeName), size: v.Size, block: v.Block})
+		list = append(list, volume{
+			where: testbed.ClientPod, role: roleClient, name: s.name(volumeName), size: v.Size, block: v.Block,
+		})
 	}
 	if s.needs.MemberVolume == 0 {
 		return list
 	}
 	for i := range s.members() {
 		name := memberName(i+1) + "-" + volumeName
-		list = append(list, claimed{where: testbed.Member(i + 1), role: roleServer, name: s.name(name), size: s.needs.MemberVolume})
+		list = append(list, volume{
+			where: testbed.Member(i + 1), role: roleServer, name: s.name(name), size: s.needs.MemberVolume,
+		})
 	}
 	return list
 }
 
 var _ testbed.MemberVolumes = (*Site)(nil)
 
-// MemberVolume is the directory where a member's volume is mounted, from 1, as programs in
-// its pod see it; "" where none was asked for.
+// MemberVolume returns the mount point of the volume of member i, counted from 1, in its
+// pod; "" if there is no volume.
 func (s *Site) MemberVolume(i int) string {
 	if s.needs.MemberVolume == 0 || i < 1 || i > s.members() {
 		return ""
@@ -70,14 +74,16 @@ func (s *Site) MemberVolume(i int) string {
 	return volumeDirectory
 }
 
-// planClaim is the claim of a volume, as layers shape it.
-func (s *Site) planClaim(v claimed) *corev1.PersistentVolumeClaim {
+// planClaim returns the claim of a volume, with the layers' changes.
+func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	mode := corev1.PersistentVolumeFilesystem
 	if v.block {
 		mode = corev1.PersistentVolumeBlock
 	}
 	want := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: v.name, Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, v.role)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: v.name, Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, v.role),
+		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			VolumeMode:  &mode,
@@ -92,22 +98,23 @@ func (s *Site) planClaim(v claimed) *corev1.PersistentVolumeClaim {
 	return want
 }
 
-// claim asks for the volumes. The storage class decides whether they are bound at once or
-// when their pods are scheduled; the pods wait for them in either case.
+// claim makes the claims of the volumes. The storage class decides whether they are bound
+// at once or when their pods are scheduled. The pods wait for them in both cases.
 func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	for _, v := range s.volumes() {
 		want := s.planClaim(v)
 		if err := on.record.Add(ctx, inventory.Core("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
 			return err
 		}
-		if _, err := inventory.Make(ctx, on.record, on.Client.CoreV1().PersistentVolumeClaims(want.Namespace), want); err != nil {
+		claims := on.Client.CoreV1().PersistentVolumeClaims(want.Namespace)
+		if _, err := inventory.Make(ctx, on.record, claims, want); err != nil {
 			return fmt.Errorf("make the claim %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 		}
 	}
 	return nil
 }
 
-// mount gives a pod the volumes of its place.
+// mount adds the volumes of a place to its pod.
 func (s *Site) mount(pod *corev1.Pod, where testbed.Place) {
 	for _, v := range s.volumes() {
 		if v.where != where {
@@ -125,36 +132,28 @@ func (s *Site) mount(pod *corev1.Pod, where testbed.Place) {
 	}
 }
 
-// Claimed is a claim of the site with the volume that it is bound to.
-type Claimed struct {
-	Where  testbed.Place // whose pod has it
+// BoundClaim is a claim of the site with the volume that it is bound to.
+type BoundClaim struct {
+	Where  testbed.Place // place of the pod that uses the volume
 	Claim  *corev1.PersistentVolumeClaim
 	Volume *corev1.PersistentVolume
 }
 
-// Claims gives the claims of all volumes of the site, that of the client first.
-func (s *Site) Claims(ctx context.Context) ([]Claimed, error) {
-	var list []Claimed
+// Claims reads the claims of all volumes of the site. The client's is the first.
+func (s *Site) Claims(ctx context.Context) ([]BoundClaim, error) {
+	var list []BoundClaim
 	for _, v := range s.volumes() {
 		claim, volume, err := s.bound(ctx, v)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Claimed{Where: v.where, Claim: claim, Volume: volume})
+		list = append(list, BoundClaim{Where: v.where, Claim: claim, Volume: volume})
 	}
 	return list, nil
 }
 
-// Claim gives the claim of the client's volume and the volume that it is bound to.
-func (s *Site) Claim(ctx context.Context) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
-	if s.needs.Volume == nil {
-		return nil, nil, fmt.Errorf("the site of arm %s has no volume: no workload asks for one", s.arm)
-	}
-	return s.bound(ctx, s.volumes()[0])
-}
-
-// bound reads the claim of a volume and the volume that it is bound to.
-func (s *Site) bound(ctx context.Context, v claimed) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+// bound reads the claim of a volume and the persistent volume that it is bound to.
+func (s *Site) bound(ctx context.Context, v volume) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -173,8 +172,8 @@ func (s *Site) bound(ctx context.Context, v claimed) (*corev1.PersistentVolumeCl
 	return claim, volume, nil
 }
 
-// withClaim adds to an error about pods the state of the first claim that is not bound: a pod
-// may be waiting for it.
+// withClaim adds the state of the first unbound claim to an error about pods. A pod may be
+// waiting for that claim.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

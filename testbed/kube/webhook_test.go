@@ -208,10 +208,10 @@ func register(t *testing.T, client kubernetes.Interface, s *Site, resource strin
 func offer(t *testing.T, client kubernetes.Interface, s *Site, resource string) error {
 	meta := metav1.ObjectMeta{GenerateName: "tare-test-", Labels: s.Labels()}
 	if resource == "namespaces" {
-		_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: meta}, dry)
+		_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: meta}, dryRunOnly)
 		return err
 	}
 	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}}}
-	_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod, dry)
+	_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod, dryRunOnly)
 	return err
 }

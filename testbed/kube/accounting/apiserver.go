@@ -12,22 +12,23 @@ import (
 	"tare/toolformat/promtext"
 )
 
-// An API server often is no pod, and its machine no node. So it is not read from cgroups but by the
-// counters of its process, which it serves itself (Prometheus' process collector).
+// An API server often runs outside of pods, on a machine that is not a node. Its usage is
+// therefore not read from cgroups but from the counters of its process. The API server
+// itself serves them (Prometheus' process collector).
 
-// metricsLimit is how long an API server may take to give its metrics.
+// metricsLimit is the time in which an API server must return its metrics.
 const metricsLimit = 10 * time.Second
 
-// serverProcess is what the process of an API server has used.
+// serverProcess is the usage of an API server's process so far.
 type serverProcess struct {
-	started float64 // seconds since 1970: it tells the process from others
+	started float64 // start time in seconds since 1970, which identifies the process
 	cpu     time.Duration
-	memory  int64 // resident, B
-	at      time.Time
+	memory  int64     // resident memory, in bytes
+	at      time.Time // time of the reading
 }
 
-// readServer asks the API server for the counters of its process. Where there are several, one of
-// them answers.
+// readServer reads the counters of the API server's process. If the cluster has several API
+// servers, the counters are those of the server that gets the request.
 func readServer(ctx context.Context, client kubernetes.Interface) (*serverProcess, error) {
 	limited, cancel := context.WithTimeout(ctx, metricsLimit)
 	defer cancel()
@@ -42,7 +43,7 @@ func readServer(ctx context.Context, client kubernetes.Interface) (*serverProces
 	return p, err
 }
 
-// The counters that are read.
+// Names of the counters in Prometheus' process collector.
 const (
 	startTime = "process_start_time_seconds"
 	usedTime  = "process_cpu_seconds_total"
@@ -59,8 +60,8 @@ func parseProcess(text []byte) (*serverProcess, error) {
 		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
 }
 
-// since is what an API server used between two readings; false where one failed, or
-// where another process answered: what both have used is not known.
+// since returns the usage of an API server between two readings. It returns false if a
+// reading failed, or if two processes answered: their usage cannot be subtracted.
 func (p *serverProcess) since(before *serverProcess) (testbed.Observed, bool) {
 	if p == nil || before == nil || p.started != before.started || p.cpu < before.cpu {
 		return testbed.Observed{}, false

@@ -44,11 +44,11 @@ func TestServerSince(t *testing.T) {
 	} {
 		b, a := readings(nil, nil)
 		b.server, a.server = c.before, c.after
-		got, known := between(b, a)(subjects{server: "api"}).Observed["api"]
+		got, known := between(b, a)(sampledPods{server: "api"}).Observed["api"]
 		if known != (c.want != nil) || known && got != *c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, got, known, c.want)
 		}
-		if all := between(b, a)(subjects{}).Observed; len(all) > 0 {
+		if all := between(b, a)(sampledPods{}).Observed; len(all) > 0 {
 			t.Errorf("%s: nobody observes, and there is %+v", c.name, all)
 		}
 	}

@@ -18,25 +18,29 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// component is a group of pods that the experiment observes. A watch keeps the
-// list of them, so that no trial asks the API server, and a pod that is made
-// again in the middle of one is known when it ends.
+// component is a group of pods that the experiment observes. A watch maintains the list of
+// its pods. With a watch, trials send no requests to the API server, and a pod that is
+// replaced during a trial is known at its end.
 type component struct {
 	experiment.Observe
 	store cache.Store
 }
 
-// watchComponent begins to watch the pods of a component until stop is closed.
-func watchComponent(ctx context.Context, client kubernetes.Interface, o experiment.Observe, limit time.Duration, stop <-chan struct{}) (*component, error) {
+// watchComponent watches the pods of a component until stop is closed. It returns when the
+// first list is complete, which may take as long as limit.
+func watchComponent(
+	ctx context.Context, client kubernetes.Interface, o experiment.Observe, limit time.Duration, stop <-chan struct{},
+) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
-	// A watch that is refused is tried again for ever, and says nothing. So the pods are
-	// listed once, for the reason.
-	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1}); err != nil {
+	// An informer retries a refused watch forever and reports no error. One direct list
+	// shows the error.
+	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
+	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.Namespace),
 		informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = selector }),
-		informers.WithTransform(slim))
+		informers.WithTransform(slimPod))
 	informer := factory.Core().V1().Pods().Informer()
 	factory.Start(stop)
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -45,13 +49,14 @@ func watchComponent(ctx context.Context, client kubernetes.Interface, o experime
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("observe %s: the API server gave no list of the pods %s in namespace %s in %v", o.Name, selector, o.Namespace, limit)
+		return nil, fmt.Errorf("observe %s: the API server gave no list of the pods %s in namespace %s in %v",
+			o.Name, selector, o.Namespace, limit)
 	}
 	return &component{Observe: o, store: informer.GetStore()}, nil
 }
 
-// slim keeps of a pod only what pods looks at: there may be many.
-func slim(object any) (any, error) {
+// slimPod drops all fields of a pod that the method pods does not read, to save memory.
+func slimPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
@@ -68,14 +73,14 @@ func slim(object any) (any, error) {
 	return s, nil
 }
 
-// staticHash is the UID that the kubelet gives to a static pod, after which its
-// cgroups are named: the API server knows only its mirror, under another UID.
+// staticHash is the annotation with the UID that the kubelet gives to a static pod and its
+// cgroups. The API server only knows the pod's mirror, which has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods that are on a node, or on one of the trial's
-// nodes where only those are observed.
-func (c *component) pods(trial []string) []placed {
-	var list []placed
+// pods lists the component's pods that have a node and have not ended. Unless the experiment
+// observes all nodes, it lists only pods on the nodes of the trial.
+func (c *component) pods(trial []string) []podRef {
+	var list []podRef
 	for _, object := range c.store.List() {
 		p, ok := object.(*corev1.Pod)
 		if !ok || p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
@@ -84,16 +89,18 @@ func (c *component) pods(trial []string) []placed {
 		if c.Nodes != experiment.AllNodes && !slices.Contains(trial, p.Spec.NodeName) {
 			continue
 		}
-		one := placed{uid: string(p.UID), node: p.Spec.NodeName, ending: p.DeletionTimestamp != nil}
+		ref := podRef{
+			uid: string(p.UID), node: p.Spec.NodeName,
+			waiting: p.Status.Phase == corev1.PodPending, ending: p.DeletionTimestamp != nil,
+		}
 		if hash := p.Annotations[staticHash]; hash != "" && p.Annotations[corev1.MirrorPodAnnotationKey] != "" {
-			one.uid = hash
+			ref.uid = hash
 		}
 		if p.Status.StartTime != nil {
-			one.started = p.Status.StartTime.Time
+			ref.started = p.Status.StartTime.Time
 		}
-		one.waiting = p.Status.Phase == corev1.PodPending
-		list = append(list, one)
+		list = append(list, ref)
 	}
-	slices.SortFunc(list, func(a, b placed) int { return strings.Compare(a.node+" "+a.uid, b.node+" "+b.uid) })
+	slices.SortFunc(list, func(a, b podRef) int { return strings.Compare(a.node+" "+a.uid, b.node+" "+b.uid) })
 	return list
 }

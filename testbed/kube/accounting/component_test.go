@@ -27,7 +27,7 @@ func podOn(name, app, node string, phase corev1.PodPhase) *corev1.Pod {
 	return p
 }
 
-func listed(list []placed) string {
+func listed(list []podRef) string {
 	var b strings.Builder
 	for _, p := range list {
 		fmt.Fprintf(&b, "%s@%s", p.uid, p.node)

@@ -6,10 +6,10 @@ import (
 	"tare/machine"
 )
 
-// conditions says how the machines of the site's nodes did. Each share is that of the
-// machine where it is largest: when the client's machine was disturbed, it does not
-// help that the server's was idle.
-func conditions(before, after *reading, s subjects) machine.Conditions {
+// conditions computes the load of the site's machines between two readings. Each share is
+// the largest of all machines: a disturbed client spoils a trial, even if the server was
+// idle.
+func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
 	for _, p := range s.site {
@@ -32,8 +32,8 @@ func conditions(before, after *reading, s subjects) machine.Conditions {
 	return c
 }
 
-// worst is the larger of two shares, or -1 where one of them is not known, since that
-// one may be the larger.
+// worst returns the larger of two shares. It returns -1 if one is unknown (-1), since the
+// unknown share may be the larger. first is set if there is no share soFar.
 func worst(soFar, next float64, first bool) float64 {
 	switch {
 	case first:
@@ -44,14 +44,14 @@ func worst(soFar, next float64, first bool) float64 {
 	return max(soFar, next)
 }
 
-// onMachine says how the machine of a node did. Two nodes may be on one machine.
-func onMachine(before, after *reading, s subjects, node string) machine.Conditions {
+// onMachine computes the load of the machine of a node. Two nodes may share a machine.
+func onMachine(before, after *reading, s sampledPods, node string) machine.Conditions {
 	b, a := before.nodes[node], after.nodes[node]
-	c, share := a.Since(b.Totals, wallOf(before, after, node))
+	c, share := a.Since(b.Totals, wallTime(before, after, node))
 	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
 	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
-	// Where the time of the kernel's threads is not known, it counts as that of other
-	// programs.
+	// Without Grouped, the CPU time of kernel threads is unknown. It then counts as that of
+	// foreign programs.
 	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
@@ -63,11 +63,11 @@ func onMachine(before, after *reading, s subjects, node string) machine.Conditio
 	return c
 }
 
-// ownOn is the CPU time on a machine that belongs to the trial: of the site's pods, of
-// the pods that count, and of the observed components, which work for it. It is known
-// only if it is known of each of Tare's own pods.
-func ownOn(before, after *reading, s subjects, kernel string) (sum time.Duration, known bool) {
-	for _, list := range [][]placed{s.site, s.nodePods} {
+// ownOn returns the CPU time that the trial used on a machine: that of the site's pods, of
+// the accounting pods, and of observed components, which work for the trial. known is false
+// if the CPU time of one of Tare's own pods is unknown.
+func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
+	for _, list := range [][]podRef{s.site, s.nodePods} {
 		for _, p := range list {
 			if after.kernelOf(p.node) != kernel {
 				continue
@@ -79,7 +79,7 @@ func ownOn(before, after *reading, s subjects, kernel string) (sum time.Duration
 			sum += cpu
 		}
 	}
-	counted := map[string]bool{} // a pod may be of two components
+	counted := map[string]bool{} // UIDs, since a pod may belong to two components
 	for _, pods := range s.observed {
 		for _, p := range pods {
 			if after.kernelOf(p.node) != kernel || counted[p.uid] {
@@ -93,10 +93,10 @@ func ownOn(before, after *reading, s subjects, kernel string) (sum time.Duration
 	return sum, true
 }
 
-// throttled counts the periods in which the site's pods or containers of them were
-// throttled: the kernel counts for each cgroup that has a limit, and adds nothing
-// up. It is -1 when it is not known of one of the pods.
-func throttled(before, after *reading, site []placed) int {
+// throttled counts the periods in which the CPU limits of the site's pods and of their
+// containers stopped them. The kernel counts each cgroup alone, so throttled adds them up.
+// It returns -1 if the count of one pod is unknown.
+func throttled(before, after *reading, site []podRef) int {
 	if len(site) == 0 {
 		return -1
 	}
@@ -106,16 +106,16 @@ func throttled(before, after *reading, site []placed) int {
 		if a == nil || b == nil || a.Throttled < 0 || b.Throttled < 0 {
 			return -1
 		}
-		sum += more(b.Throttled, a.Throttled)
+		sum += growth(b.Throttled, a.Throttled)
 		for _, c := range a.Containers {
-			sum += more(within(b, c.ID).Throttled, c.Throttled)
+			sum += growth(containerOf(b, c.ID).Throttled, c.Throttled)
 		}
 	}
 	return sum
 }
 
-// more is by how much a counter grew, which began anew if it went back.
-func more(then, now int) int {
+// growth returns the growth of a counter. A counter that is smaller than before was reset.
+func growth(then, now int) int {
 	if now < then {
 		return now
 	}

@@ -1,17 +1,16 @@
-// Package accounting counts what the pods of a run use, and what else happens on
-// their nodes.
+// Package accounting measures the resources that the pods of a run use, and the other load
+// on their nodes.
 //
-// On every node that trials run on is one small pod that reads the node's counters:
-// the programs' own pods may be sandboxes that see another kernel's, or none. With
-// accounting: node it also reads the cgroups of whole pods, for which it needs a view
-// of the node's files, and so a namespace whose Pod Security is privileged. It runs as
-// an unprivileged user in both cases.
+// Every node of a trial has one small accounting pod that reads the node's counters. The
+// programs' own pods cannot: in a sandbox they see the counters of another kernel, or none.
+// With "accounting: node" the accounting pod also reads the cgroups of whole pods. It then
+// mounts files of the node, for which its namespace must allow Pod Security privileged. It
+// runs as an unprivileged user in both cases.
 //
-// There are two questions. What did one program use (Counter.Tally)? And what happened
-// while a trial ran (Counter.Begin): how busy the machines were and with what, what
-// the sidecars used, and what the observed components used? Both are answered from two
-// readings and nothing in between. What one arm cannot answer is left out for all of
-// them (Missing).
+// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole
+// trial: the load of the machines, and the usage of sidecars and of observed components. Both
+// compute differences of two readings and do nothing in between. A value that is unknown in
+// one arm is left out in all arms (Missing).
 package accounting
 
 import (
@@ -31,19 +30,21 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// RoleNode is the role of the pods that count.
+// RoleNode is the role of the accounting pods.
 const RoleNode = "node"
 
-// nodeCgroups is where such a pod sees the node's /sys/fs/cgroup.
+// nodeCgroups is the mount point of the node's /sys/fs/cgroup in an accounting pod.
 const nodeCgroups = "/host/cgroup"
 
-// ShapeNodePod makes of a planned pod one that reads a node's counters.
+// ShapeNodePod turns a planned pod into an accounting pod.
 func ShapeNodePod(p *corev1.Pod, how experiment.Accounting) {
 	c := &p.Spec.Containers[0]
-	c.Resources = corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
-		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+	amounts := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		}
 	}
+	c.Resources = corev1.ResourceRequirements{Requests: amounts("10m", "32Mi"), Limits: amounts("1", "128Mi")}
 	if how != experiment.OnNode {
 		return
 	}
@@ -53,19 +54,20 @@ func ShapeNodePod(p *corev1.Pod, how experiment.Accounting) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: nodeCgroups, ReadOnly: true})
 }
 
-// Site is what accounting has to know of a site.
+// Site describes a site to this package.
 type Site struct {
 	Arm     string
 	Pods    []*pods.Pod
-	Nodes   []string // that the pods are on, each once
+	Nodes   []string // nodes of the pods, each once
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the pod that counts on a node, and waits until it is ready. When
-	// that fails, it gives the pod as well if it may have been made.
+	// NodePod makes the accounting pod of a node and waits until it is ready. On an error
+	// it returns the pod too, if the pod may have been made.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
-// server is the name by which the API server itself is observed; "": it is not.
+// server returns the name under which the experiment observes the API server; "" if it does
+// not.
 func (s Site) server() string {
 	for _, o := range s.Observe {
 		if o.Server {
@@ -75,27 +77,30 @@ func (s Site) server() string {
 	return ""
 }
 
-// onNode says whether pods are read whole, from their cgroups on the node.
+// onNode reports whether accounting pods read the cgroups of whole pods.
 func (s Site) onNode() bool { return s.How == experiment.OnNode }
 
-// Counter counts on the nodes of one cluster.
+// Counter measures on the nodes of one cluster.
 type Counter struct {
 	on    *cluster.Cluster
-	limit time.Duration // how long the first list of a component's pods may take
+	limit time.Duration // timeout of the first list of a component's pods
 
 	mu         sync.Mutex
-	nodePods   map[string]*pods.Pod // by node
-	components []*component         // nil: not watched yet
-	meters     map[string]*meter    // by the UID of the pod whose programs they count
-	stop       chan struct{}        // ends the watches
+	nodePods   map[string]*pods.Pod // accounting pods, by node
+	components []*component         // observed components; nil before the first Prepare
+	meters     map[string]*meter    // meters of pods, by UID
+	stop       chan struct{}        // closing it ends the watches
 }
 
-// NewCounter counts on a cluster. It makes nothing yet. Close it.
+// NewCounter returns a counter for a cluster. The caller must close it. It makes no pods yet.
 func NewCounter(on *cluster.Cluster, limit time.Duration) *Counter {
-	return &Counter{on: on, limit: limit, nodePods: map[string]*pods.Pod{}, meters: map[string]*meter{}, stop: make(chan struct{})}
+	return &Counter{
+		on: on, limit: limit,
+		nodePods: map[string]*pods.Pod{}, meters: map[string]*meter{}, stop: make(chan struct{}),
+	}
 }
 
-// Close ends the watches and the connections to the pods that count.
+// Close ends the watches and the connections to the accounting pods.
 func (c *Counter) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,11 +114,8 @@ func (c *Counter) Close() {
 	}
 }
 
-// Cover makes sure that a pod counts on each of the nodes of a site.
-func (c *Counter) Cover(ctx context.Context, s Site) error { return c.cover(ctx, s, s.Nodes) }
-
-// cover makes sure that a pod counts on each of the nodes.
-func (c *Counter) cover(ctx context.Context, s Site, nodes []string) error {
+// MakePods makes the accounting pods on the given nodes, unless they exist.
+func (c *Counter) MakePods(ctx context.Context, s Site, nodes []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	made, errs := make([]*pods.Pod, len(nodes)), make([]error, len(nodes))
@@ -128,7 +130,8 @@ func (c *Counter) cover(ctx context.Context, s Site, nodes []string) error {
 	for i, p := range made {
 		switch {
 		case errs[i] != nil:
-			errs[i] = fmt.Errorf("pod that counts on node %s (testbed.kubernetes.accounting: %s): %w", nodes[i], s.How, errs[i])
+			errs[i] = fmt.Errorf("pod that counts on node %s (testbed.kubernetes.accounting: %s): %w",
+				nodes[i], s.How, errs[i])
 			if p != nil {
 				p.Disconnect()
 			}
@@ -139,70 +142,68 @@ func (c *Counter) cover(ctx context.Context, s Site, nodes []string) error {
 	return errors.Join(errs...)
 }
 
-// On is the pod that counts on a node.
-func (c *Counter) On(node string) *pods.Pod {
+// NodePod returns the accounting pod of a node; nil if there is none.
+func (c *Counter) NodePod(node string) *pods.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.nodePods[node]
 }
 
-// Cgroups reads what the cgroups of any pods say on their node, of those that are found there.
-// The site must be one whose pods are read on their nodes.
+// Cgroups reads the usage of any pods on a node from their cgroups. Pods that are not found
+// are left out. The site must have "accounting: node".
 func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
-	if err := c.cover(ctx, s, []string{node}); err != nil {
+	if err := c.MakePods(ctx, s, []string{node}); err != nil {
 		return nil, err
 	}
-	on := c.On(node)
-	counters, err := on.Agent().Counters(ctx, agent.Question{Root: nodeCgroups, Cgroups: uids})
-	return counters.Pods, on.Disturbed(ctx, err)
+	p := c.NodePod(node)
+	counters, err := p.Agent().Counters(ctx, agent.CountersRequest{Root: nodeCgroups, Cgroups: uids})
+	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-// mend makes the pods again that are lost.
+// mend makes lost accounting pods again.
 func (c *Counter) mend(ctx context.Context, nodes []string) error {
-	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, node := range nodes {
-		wg.Go(func() { errs[i] = c.On(node).Mend(ctx) })
+	var list []*pods.Pod
+	for _, node := range nodes {
+		list = append(list, c.NodePod(node))
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return pods.Mend(ctx, list)
 }
 
-// read asks the agents on all nodes at once, and with accounting: container those
-// in the site's pods as well.
-func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []placed) (*reading, error) {
-	type answer struct {
+// read reads the counters of all nodes at the same time. With "accounting: container" it
+// also reads the counters of the site's pods.
+func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
+	type query struct {
 		pod      *pods.Pod
-		agent    *agent.Session
-		node     string // "": of a pod of the site
+		agent    *agent.Client
+		node     string // node of an accounting pod; "" for a pod of the site
 		counters agent.Counters
 		err      error
 	}
-	var asked []*answer
+	var queries []*query
 	for _, node := range nodes {
-		asked = append(asked, &answer{pod: c.On(node), agent: c.On(node).Agent(), node: node})
+		queries = append(queries, &query{pod: c.NodePod(node), agent: c.NodePod(node).Agent(), node: node})
 	}
 	if !s.onNode() {
 		for _, p := range s.Pods {
 			for _, a := range p.Agents() {
-				asked = append(asked, &answer{pod: p, agent: a})
+				queries = append(queries, &query{pod: p, agent: a})
 			}
 		}
 	}
 	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
 	var wg sync.WaitGroup
 	if s.server() != "" {
-		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // without it the metric is missing
+		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // on an error the metric is missing
 	}
-	for _, q := range asked {
-		question := agent.Question{}
+	for _, q := range queries {
+		request := agent.CountersRequest{}
 		if s.onNode() {
-			question = agent.Question{Root: nodeCgroups, Cgroups: uidsOn(q.node, list)}
+			request = agent.CountersRequest{Root: nodeCgroups, Cgroups: uidsOn(q.node, list)}
 		}
-		wg.Go(func() { q.counters, q.err = q.agent.Counters(ctx, question) })
+		wg.Go(func() { q.counters, q.err = q.agent.Counters(ctx, request) })
 	}
 	wg.Wait()
-	for _, q := range asked {
+	for _, q := range queries {
 		if q.err != nil {
 			return nil, q.pod.Disturbed(ctx, q.err)
 		}
@@ -210,18 +211,18 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []place
 			r.nodes[q.node] = q.counters
 		}
 	}
-	for _, q := range asked {
-		// A sandbox with a kernel of its own tells what happens inside, and not what
-		// the sandbox itself uses.
+	for _, q := range queries {
+		// A sandbox with a kernel of its own only counts the programs inside, not the
+		// resources that the sandbox itself uses. It is recognised by its boot id.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
-			r.own[q.pod.UID()] = together(r.own[q.pod.UID()], own)
+			r.own[q.pod.UID()] = addUsage(r.own[q.pod.UID()], own)
 		}
 	}
 	return r, nil
 }
 
-// together is what two containers of a pod have used; the first may be nil.
-func together(a, b *cgroup.Usage) *cgroup.Usage {
+// addUsage returns the sum of two containers' usage. The first may be nil.
+func addUsage(a, b *cgroup.Usage) *cgroup.Usage {
 	if a == nil {
 		return b
 	}

@@ -14,27 +14,26 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// meter finds out what the programs in one pod use, from readings of the pod's cgroups
-// on its node at the start and at the end of each.
+// meter measures the CPU time of the programs in one pod. It reads the pod's cgroups on the
+// node at the start and at the end of each program.
 //
-// What the pod used between two readings, less what its sidecars used, belongs to the
-// program that ran. That counts the agent in the pod and a sandbox's own processes as
-// the program's, in the same way in every arm. The node cannot tell programs apart
-// that ran at the same time in one pod: they share evenly what was used meanwhile, so
-// that together they are never charged more than there was.
+// The program is charged with the usage of the pod between the two readings, minus the usage
+// of the sidecars. This includes the agent in the pod and a sandbox's own processes, in the
+// same way in every arm. The node cannot distinguish programs that run at the same time in
+// one pod. They share the usage during that time evenly, so their sum is never too large.
 type meter struct {
 	mu      sync.Mutex
-	last    *cgroup.Usage // nil: not read yet
+	last    *cgroup.Usage // latest reading; nil before the first
 	running []*programUse
-	// unnamed are the cgroups in the pod, by id, that belong to none of its containers;
-	// nil: not read yet.
+	// unnamed has the ids of cgroups in the pod that belong to none of its containers; nil
+	// before the first reading.
 	unnamed map[string]bool
 }
 
-// programUse is what one program has used so far.
+// programUse is the CPU time of one program so far.
 type programUse struct{ cpu cpuTime }
 
-// read takes a reading; sidecars are their names by id.
+// read processes a reading. sidecars has the names of the pod's sidecars by container id.
 func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	then := m.last
 	m.last = &now
@@ -43,42 +42,42 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	}
 	grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
 	for _, c := range then.Containers {
-		if name := sidecars[c.ID]; name != "" && within(&now, c.ID).ID == "" {
-			return fmt.Errorf("the container %s ended while a program ran beside it: what each of them used is not known", safetext.Head(name, cluster.LineLimit))
+		if name := sidecars[c.ID]; name != "" && containerOf(&now, c.ID).ID == "" {
+			return fmt.Errorf("the container %s ended while a program ran beside it: "+
+				"their shares of the pod's CPU time are unknown", safetext.Head(name, cluster.LineLimit))
 		}
 	}
 	for _, c := range now.Containers {
 		if sidecars[c.ID] == "" {
 			continue
 		}
-		before := within(then, c.ID)
+		before := containerOf(then, c.ID)
 		theirs := cpuTime{c.CPU, c.System}.since(cpuTime{before.CPU, before.System})
 		grown.all -= theirs.all
 		grown.system -= theirs.system
 	}
-	// The files are read one after the other, the pod's first: a sidecar's counter may
-	// have gone on meanwhile.
+	// The agent reads the pod's counters before the sidecars' counters, which may have grown
+	// in between. The difference may therefore be negative.
 	grown.all = max(0, grown.all)
 	grown.system = min(max(0, grown.system), grown.all)
 	share := time.Duration(len(m.running))
-	for _, one := range m.running {
-		one.cpu.all += grown.all / share
-		one.cpu.system += grown.system / share
+	for _, p := range m.running {
+		p.cpu.all += grown.all / share
+		p.cpu.system += grown.system / share
 	}
 	return nil
 }
 
-// leave takes a program out.
-func (m *meter) leave(one *programUse) {
-	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == one })
+// remove stops charging a program.
+func (m *meter) remove(p *programUse) {
+	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == p })
 }
 
-// usage is what a program that has ended used.
-func (one *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
-	return testbed.Usage{User: one.cpu.all - one.cpu.system, System: one.cpu.system, Wall: wall, MaxRSS: peak}
+func (p *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
+	return testbed.Usage{User: p.cpu.all - p.cpu.system, System: p.cpu.system, Wall: wall, MaxRSS: peak}
 }
 
-// ownMemory is the working set of a pod without its sidecars.
+// ownMemory returns the working set of a pod without its sidecars, in bytes.
 func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	own := now.WorkingSet
 	for _, c := range now.Containers {
@@ -89,29 +88,24 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// meet makes sure that the meter can tell sidecars from programs: it takes notice of
-// the cgroups in the pod. When the pod is read first it is ready, so that what has no
-// name then is the container runtime's, which counts to the programs. What comes later
-// without a name is a container that was made again: the API server is asked for it.
-func (m *meter) meet(ctx context.Context, p *pods.Pod, there []cgroup.Container) error {
+// identify makes sure that the meter knows every container in the pod, to distinguish
+// sidecars from programs. A cgroup without a known container at the first reading, when the
+// pod is ready, is the container runtime's and counts as the program's. One that appears
+// later is a restarted container: the pod is read from the API server again.
+func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Container) error {
 	names := p.Containers()
 	first := m.unnamed == nil
 	if first {
 		m.unnamed = map[string]bool{}
 	}
-	unknown := false
-	for _, c := range there {
+	for _, c := range found {
 		if names[c.ID] != "" || m.unnamed[c.ID] {
 			continue
 		}
-		if first {
-			m.unnamed[c.ID] = true
-		} else {
-			unknown = true
+		if !first {
+			return p.Refresh(ctx)
 		}
+		m.unnamed[c.ID] = true
 	}
-	if !unknown {
-		return nil
-	}
-	return p.Refresh(ctx)
+	return nil
 }

@@ -41,7 +41,7 @@ func TestMeter(t *testing.T) {
 		}
 	}
 	leave := func(name string) func(*meter, map[string]*programUse) {
-		return func(m *meter, all map[string]*programUse) { m.leave(all[name]) }
+		return func(m *meter, all map[string]*programUse) { m.remove(all[name]) }
 	}
 	type step struct {
 		now  cgroup.Usage
@@ -142,7 +142,7 @@ func TestSidecarUsage(t *testing.T) {
 		"n1": at(10, "b1", [4]float64{}, with("c", containerAt("t1", 9), containerAt("p1", 12), containerAt("l1", 1))),
 		"n2": at(10, "b2", [4]float64{}, with("s", containerAt("t2", 9), containerAt("p2", 103))),
 	})
-	s := subjects{site: []placed{client, server}, onNode: true}
+	s := sampledPods{site: []podRef{client, server}, onNode: true}
 	want := map[string]testbed.Usage{
 		"client-istio-proxy": {User: seconds(1.8), System: seconds(0.2), Wall: seconds(10), MaxRSS: 100},
 		"server-istio-proxy": {User: seconds(2.7), System: seconds(0.3), Wall: seconds(10), MaxRSS: 100},
@@ -181,11 +181,11 @@ func TestMeet(t *testing.T) {
 		return list
 	}
 	for _, ids := range [][]cgroup.Container{there("t", "p", "l", "pause"), there("t", "p", "l", "pause")} {
-		if err := m.meet(t.Context(), p, ids); err != nil || len(client.Actions()) != 0 {
+		if err := m.identify(t.Context(), p, ids); err != nil || len(client.Actions()) != 0 {
 			t.Fatalf("nothing is new: %v, %d requests", err, len(client.Actions()))
 		}
 	}
-	if err := m.meet(t.Context(), p, there("t", "p2", "l", "pause")); err != nil || len(client.Actions()) != 1 {
+	if err := m.identify(t.Context(), p, there("t", "p2", "l", "pause")); err != nil || len(client.Actions()) != 1 {
 		t.Fatalf("a container that was made again: %v, %d requests", err, len(client.Actions()))
 	}
 	if d := cmp.Diff(map[string]string{"p2": "istio-proxy", "i": "install", "l": "logger"}, p.Sidecars()); d != "" {

@@ -11,24 +11,23 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// Missing is what at least one arm of a run cannot know about its trials. It is looked
-// for once, when all sites are up, and then left out for every arm. For a rule must
-// apply to all arms or to none: one that applied to some would pick out their trials
-// and keep those of the others. And a cost can be compared only if every arm knows all
-// parts of it.
+// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it
+// once, when all sites are ready. Tare then leaves these values out in every arm, for two
+// reasons. A rule must apply to all arms or to none: if it only applied to some arms, it
+// would remove bad trials from these and keep them in the others. And costs can be compared
+// only if all parts of them are known in every arm.
 type Missing struct {
-	foreign, throttling, sidecars unanswered
-	threads                       bool // the CPU time of the kernel's threads counts as other programs'
+	foreign, throttling, sidecars unknown
+	threads                       bool // set if CPU time of kernel threads counts as foreign
 }
 
-// unanswered is one thing to know: the arms that do not know it, by the reason.
-type unanswered struct {
-	whys []string
-	arms map[string][]string
+// unknown holds the arms in which one value is unknown, by the reason.
+type unknown struct {
+	whys []string            // reasons, in the order of their detection
+	arms map[string][]string // arms, by reason
 }
 
-// add notes that an arm does not know it.
-func (u *unanswered) add(arm, why string) {
+func (u *unknown) add(arm, why string) {
 	if u.arms == nil {
 		u.arms = map[string][]string{}
 	}
@@ -40,10 +39,8 @@ func (u *unanswered) add(arm, why string) {
 	}
 }
 
-func (u *unanswered) found() bool { return len(u.whys) > 0 }
-
-// String names the arms and why: "arms a, b (why); arm c (why)".
-func (u *unanswered) String() string {
+// String names the arms and the reasons: "arms a, b (why); arm c (why)".
+func (u *unknown) String() string {
 	parts := make([]string, len(u.whys))
 	for i, why := range u.whys {
 		names := "arm "
@@ -55,18 +52,19 @@ func (u *unanswered) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// threadsNote says how the kernel's threads count where the node does not count them
-// apart.
-const threadsNote = "the CPU time of the nodes' kernel threads is not told: it counts as that of other programs (limits.foreignCPU), although they may work for the trial, such as by encrypting"
+// threadsNote is the note for nodes where the CPU time of kernel threads is unknown.
+const threadsNote = "the CPU time of the nodes' kernel threads is unknown: it counts as that of other programs " +
+	"(limits.foreignCPU), although they may work for the trial, such as by encrypting"
 
-// Why an arm does not know something.
+// Reasons why a value is unknown in an arm.
 const (
-	notShown   = "the container runtime does not show what its pods use; accounting: " + string(experiment.OnNode) + " may"
-	notCounted = "the kernel does not tell it for its pods"
+	notShown = "the container runtime does not show the usage of its pods; accounting: " +
+		string(experiment.OnNode) + " may"
+	notCounted = "the kernel does not count it for its pods"
 )
 
-// look adds what a reading of a site lacks.
-func (m *Missing) look(r *reading, s subjects, arm string) {
+// inspect adds the values that are missing in a reading of a site.
+func (m *Missing) inspect(r *reading, s sampledPods, arm string) {
 	for _, p := range slices.Concat(s.site, s.nodePods) {
 		if r.cgroup(p) != nil {
 			continue
@@ -76,7 +74,7 @@ func (m *Missing) look(r *reading, s subjects, arm string) {
 			why = "the cgroups of its pods are not found on node " + safetext.Head(p.node, cluster.LineLimit)
 		}
 		m.foreign.add(arm, why)
-		if !slices.ContainsFunc(s.site, func(o placed) bool { return o.uid == p.uid }) {
+		if !slices.ContainsFunc(s.site, func(o podRef) bool { return o.uid == p.uid }) {
 			continue
 		}
 		m.throttling.add(arm, why)
@@ -93,56 +91,56 @@ func (m *Missing) look(r *reading, s subjects, arm string) {
 	if s.onNode || len(s.sidecars) == 0 {
 		return
 	}
-	why := "beside the programs there is " + strings.Join(s.sidecars, ", ") + ", which is not counted; accounting: " + string(experiment.OnNode) + " counts it"
+	why := "beside the programs there is " + strings.Join(s.sidecars, ", ") +
+		", which is not counted; accounting: " + string(experiment.OnNode) + " counts it"
 	m.foreign.add(arm, why)
 	m.throttling.add(arm, why)
 	m.sidecars.add(arm, why)
 }
 
-// Notes are what the record of the cluster says of it.
+// Notes returns the notes about missing values for the run's record.
 func (m *Missing) Notes() []string {
 	var notes []string
-	for _, one := range []struct {
-		what *unanswered
-		text string
-	}{
-		{&m.foreign, "limits.foreignCPU is applied to no arm: the CPU time of other programs is not told for "},
-		{&m.throttling, "limits.throttling is applied to no arm: how often a CPU limit held programs up is not told for "},
-		{&m.sidecars, "the metrics of CPU time of the whole and of the layer are missing in all arms: what the layer costs is not told for "},
-	} {
-		if one.what.found() {
-			notes = append(notes, one.text+one.what.String())
+	add := func(u *unknown, text string) {
+		if len(u.whys) > 0 {
+			notes = append(notes, text+u.String())
 		}
 	}
-	if m.threads && !m.foreign.found() {
+	add(&m.foreign, "limits.foreignCPU is applied to no arm: the CPU time of other programs is unknown for ")
+	add(&m.throttling, "limits.throttling is applied to no arm: how often a CPU limit held programs up is unknown for ")
+	add(&m.sidecars, "the metrics of CPU time of the whole and of the layer are missing in all arms: "+
+		"the layer's cost is unknown for ")
+	if m.threads && len(m.foreign.whys) == 0 {
 		notes = append(notes, threadsNote)
 	}
 	return notes
 }
 
-// leaveOut takes out of a sample what some arm does not know. When something is
-// missing that every arm knew before the first trial, the trial is invalid: the rules
-// that the other trials are held to cannot be applied to it.
-func (m *Missing) leaveOut(out testbed.Sample, s subjects) (testbed.Sample, error) {
+// leaveOut removes the values from a sample that are unknown in some arm. A value that every
+// arm knew before the first trial must be known: without it the rules cannot be applied, and
+// the trial is invalid.
+func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
-		return out, nil // nobody has looked
+		return out, nil // Inspect was not called
 	}
 	c := &out.Conditions
-	for _, one := range []struct {
-		missing *unanswered
+	for _, value := range []struct {
+		missing *unknown
 		known   bool
 		remove  func()
-		what    string
+		name    string
 	}{
 		{&m.foreign, c.ForeignCPU >= 0, func() { c.ForeignCPU = -1 }, "the CPU time of other programs"},
 		{&m.throttling, c.Throttled >= 0, func() { c.Throttled = -1 }, "how often a CPU limit held programs up"},
-		{&m.sidecars, !out.SidecarsUnavailable, func() { out.Sidecars, out.SidecarsUnavailable = nil, true }, "what the containers beside the programs used"},
+		{&m.sidecars, !out.SidecarsUnavailable, func() { out.Sidecars, out.SidecarsUnavailable = nil, true },
+			"the usage of the containers beside the programs"},
 	} {
 		switch {
-		case one.missing.found():
-			one.remove()
-		case !one.known && len(s.site) > 0:
-			return out, &testbed.Disturbance{What: one.what + " is not told in this trial", Err: errors.New("the cgroups of a pod cannot be read that could be read before the first trial")}
+		case len(value.missing.whys) > 0:
+			value.remove()
+		case !value.known && len(s.site) > 0:
+			return out, &testbed.Disturbance{What: value.name + " is unknown in this trial",
+				Err: errors.New("the cgroups of a pod cannot be read that could be read before the first trial")}
 		}
 	}
 	return out, nil

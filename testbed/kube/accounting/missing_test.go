@@ -22,27 +22,27 @@ func TestMissing(t *testing.T) {
 		},
 		own: map[string]*cgroup.Usage{"plain": {}, "h": {}},
 	}
-	plain := placed{uid: "plain", node: "n1"}
-	site := func(arm string, s subjects) func(*Missing) { return func(g *Missing) { g.look(r, s, arm) } }
+	plain := podRef{uid: "plain", node: "n1"}
+	site := func(arm string, s sampledPods) func(*Missing) { return func(g *Missing) { g.inspect(r, s, arm) } }
 	foreign, throttling, sidecars := "limits.foreignCPU is applied to no arm", "limits.throttling is applied to no arm", "the metrics of CPU time of the whole and of the layer are missing in all arms"
 	for _, c := range []struct {
 		name  string
 		sites []func(*Missing)
 		want  []string // parts of one note each
 	}{
-		{"all told", []func(*Missing){site("a", subjects{site: []placed{clientAt}, onNode: true})}, nil},
-		{"not the kernel's threads", []func(*Missing){site("a", subjects{site: []placed{{uid: "d", node: "n2"}}, onNode: true})}, []string{threadsNote}},
-		{"a cgroup not found", []func(*Missing){site("a", subjects{site: []placed{clientAt, serverAt}, onNode: true})},
-			[]string{foreign + ": the CPU time of other programs is not told for arm a (the cgroups of its pods are not found on node n2)", throttling}},
+		{"all told", []func(*Missing){site("a", sampledPods{site: []podRef{clientAt}, onNode: true})}, nil},
+		{"not the kernel's threads", []func(*Missing){site("a", sampledPods{site: []podRef{{uid: "d", node: "n2"}}, onNode: true})}, []string{threadsNote}},
+		{"a cgroup not found", []func(*Missing){site("a", sampledPods{site: []podRef{clientAt, serverAt}, onNode: true})},
+			[]string{foreign + ": the CPU time of other programs is unknown for arm a (the cgroups of its pods are not found on node n2)", throttling}},
 		{"a sandbox beside arms that tell", []func(*Missing){
-			site("base", subjects{site: []placed{plain}}), site("gvisor", subjects{site: []placed{serverAt}}), site("kata", subjects{site: []placed{serverAt}})},
-			[]string{foreign + ": the CPU time of other programs is not told for arms gvisor, kata (the container runtime does not show what its pods use; accounting: node may)", throttling}},
-		{"a counting pod that does not tell", []func(*Missing){site("a", subjects{site: []placed{plain}, nodePods: []placed{{uid: "x", node: "n1"}}})}, []string{foreign}},
-		{"a kernel that cannot throttle", []func(*Missing){site("a", subjects{site: []placed{{uid: "kernel", node: "n1"}}, onNode: true})}, []string{throttling}},
-		{"a sidecar", []func(*Missing){site("base", subjects{site: []placed{plain}}), site("mesh", subjects{site: []placed{plain}, sidecars: []string{"istio-proxy"}})},
-			[]string{foreign + ": the CPU time of other programs is not told for arm mesh (beside the programs there is istio-proxy, which is not counted; accounting: node counts it)", throttling, sidecars}},
-		{"a sidecar counted on the node", []func(*Missing){site("mesh", subjects{site: []placed{clientAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, nil},
-		{"a sidecar that is not found on the node", []func(*Missing){site("mesh", subjects{site: []placed{serverAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, []string{foreign, throttling, sidecars}},
+			site("base", sampledPods{site: []podRef{plain}}), site("gvisor", sampledPods{site: []podRef{serverAt}}), site("kata", sampledPods{site: []podRef{serverAt}})},
+			[]string{foreign + ": the CPU time of other programs is unknown for arms gvisor, kata (the container runtime does not show the usage of its pods; accounting: node may)", throttling}},
+		{"a counting pod that does not tell", []func(*Missing){site("a", sampledPods{site: []podRef{plain}, nodePods: []podRef{{uid: "x", node: "n1"}}})}, []string{foreign}},
+		{"a kernel that cannot throttle", []func(*Missing){site("a", sampledPods{site: []podRef{{uid: "kernel", node: "n1"}}, onNode: true})}, []string{throttling}},
+		{"a sidecar", []func(*Missing){site("base", sampledPods{site: []podRef{plain}}), site("mesh", sampledPods{site: []podRef{plain}, sidecars: []string{"istio-proxy"}})},
+			[]string{foreign + ": the CPU time of other programs is unknown for arm mesh (beside the programs there is istio-proxy, which is not counted; accounting: node counts it)", throttling, sidecars}},
+		{"a sidecar counted on the node", []func(*Missing){site("mesh", sampledPods{site: []podRef{clientAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, nil},
+		{"a sidecar that is not found on the node", []func(*Missing){site("mesh", sampledPods{site: []podRef{serverAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, []string{foreign, throttling, sidecars}},
 	} {
 		var g Missing
 		for _, look := range c.sites {
@@ -63,16 +63,16 @@ func TestMissing(t *testing.T) {
 // must be known in every trial.
 func TestLeaveOut(t *testing.T) {
 	whole := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: 0.5, Throttled: 3}, Sidecars: map[string]testbed.Usage{"proxy": {}}}
-	s := subjects{site: []placed{clientAt}}
+	s := sampledPods{site: []podRef{clientAt}}
 	var sandboxed, meshed Missing
-	sandboxed.look(&reading{}, s, "gvisor")
-	meshed.look(&reading{own: map[string]*cgroup.Usage{"c": {}}}, subjects{site: s.site, sidecars: []string{"proxy"}}, "mesh")
+	sandboxed.inspect(&reading{}, s, "gvisor")
+	meshed.inspect(&reading{own: map[string]*cgroup.Usage{"c": {}}}, sampledPods{site: s.site, sidecars: []string{"proxy"}}, "mesh")
 	nothing := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, SidecarsUnavailable: true}
 	for _, c := range []struct {
 		name    string
 		g       *Missing
 		in      testbed.Sample
-		at      subjects
+		at      sampledPods
 		want    testbed.Sample
 		failure string
 	}{
@@ -81,9 +81,9 @@ func TestLeaveOut(t *testing.T) {
 		{name: "one arm has sidecars", g: &meshed, in: whole, at: s, want: nothing},
 		{name: "no look was taken", in: nothing, at: s, want: nothing},
 		{name: "no pods", g: &Missing{}, in: nothing, want: nothing},
-		{name: "no foreign time at once", g: &Missing{}, in: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1}}, at: s, failure: "the CPU time of other programs is not told in this trial"},
-		{name: "no throttling at once", g: &Missing{}, in: testbed.Sample{Conditions: machine.Conditions{Throttled: -1}}, at: s, failure: "how often a CPU limit held programs up is not told in this trial"},
-		{name: "no sidecar at once", g: &Missing{}, in: testbed.Sample{SidecarsUnavailable: true}, at: s, failure: "what the containers beside the programs used is not told in this trial"},
+		{name: "no foreign time at once", g: &Missing{}, in: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1}}, at: s, failure: "the CPU time of other programs is unknown in this trial"},
+		{name: "no throttling at once", g: &Missing{}, in: testbed.Sample{Conditions: machine.Conditions{Throttled: -1}}, at: s, failure: "how often a CPU limit held programs up is unknown in this trial"},
+		{name: "no sidecar at once", g: &Missing{}, in: testbed.Sample{SidecarsUnavailable: true}, at: s, failure: "the usage of the containers beside the programs is unknown in this trial"},
 	} {
 		got, err := c.g.leaveOut(c.in, c.at)
 		var disturbed *testbed.Disturbance
@@ -117,7 +117,7 @@ func TestThrottled(t *testing.T) {
 		{"not found", group(0), agent.Counters{}, -1},
 	} {
 		b, a := readings(map[string]agent.Counters{"n1": c.before}, map[string]agent.Counters{"n1": c.after})
-		if got := throttled(b, a, []placed{clientAt}); got != c.want {
+		if got := throttled(b, a, []podRef{clientAt}); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -125,7 +125,7 @@ func TestThrottled(t *testing.T) {
 
 // The sum over the containers of one pod does not pass for that of two.
 func TestSidecarsOfAllPods(t *testing.T) {
-	sidecar := func(p placed, role string) placed {
+	sidecar := func(p podRef, role string) podRef {
 		p.role, p.sidecars = role, map[string]string{"id": "proxy"}
 		return p
 	}
@@ -133,7 +133,7 @@ func TestSidecarsOfAllPods(t *testing.T) {
 		return agent.Counters{Totals: machine.Totals{Time: epoch.Add(seconds(cpu))}, Pods: []cgroup.Usage{{Pod: uid, Containers: []cgroup.Container{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
 	}
 	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
-	s := subjects{site: []placed{sidecar(clientAt, "client"), sidecar(serverAt, "server")}, onNode: true, sidecars: []string{"proxy"}}
+	s := sampledPods{site: []podRef{sidecar(clientAt, "client"), sidecar(serverAt, "server")}, onNode: true, sidecars: []string{"proxy"}}
 	if got := sample(b, a, s); got.SidecarsUnavailable || got.Sidecars["client-proxy"].CPU() != time.Second || got.Sidecars["server-proxy"].CPU() != 2*time.Second {
 		t.Errorf("both told: %+v", got)
 	}

@@ -8,43 +8,40 @@ import (
 	"tare/testbed/kube/agent/cgroup"
 )
 
-// placed is a pod on a node. The UID is what its cgroups are named after, and
-// what tells it from another of the same name.
-type placed struct {
+// podRef identifies a pod on a node. Its cgroups are named after the UID. A later pod of
+// the same name has another UID.
+type podRef struct {
 	uid, node string
-	role      string    // of a site's pod: that of inventory.RoleLabel
-	started   time.Time // by the clock of its node, to the second; zero: not yet
-	// sidecars are the names, by id, of the containers of a site's pod in which no
-	// programs run.
+	role      string    // value of inventory.RoleLabel, for a site's pod
+	started   time.Time // start time by the node's clock, to the second; zero if it has not started
+	// sidecars has the names of a site's pod's sidecars, by container id.
 	sidecars map[string]string
-	// waiting says that it may not have begun, and ending that it may be over: such
-	// a pod may have no cgroups.
+	// waiting is set for a pod that may not have started, ending for one that is being
+	// deleted. Both may have no cgroups.
 	waiting, ending bool
 }
 
-// reading is what the agents said at one moment.
+// reading holds the counters of all agents at one moment.
 type reading struct {
-	at    time.Time                 // by Tare's own clock
-	nodes map[string]agent.Counters // of the accounting pods, by node
-	// own are cgroups that the agents of Tare's pods see of themselves, by the pods'
-	// UIDs: with accounting: container, all there is.
+	at    time.Time                 // time of the reading by Tare's clock
+	nodes map[string]agent.Counters // counters of the accounting pods, by node
+	// own has the usage that agents read from their own containers' cgroups, by pod UID.
+	// With "accounting: container" there is no other usage of pods.
 	own    map[string]*cgroup.Usage
-	server *serverProcess // the API server, where it is observed and has answered
+	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
 
-// subjects is what a sample is about.
-type subjects struct {
-	site     []placed // the site's pods
-	nodePods []placed // the pods that count
-	// observed are the pods of each component as they were at the second reading.
-	observed map[string][]placed
-	server   string   // the name by which the API server is observed; "": it is not
-	onNode   bool     // pods are read whole, from the node's cgroups
-	sidecars []string // the names of the sidecars in the site's pods
+type sampledPods struct {
+	site     []podRef // pods of the site
+	nodePods []podRef // accounting pods
+	// observed lists the pods of each observed component, at the second reading.
+	observed map[string][]podRef
+	server   string   // name under which the API server is observed; "" if it is not
+	onNode   bool     // set if pods are read from the node's cgroups
+	sidecars []string // names of the sidecars in the site's pods
 }
 
-// all lists every pod of the subjects.
-func (s *subjects) all() []placed {
+func (s *sampledPods) all() []podRef {
 	list := slices.Concat(s.site, s.nodePods)
 	for _, pods := range s.observed {
 		list = append(list, pods...)
@@ -52,8 +49,8 @@ func (s *subjects) all() []placed {
 	return list
 }
 
-// uidsOn lists the pods on a node, each once.
-func uidsOn(node string, pods []placed) []string {
+// uidsOn lists the UIDs of the pods on a node, each once.
+func uidsOn(node string, pods []podRef) []string {
 	var uids []string
 	for _, p := range pods {
 		if p.node == node && !slices.Contains(uids, p.uid) {
@@ -63,8 +60,8 @@ func uidsOn(node string, pods []placed) []string {
 	return uids
 }
 
-// cgroup finds what is known of a pod's cgroups.
-func (r *reading) cgroup(p placed) *cgroup.Usage {
+// cgroup returns the usage of a pod; nil if it is unknown.
+func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	for i := range r.nodes[p.node].Pods {
 		if c := &r.nodes[p.node].Pods[i]; c.Pod == p.uid {
 			return c
@@ -73,9 +70,9 @@ func (r *reading) cgroup(p placed) *cgroup.Usage {
 	return r.own[p.uid]
 }
 
-// used is the CPU time of a pod between two readings, and whether it is known. A
-// counter that went back began anew in between, so that all it shows was used since.
-func used(before, after *reading, p placed) (time.Duration, bool) {
+// used returns the CPU time of a pod between two readings, and false if it is unknown. A
+// counter that is smaller than before was reset in between, and its whole value counts.
+func used(before, after *reading, p podRef) (time.Duration, bool) {
 	b, a := before.cgroup(p), after.cgroup(p)
 	switch {
 	case a == nil || b == nil:
@@ -86,8 +83,8 @@ func used(before, after *reading, p placed) (time.Duration, bool) {
 	return a.CPU - b.CPU, true
 }
 
-// kernelOf names the kernel that a node has: two nodes that share one are one
-// machine, and each shows the counters of the whole.
+// kernelOf identifies the kernel of a node. Two nodes with the same kernel are one machine,
+// and both have the counters of the whole machine.
 func (r *reading) kernelOf(node string) string {
 	if c, ok := r.nodes[node]; ok && c.BootID != "" {
 		return c.BootID
@@ -95,14 +92,13 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// clockTolerance is how much a node's clock may differ from Tare's over a sample
-// before it counts as having been set.
+// clockTolerance is the maximum difference between the durations of a sample by the node's
+// and by Tare's clock. If it is larger, the node's clock was set during the sample.
 const clockTolerance = time.Second
 
-// wallOf is the time between two readings of a node, by the clock of that node, which
-// is read together with the counters; by Tare's own clock if the node's was set in
-// between.
-func wallOf(before, after *reading, node string) time.Duration {
+// wallTime returns the time between two readings of a node. It uses the node's clock, which
+// is read together with the counters, or Tare's clock if the node's was set in between.
+func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
 	if d := there - here; d < -clockTolerance || d > clockTolerance {
@@ -111,11 +107,11 @@ func wallOf(before, after *reading, node string) time.Duration {
 	return there
 }
 
-// cpuTime is CPU time, and what of it was spent in the kernel.
+// cpuTime is a CPU time: all of it, and the part that was spent in the kernel.
 type cpuTime struct{ all, system time.Duration }
 
-// since is what was used since an earlier moment. Counters that went back began
-// anew. The kernel rounds the parts, so that they are kept from exceeding the whole.
+// since returns the CPU time since an earlier reading. Counters that are smaller than before
+// were reset. The kernel rounds both numbers, so system is cut to at most all.
 func (t cpuTime) since(then cpuTime) cpuTime {
 	if t.all < then.all {
 		then = cpuTime{}

@@ -35,17 +35,17 @@ func readings(before, after map[string]agent.Counters) (*reading, *reading) {
 }
 
 var (
-	clientAt = placed{uid: "c", node: "n1"}
-	serverAt = placed{uid: "s", node: "n2"}
+	clientAt = podRef{uid: "c", node: "n1"}
+	serverAt = podRef{uid: "s", node: "n2"}
 )
 
 func TestConditions(t *testing.T) {
 	type nodes = map[string]agent.Counters
-	nodePods := []placed{{uid: "h1", node: "n1"}, {uid: "h2", node: "n2"}}
+	nodePods := []podRef{{uid: "h1", node: "n1"}, {uid: "h2", node: "n2"}}
 	for _, c := range []struct {
 		name          string
 		before, after nodes
-		s             subjects
+		s             sampledPods
 		want          machine.Conditions
 	}{
 		{
@@ -56,7 +56,7 @@ func TestConditions(t *testing.T) {
 			after: nodes{
 				"n1": at(10, "b1", [4]float64{110, 11, 1, 1}, cgroupOf("c", 57, 1), cgroupOf("h1", 2, 0)),  // 10 user, 1 irq, 8 own
 				"n2": at(10, "b2", [4]float64{212, 24, 3, 5}, cgroupOf("s", 64, 5), cgroupOf("h2", 1, 0))}, // 12 user, 4 irq, 4 own
-			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: nodePods, onNode: true},
+			s:    sampledPods{site: []podRef{clientAt, serverAt}, nodePods: nodePods, onNode: true},
 			want: machine.Conditions{ForeignCPU: 8.0 / 20, Steal: 1.0 / 20, KernelCPU: 4.0 / 20, Busy: 27 * time.Second, CPUPressure: 0.5, Throttled: 3, Load: 10},
 		},
 		{
@@ -67,43 +67,43 @@ func TestConditions(t *testing.T) {
 			after: nodes{
 				"n1": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("c", 57, 0), cgroupOf("h1", 2, 0)),
 				"n2": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("s", 61, 0), cgroupOf("h2", 2, 0))},
-			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: nodePods, onNode: true},
+			s:    sampledPods{site: []podRef{clientAt, serverAt}, nodePods: nodePods, onNode: true},
 			want: machine.Conditions{ForeignCPU: 2.0 / 20, Steal: 1.0 / 20, KernelCPU: 2.0 / 20, Busy: 14 * time.Second, CPUPressure: 0.1, Load: 10},
 		},
 		{
 			name:   "one node with both pods, and a component that works for them",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("s", 0, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 5, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("s", 3, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 8, 0))},
-			s: subjects{site: []placed{clientAt, {uid: "s", node: "n1"}}, nodePods: nodePods[:1], onNode: true,
-				observed: map[string][]placed{"a": {{uid: "agent", node: "n1"}}, "same pod": {{uid: "agent", node: "n1"}}}},
+			s: sampledPods{site: []podRef{clientAt, {uid: "s", node: "n1"}}, nodePods: nodePods[:1], onNode: true,
+				observed: map[string][]podRef{"a": {{uid: "agent", node: "n1"}}, "same pod": {{uid: "agent", node: "n1"}}}},
 			want: machine.Conditions{ForeignCPU: 1.0 / 20, Busy: 10 * time.Second, Load: 10},
 		},
 		{
 			name:   "a pod that cannot be read: foreign time is not told",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("h1", 0, 0)), "n2": at(0, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("h1", 0, 0)), "n2": at(10, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
-			s:      subjects{site: []placed{clientAt, serverAt}, nodePods: nodePods, onNode: true},
+			s:      sampledPods{site: []podRef{clientAt, serverAt}, nodePods: nodePods, onNode: true},
 			want:   machine.Conditions{ForeignCPU: -1, Busy: 10 * time.Second, Throttled: -1, Load: 10},
 		},
 		{
 			name:   "more own time than the machine's: ticks; never negative",
 			before: nodes{"n1": at(0, "", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0))},
 			after:  nodes{"n1": at(10, "", [4]float64{5, 0, 0, 0}, cgroupOf("c", 5.01, 0))},
-			s:      subjects{site: []placed{clientAt}, onNode: true},
+			s:      sampledPods{site: []podRef{clientAt}, onNode: true},
 			want:   machine.Conditions{Busy: 5 * time.Second, Load: 10},
 		},
 		{
 			name:   "counters that went back",
 			before: nodes{"n1": at(0, "b", [4]float64{50, 40, 30, 20}, cgroupOf("c", 9, 7))},
 			after:  nodes{"n1": at(10, "b2", [4]float64{5, 0, 0, 0}, cgroupOf("c", 2, 0))},
-			s:      subjects{site: []placed{clientAt}, onNode: true},
+			s:      sampledPods{site: []podRef{clientAt}, onNode: true},
 			want:   machine.Conditions{Load: 10},
 		},
 		{
 			name:   "no pressure told",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, -1}, cgroupOf("c", 0, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{0, 0, 0, -1}, cgroupOf("c", 0, 0))},
-			s:      subjects{site: []placed{clientAt}, onNode: true},
+			s:      sampledPods{site: []podRef{clientAt}, onNode: true},
 			want:   machine.Conditions{CPUPressure: -1, Load: 10},
 		},
 	} {
@@ -121,7 +121,7 @@ func TestConditions(t *testing.T) {
 func TestConditionsWithoutKernelThreads(t *testing.T) {
 	b, a := readings(map[string]agent.Counters{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0))},
 		map[string]agent.Counters{"n1": at(10, "b", [4]float64{15, 1, 0, 0}, cgroupOf("c", 4, 0))}) // 15 s, 4 of them the pod's
-	s := subjects{site: []placed{clientAt}, onNode: true}
+	s := sampledPods{site: []podRef{clientAt}, onNode: true}
 	if c := sample(b, a, s).Conditions; c.ForeignCPU != 11.0/20 || c.KernelCPU != 1.0/20 {
 		t.Errorf("not told: foreign %v, kernel %v", c.ForeignCPU, c.KernelCPU)
 	}
@@ -155,7 +155,7 @@ func TestConditionsInContainer(t *testing.T) {
 		if c.server != nil {
 			a.own["s"] = c.server
 		}
-		got := between(b, a)(subjects{site: []placed{clientAt, serverAt}, nodePods: []placed{{uid: "h1", node: "n1"}}})
+		got := between(b, a)(sampledPods{site: []podRef{clientAt, serverAt}, nodePods: []podRef{{uid: "h1", node: "n1"}}})
 		if got.Conditions.ForeignCPU != c.foreign || got.Sidecars != nil {
 			t.Errorf("%s: foreign %v, beside %v, want %v and nothing", c.name, got.Conditions.ForeignCPU, got.Sidecars, c.foreign)
 		}
@@ -174,18 +174,18 @@ func TestObserved(t *testing.T) {
 		"n1": at(10, "b1", [4]float64{}, cgroupOf("a1", 101, 0), cgroupOf("new", 3, 0), cgroupOf("reset", 2, 0), cgroupOf("late", 900, 0)),
 		"n2": at(12, "b2", [4]float64{}, cgroupOf("a2", 202, 0)),
 	}
-	on := func(node string, uids ...string) (list []placed) {
+	on := func(node string, uids ...string) (list []podRef) {
 		for _, uid := range uids {
-			list = append(list, placed{uid: uid, node: node, started: epoch.Add(-time.Hour)})
+			list = append(list, podRef{uid: uid, node: node, started: epoch.Add(-time.Hour)})
 		}
 		return list
 	}
-	began := func(second float64) []placed {
-		return []placed{{uid: "new", node: "n1", started: epoch.Add(seconds(second))}}
+	began := func(second float64) []podRef {
+		return []podRef{{uid: "new", node: "n1", started: epoch.Add(seconds(second))}}
 	}
 	for _, c := range []struct {
 		name string
-		pods []placed
+		pods []podRef
 		want *testbed.Observed // nil: missing
 	}{
 		{"on two nodes", append(on("n1", "a1"), on("n2", "a2")...), &testbed.Observed{CPU: 3 * time.Second, Wall: 10 * time.Second, Memory: 200}},
@@ -194,16 +194,16 @@ func TestObserved(t *testing.T) {
 		{"there before, and not read then", on("n1", "late"), nil},
 		{"counter that went back", on("n1", "reset"), &testbed.Observed{CPU: 2 * time.Second, Wall: 10 * time.Second, Memory: 100}},
 		{"one of two cannot be read", on("n1", "a1", "unreadable"), nil},
-		{"beside a pod that waits, and one that ends", append(on("n1", "a1"), placed{uid: "w", node: "n1", waiting: true}, placed{uid: "e", node: "n1", ending: true}),
+		{"beside a pod that waits, and one that ends", append(on("n1", "a1"), podRef{uid: "w", node: "n1", waiting: true}, podRef{uid: "e", node: "n1", ending: true}),
 			&testbed.Observed{CPU: time.Second, Wall: 10 * time.Second, Memory: 100}},
-		{"only a pod that waits", []placed{{uid: "w", node: "n1", waiting: true}}, nil},
-		{"a pod that waits on a node without an accounting pod", append(on("n1", "a1"), placed{uid: "w", node: "n3", waiting: true}), nil},
+		{"only a pod that waits", []podRef{{uid: "w", node: "n1", waiting: true}}, nil},
+		{"a pod that waits on a node without an accounting pod", append(on("n1", "a1"), podRef{uid: "w", node: "n3", waiting: true}), nil},
 		{"on a node without an accounting pod", on("n3", "a1"), nil},
 		{"no pods", nil, nil},
 	} {
 		b, a := readings(before, after)
 		a.nodes["n2"] = agent.Counters{Totals: machine.Totals{Time: epoch.Add(10 * time.Second), CPUs: 2}, BootID: "b2", Pods: after["n2"].Pods}
-		got := between(b, a)(subjects{observed: map[string][]placed{"x": c.pods}}).Observed
+		got := between(b, a)(sampledPods{observed: map[string][]podRef{"x": c.pods}}).Observed
 		o, ok := got["x"]
 		if ok != (c.want != nil) || ok && o != *c.want {
 			t.Errorf("%s: %+v (told: %v), want %+v", c.name, o, ok, c.want)
@@ -217,13 +217,13 @@ func TestWall(t *testing.T) {
 		want  time.Duration
 	}{{10, 10 * time.Second}, {10.2, seconds(10.2)}, {9.5, seconds(9.5)}, {3600, 10 * time.Second}, {-5, 10 * time.Second}} {
 		b, a := readings(map[string]agent.Counters{"n1": at(0, "", [4]float64{})}, map[string]agent.Counters{"n1": at(c.there, "", [4]float64{})})
-		if got := wallOf(b, a, "n1"); got != c.want {
+		if got := wallTime(b, a, "n1"); got != c.want {
 			t.Errorf("%v s by the node's clock: %v, want %v", c.there, got, c.want)
 		}
 	}
 }
 
 // between gives the sample between two readings.
-func between(before, after *reading) func(subjects) testbed.Sample {
-	return func(s subjects) testbed.Sample { return sample(before, after, s) }
+func between(before, after *reading) func(sampledPods) testbed.Sample {
+	return func(s sampledPods) testbed.Sample { return sample(before, after, s) }
 }

@@ -13,49 +13,49 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// Sample is a trial under way at a site, of which the first reading has been taken.
+// Sample is a measurement of a trial, between its two readings.
 type Sample struct {
-	by     *Counter
-	site   Site
-	nodes  []string
-	before *reading
+	counter *Counter
+	site    Site
+	nodes   []string
+	before  *reading
 }
 
-// Begin takes the first reading of a sample. All agents are asked at the same time,
-// once, and again at the end; in between accounting does nothing.
+// Begin takes the first reading of a sample, from all agents at the same time. Until End
+// takes the second, accounting does nothing.
 func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	nodes, err := c.Prepare(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	at := c.subjects(s, nodes)
-	before, err := c.read(ctx, s, nodes, at.all())
+	list := c.sampledPods(s, nodes)
+	before, err := c.read(ctx, s, nodes, list.all())
 	if err != nil && ctx.Err() == nil {
-		// The runner mends the site's pods; those that count are mended here.
+		// The runner mends the site's pods, but not accounting pods.
 		if err = c.mend(ctx, nodes); err == nil {
-			at = c.subjects(s, nodes)
-			before, err = c.read(ctx, s, nodes, at.all())
+			list = c.sampledPods(s, nodes)
+			before, err = c.read(ctx, s, nodes, list.all())
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Sample{by: c, site: s, nodes: nodes, before: before}, nil
+	return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
 }
 
-// End takes the second reading and says what happened in between, without what is
-// missing in some arm of the run; nil: nobody has looked.
+// End takes the second reading and returns the differences. It leaves out values that are
+// missing in some arm of the run. A nil missing leaves out nothing.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
-	at := s.by.subjects(s.site, s.nodes)
-	after, err := s.by.read(ctx, s.site, s.nodes, at.all())
+	list := s.counter.sampledPods(s.site, s.nodes)
+	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
 	if err != nil {
 		return testbed.Sample{}, err
 	}
-	return missing.leaveOut(sample(s.before, after, at), at)
+	return missing.leaveOut(sample(s.before, after, list), list)
 }
 
-// Prepare makes ready what counts for a site, and gives the nodes to ask: those of the
-// site's pods and those of the pods observed elsewhere.
+// Prepare makes the accounting pods and the watches for a site. It returns the nodes to
+// read, which are the nodes of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err
@@ -69,19 +69,21 @@ func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 		}
 	}
 	slices.Sort(nodes)
-	return nodes, c.cover(ctx, s, nodes)
+	return nodes, c.MakePods(ctx, s, nodes)
 }
 
-// subjects lists the pods that a sample is about, as they are now.
-func (c *Counter) subjects(s Site, nodes []string) subjects {
-	list := subjects{observed: c.observed(s.Nodes), server: s.server(), onNode: s.onNode()}
+// sampledPods lists the pods of a sample at this moment.
+func (c *Counter) sampledPods(s Site, nodes []string) sampledPods {
+	list := sampledPods{observed: c.observed(s.Nodes), server: s.server(), onNode: s.onNode()}
 	for _, node := range nodes {
-		if p := c.On(node); p != nil {
-			list.nodePods = append(list.nodePods, placed{uid: p.UID(), node: node})
+		if p := c.NodePod(node); p != nil {
+			list.nodePods = append(list.nodePods, podRef{uid: p.UID(), node: node})
 		}
 	}
 	for _, p := range s.Pods {
-		list.site = append(list.site, placed{uid: p.UID(), node: p.Node(), role: p.Plan().Labels[inventory.RoleLabel], sidecars: p.Sidecars()})
+		list.site = append(list.site, podRef{
+			uid: p.UID(), node: p.Node(), role: p.Plan().Labels[inventory.RoleLabel], sidecars: p.Sidecars(),
+		})
 		list.sidecars = append(list.sidecars, p.SidecarNames()...)
 	}
 	slices.Sort(list.sidecars)
@@ -89,8 +91,8 @@ func (c *Counter) subjects(s Site, nodes []string) subjects {
 	return list
 }
 
-// sample says what happened between two readings.
-func sample(before, after *reading, s subjects) testbed.Sample {
+// sample computes the differences of two readings.
+func sample(before, after *reading, s sampledPods) testbed.Sample {
 	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
 	known := false
 	if s.onNode {
@@ -100,23 +102,22 @@ func sample(before, after *reading, s subjects) testbed.Sample {
 	return out
 }
 
-// Inspect adds to what is missing what a site does not know.
+// Inspect reads the counters of a site and adds the unknown ones to missing.
 func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	nodes, err := c.Prepare(ctx, s)
 	if err != nil {
 		return err
 	}
-	at := c.subjects(s, nodes)
-	r, err := c.read(ctx, s, nodes, at.all())
+	list := c.sampledPods(s, nodes)
+	r, err := c.read(ctx, s, nodes, list.all())
 	if err != nil {
 		return err
 	}
-	missing.look(r, at, s.Arm)
+	missing.inspect(r, list, s.Arm)
 	return nil
 }
 
-// watchAll begins to watch the components that the experiment observes, unless they
-// are watched already.
+// watchAll begins to watch the components that the experiment observes. It does so once.
 func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,37 +127,36 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	components := make([]*component, 0, len(list))
 	for _, o := range list {
 		if o.Server {
-			// Later readings that fail say nothing. So it is read once for the reason.
+			// A trial ignores errors of this reading. One reading here shows the error.
 			if _, err := readServer(ctx, c.on.Client); err != nil {
 				return fmt.Errorf("observe %s: %w", o.Name, err)
 			}
 			continue
 		}
-		one, err := watchComponent(ctx, c.on.Client, o, c.limit, c.stop)
+		watched, err := watchComponent(ctx, c.on.Client, o, c.limit, c.stop)
 		if err != nil {
 			return err
 		}
-		components = append(components, one)
+		components = append(components, watched)
 	}
 	c.components = components
 	return nil
 }
 
-// observed gives the pods of each component as they are now.
-func (c *Counter) observed(trial []string) map[string][]placed {
+// observed lists the current pods of each component.
+func (c *Counter) observed(trial []string) map[string][]podRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := map[string][]placed{}
-	for _, one := range c.components {
-		all[one.Name] = one.pods(trial)
+	all := map[string][]podRef{}
+	for _, o := range c.components {
+		all[o.Name] = o.pods(trial)
 	}
 	return all
 }
 
-// observed sums up what the pods of each component used. A component is left out when
-// one of its pods runs and cannot be read: the sum over the others would look like the
-// sum over all.
-func observed(before, after *reading, s subjects) map[string]testbed.Observed {
+// observed adds up the usage of each component's pods. A component is left out if one of
+// its pods runs and cannot be read: the sum of the others would be too small.
+func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
 	all := map[string]testbed.Observed{}
 	for name, pods := range s.observed {
 		var o testbed.Observed
@@ -171,7 +171,7 @@ func observed(before, after *reading, s subjects) map[string]testbed.Observed {
 			found = true
 			o.CPU += cpu
 			o.Memory += after.cgroup(p).WorkingSet
-			o.Wall = max(o.Wall, wallOf(before, after, p.node))
+			o.Wall = max(o.Wall, wallTime(before, after, p.node))
 		}
 		if complete && found {
 			all[name] = o
@@ -183,24 +183,25 @@ func observed(before, after *reading, s subjects) map[string]testbed.Observed {
 	return all
 }
 
-// observedCPU is the CPU time of one observed pod that is there at the second reading.
-// If it began after the first, all that it used counts. A pod that ended in between is
-// not there any more, and what it used is lost.
-func observedCPU(before, after *reading, p placed) (time.Duration, bool) {
+// observedCPU returns the CPU time of an observed pod that exists at the second reading, and
+// false if it is unknown. If the pod started after the first reading, all its CPU time
+// counts. The CPU time of a pod that ended in between is lost.
+func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
 	}
 	c, asked := after.cgroup(p), before.nodes[p.node].Time
 	if c == nil || asked.IsZero() || p.started.IsZero() || p.started.Before(asked.Truncate(time.Second)) {
-		return 0, false // what it had used by the first reading is not known
+		return 0, false // the pod's CPU time at the first reading is unknown
 	}
 	return c.CPU, true
 }
 
-// sidecarUsage is what the sidecars that are not Tare's used, by the role of their pods and their name, summed over
-// the pods of a role. A sidecar that is new at the second reading began in between. When one pod
-// cannot be read, nothing is known at all: the sum over the other pods would look like the sum over all.
-func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed.Usage, known bool) {
+// sidecarUsage returns the usage of sidecars that are not Tare's, added up over the pods of
+// a role. The keys have the form ROLE-NAME. A sidecar that is new at the second reading
+// started in between. known is false if one pod cannot be read: the sum of the others would
+// be too small.
+func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
 		if a == nil || b == nil {
@@ -208,16 +209,16 @@ func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed
 		}
 		for _, now := range a.Containers {
 			name := p.sidecars[now.ID]
-			if name == "" || pods.Own(name) {
+			if name == "" || pods.HasAgent(name) {
 				continue
 			}
 			name = p.role + "-" + name
-			then := within(b, now.ID)
+			then := containerOf(b, now.ID)
 			grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
 			u := all[name]
 			u.User += grown.all - grown.system
 			u.System += grown.system
-			u.Wall = max(u.Wall, wallOf(before, after, p.node))
+			u.Wall = max(u.Wall, wallTime(before, after, p.node))
 			u.MaxRSS += now.WorkingSet
 			if all == nil {
 				all = map[string]testbed.Usage{}
@@ -228,8 +229,8 @@ func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed
 	return all, true
 }
 
-// within finds one container in a pod; zero: it is not there.
-func within(pod *cgroup.Usage, id string) cgroup.Container {
+// containerOf returns the container of a pod with that id; the zero value if there is none.
+func containerOf(pod *cgroup.Usage, id string) cgroup.Container {
 	for _, c := range pod.Containers {
 		if c.ID == id {
 			return c

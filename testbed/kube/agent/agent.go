@@ -1,17 +1,17 @@
 // Package agent is Tare's own process in a pod, and the connection to it.
 //
-// The agent is the first process of every pod that Tare makes (Serve, the hidden
-// command `tare agent serve`). It starts the programs of trials as its children,
-// so that it knows their CPU time and memory from the kernel, and keeps what they
-// write in files with a digest. Nothing about a program depends on the connection:
-// when the API server, the kubelet or the network breaks it in the middle of a
-// trial, the program runs on, and its end, its usage and its whole output are
-// fetched over the next connection.
+// The agent is the first process of every pod that Tare makes (the command
+// `tare-agent serve`). It starts the programs of trials as its children. The kernel
+// therefore gives it their CPU time and memory. It writes their output to files and
+// computes a digest of each. Programs do not depend on the connection: when the API
+// server, the kubelet or the network breaks it in the middle of a trial, the program
+// keeps running. Its exit status, usage and whole output are fetched over the next
+// connection.
 //
-// A Session is the other end: one exec into the pod that stays open and runs
+// A Client is the other end, in Tare: one exec into the pod that stays open and runs
 // Connect, which joins the exec's streams to the agent's socket. It costs nothing
-// while a trial runs, and a program starts within milliseconds, without the API
-// server, the kubelet or the container runtime doing anything at that moment.
+// while a trial runs. A program starts within milliseconds, and neither the API
+// server, the kubelet nor the container runtime does anything at that moment.
 package agent
 
 import (
@@ -24,83 +24,89 @@ import (
 	"tare/testbed/kube/agent/cgroup"
 )
 
-// Dir is where the agent keeps its socket and the outputs: an emptyDir.
+// Dir is the directory of the agent's socket and of programs' outputs: an emptyDir.
 const Dir = "/var/run/tare"
 
-// StoreLimit is how many bytes of programs' outputs and inputs an agent keeps in Dir at
-// most.
+// StoreLimit is the maximum size in bytes of the programs' outputs and inputs in Dir.
 const StoreLimit = 1 << 30
 
-// Program is where the agent is in a pod of an image that is not Tare's: an init
-// container with Tare's image puts it there (Install).
+// Program is the path of the agent in a pod whose image is not Tare's. An init
+// container with Tare's image copies it there (Install).
 const Program = "/var/run/tare/bin/tare-agent"
 
-// defaultLease is how long the agent keeps what an absent client has started.
-const defaultLease = 30 * time.Minute
+// minClientLease is the minimum time that the agent keeps running the programs of an absent
+// client.
+const minClientLease = 30 * time.Minute
 
 // Dial opens a connection to the agent: an exec of `tare-agent connect` in the
 // pod. Closing it ends the exec.
 type Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Facts is what a process in the pod sees of itself: the evidence for most proofs
-// of treatment on a cluster.
+// Facts are properties of a process in the pod, read by that process itself. Most
+// proofs that a layer was in force on a cluster rest on them.
 type Facts struct {
-	Version   string `json:"version"`   // of Tare in the image
-	Kernel    string `json:"kernel"`    // uname -r
-	KernelTag string `json:"kernelTag"` // uname -v
-	// Sandbox names the sandbox that shows itself in the kernel log or elsewhere:
-	// "gvisor", "kata"; "" for none that is known.
-	Sandbox    string `json:"sandbox,omitempty"`
-	Seccomp    string `json:"seccomp"`              // of /proc/self/status: "disabled", "strict", "filter"; "" where it is not told
-	NoNewPrivs string `json:"noNewPrivs"`           // "0" or "1"
-	CapEff     string `json:"capEff"`               // effective capabilities, hexadecimal, of a program started by the agent
-	CapBnd     string `json:"capBnd,omitempty"`     // bounding set of capabilities, hexadecimal
-	UIDMap     string `json:"uidMap,omitempty"`     // /proc/self/uid_map, lines and columns by one blank: "0 0 4294967295" without a user namespace
+	Version   string `json:"version"`   // version of Tare in the image
+	Kernel    string `json:"kernel"`    // kernel release, as of uname -r
+	KernelTag string `json:"kernelTag"` // kernel version, as of uname -v
+	// Sandbox is the name of the sandbox around the process, "gvisor" or "kata";
+	// "" if Tare recognises none.
+	Sandbox string `json:"sandbox,omitempty"`
+	// Seccomp is the mode in /proc/self/status: "disabled", "strict" or "filter"; ""
+	// if the file has no mode.
+	Seccomp    string `json:"seccomp"`
+	NoNewPrivs string `json:"noNewPrivs"`       // the no_new_privs flag of the process, "0" or "1"
+	CapEff     string `json:"capEff"`           // effective capabilities of a program of the agent, hexadecimal
+	CapBnd     string `json:"capBnd,omitempty"` // bounding set of capabilities, hexadecimal
+	// UIDMap is /proc/self/uid_map with single blanks between its columns and lines.
+	// It is "0 0 4294967295" without a user namespace.
+	UIDMap     string `json:"uidMap,omitempty"`
 	AppArmor   string `json:"appArmor,omitempty"`   // profile in force: "cri-containerd.apparmor.d (enforce)"
-	SELinux    string `json:"seLinux,omitempty"`    // context in force
-	UID        int    `json:"uid"`                  // of the programs
-	BootID     string `json:"bootID,omitempty"`     // of the kernel: the same on two nodes that share one
-	CPUModel   string `json:"cpuModel,omitempty"`   // of /proc/cpuinfo
-	CPUs       int    `json:"cpus"`                 // that a program may use
-	Hypervisor bool   `json:"hypervisor,omitempty"` // the CPU flag
-	// Confidential is the kind of confidential VM that the kernel log or
-	// /dev/sev-guest, /dev/tdx_guest show: "SEV-SNP", "TDX".
+	SELinux    string `json:"seLinux,omitempty"`    // SELinux context in force
+	UID        int    `json:"uid"`                  // user id that programs run as
+	BootID     string `json:"bootID,omitempty"`     // boot id of the kernel; nodes that share a kernel have the same
+	CPUModel   string `json:"cpuModel,omitempty"`   // CPU model in /proc/cpuinfo
+	CPUs       int    `json:"cpus"`                 // number of CPUs that a program may use
+	Hypervisor bool   `json:"hypervisor,omitempty"` // set if the CPU has the flag "hypervisor"
+	// Confidential is the kind of confidential VM, "SEV-SNP" or "TDX", as seen in the
+	// kernel log or by the devices /dev/sev-guest and /dev/tdx_guest; "" for none.
 	Confidential string `json:"confidential,omitempty"`
 }
 
-// Question asks for Counters.
-type Question struct {
-	// Cgroups are pods by UID whose cgroups are to be read below Root, in the
-	// layout of the kubelet, by cgroupfs or systemd, version 1 or 2. The kubelet
-	// names the cgroup of a pod that it got from a file (a static pod) after the
-	// annotation kubernetes.io/config.hash instead of the UID.
+// CountersRequest is a request for Counters.
+type CountersRequest struct {
+	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. It
+	// knows the kubelet's layouts for cgroupfs and systemd, cgroup versions 1 and 2.
+	// For a static pod, which the kubelet got from a file, the kubelet names the
+	// cgroup after the annotation kubernetes.io/config.hash instead of the UID.
 	Cgroups []string `json:"cgroups,omitempty"`
-	// Root is where the node's /sys/fs/cgroup is seen; "" for none.
+	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod
+	// does not see it.
 	Root string `json:"root,omitempty"`
-	// Follow asks to follow the memory of a pod from now on, and Followed ends what
-	// was begun under that name and asks for the peak.
-	Follow   *Follow `json:"follow,omitempty"`
-	Followed string  `json:"followed,omitempty"`
+	// Follow, if set, begins to sample the memory of a pod.
+	Follow *Follow `json:"follow,omitempty"`
+	// Followed is the Name of an earlier Follow. The agent stops sampling and returns
+	// the peak.
+	Followed string `json:"followed,omitempty"`
 }
 
-// Follow asks for the peak of a pod's working set while a program runs in it. No
-// kernel tells it for a span of time: the agent looks a few times a second.
+// Follow is a request for the peak of a pod's working set while a program runs in the
+// pod. The kernel has no peak for a span of time: the agent samples a few times a second.
 type Follow struct {
-	Name     string   `json:"name"`               // given by the client, another one each time
-	Pod      string   `json:"pod"`                // UID, below the Root of the Question
+	Name     string   `json:"name"`               // name given by the client, unique in its session
+	Pod      string   `json:"pod"`                // UID of the pod, found below the Root of the CountersRequest
 	Sidecars []string `json:"sidecars,omitempty"` // ids of containers whose memory is not counted
 }
 
-// Counters are running totals at one moment. What the pod cannot see is missing.
+// Counters are running totals at one moment. Values that the pod cannot see are missing.
 type Counters struct {
-	machine.Totals               // of the node
-	BootID         string        `json:"bootID"`        // of the kernel
-	Own            *cgroup.Usage `json:"own,omitempty"` // of the agent's own container
-	// Grouped is the CPU time of all processes on the node but the kernel's threads;
-	// nil: not told.
+	machine.Totals               // totals of the node
+	BootID         string        `json:"bootID"`        // boot id of the node's kernel
+	Own            *cgroup.Usage `json:"own,omitempty"` // usage of the agent's own container
+	// Grouped is the CPU time of all processes on the node without kernel threads;
+	// nil if the agent cannot read it.
 	Grouped *time.Duration   `json:"grouped,omitempty"`
-	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // those of the Question that were found
-	Network testbed.Resource `json:"network,omitzero"` // what the pod's network namespace has counted
-	// Peak is the largest working set since Follow, in bytes; 0: not told.
+	Pods    []cgroup.Usage   `json:"pods,omitempty"`   // usage of the pods in CountersRequest.Cgroups that were found
+	Network testbed.Resource `json:"network,omitzero"` // counters of the pod's network namespace
+	// Peak is the largest working set since Follow, in bytes; 0 if it is unknown.
 	Peak int64 `json:"peak,omitempty"`
 }

@@ -64,14 +64,14 @@ func dialer(dir string) Dial {
 }
 
 // session gives a session with a new agent.
-func session(t testing.TB) *Session {
+func session(t testing.TB) *Client {
 	t.Helper()
 	return sessionWith(t, dialer(serve(t, &Server{})), Options{})
 }
 
-func sessionWith(t testing.TB, dial Dial, o Options) *Session {
+func sessionWith(t testing.TB, dial Dial, o Options) *Client {
 	t.Helper()
-	s := NewSession(dial, o)
+	s := NewClient(dial, o)
 	s.backoff = time.Millisecond
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -87,7 +87,7 @@ func shell(script string) testbed.Command {
 }
 
 // start starts a command that keeps its outputs.
-func start(t testing.TB, s *Session, cmd testbed.Command) (p testbed.Process, stdout, stderr *bytes.Buffer) {
+func start(t testing.TB, s *Client, cmd testbed.Command) (p testbed.Process, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -185,7 +185,7 @@ func TestCannotStart(t *testing.T) {
 		"no directory":    {testbed.Command{Args: []string{"/bin/sh"}, Dir: "/no/dir"}, fs.ErrNotExist, "start /bin/sh: its working directory: stat /no/dir: no such file or directory"},
 		"no command":      {testbed.Command{}, nil, "start: no command given"},
 		"too much to say": {testbed.Command{Args: []string{"/bin/true", strings.Repeat("x", headLimit)}}, nil, "a message of"},
-		"too much input":  {testbed.Command{Args: []string{"/bin/cat"}, Stdin: io.LimitReader(zeros{}, bodyLimit+1)}, nil, "start /bin/cat: its standard input is larger than the 16777216 bytes that a pod can be given"},
+		"too much input":  {testbed.Command{Args: []string{"/bin/cat"}, Stdin: io.LimitReader(zeros{}, bodyLimit+1)}, nil, "start /bin/cat: its standard input is larger than 16777216 bytes, the maximum for a pod"},
 	} {
 		p, err := s.Start(t.Context(), c.cmd)
 		if err == nil {
@@ -376,7 +376,7 @@ func TestFirstAgentServes(t *testing.T) {
 func TestEndOfAgent(t *testing.T) {
 	dir := t.TempDir()
 	stop := serveIn(t, &Server{}, dir)
-	s := NewSession(dialer(dir), Options{Patience: 10 * time.Millisecond, Alive: func(context.Context) error { return errors.New("the pod is gone") }})
+	s := NewClient(dialer(dir), Options{Patience: 10 * time.Millisecond, Alive: func(context.Context) error { return errors.New("the pod is gone") }})
 	path, lines := messages(t)
 	p, _, _ := start(t, s, shell("echo $$ >"+path+"; sleep 1000"))
 	pid := lines()
@@ -413,11 +413,11 @@ func TestInstall(t *testing.T) {
 
 func BenchmarkRound(b *testing.B) {
 	s := session(b)
-	if _, err := s.Round(b.Context()); err != nil {
+	if _, err := s.RoundTrip(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := s.Round(b.Context()); err != nil {
+		if _, err := s.RoundTrip(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

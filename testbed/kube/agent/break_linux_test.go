@@ -71,7 +71,7 @@ func piped(s *Server) Dial {
 		ours, theirs := net.Pipe()
 		go func() {
 			defer theirs.Close()
-			s.converse(context.Background(), theirs)
+			s.serveConn(context.Background(), theirs)
 		}()
 		return ours, nil
 	}
@@ -127,7 +127,7 @@ func TestBreaks(t *testing.T) {
 func TestBreaksForever(t *testing.T) {
 	dir := serve(t, &Server{})
 	for _, cut := range []int{1, 40, 150, 300, 1000, 3000} {
-		s := NewSession(func(ctx context.Context) (io.ReadWriteCloser, error) {
+		s := NewClient(func(ctx context.Context) (io.ReadWriteCloser, error) {
 			conn, err := dialer(dir)(ctx)
 			return &fragile{ReadWriteCloser: conn, read: cut, write: -1}, err
 		}, Options{Patience: 50 * time.Millisecond})
@@ -168,7 +168,7 @@ func lying(t *testing.T, change func(*response, []byte) []byte) Dial {
 			_, _ = io.WriteString(between, line)
 			for {
 				var a response
-				body, err := decode(r, &a)
+				body, err := decode(r, &a, nil)
 				if err != nil {
 					return
 				}

@@ -15,8 +15,8 @@ import (
 	"tare/machine/owned"
 )
 
-// readyDelay is how long Connect waits for an agent that is only just starting.
-const readyDelay = 3 * time.Second
+// readyTimeout is how long Connect waits for an agent that is still starting.
+const readyTimeout = 3 * time.Second
 
 // Connect joins the streams to the agent that listens in dir, until either ends.
 func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
@@ -30,7 +30,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	go func() { // ends with the stream, at the latest with this process
+	go func() { // this goroutine ends with the stream in, at the latest with the process
 		_, _ = io.Copy(conn, in)
 		_ = conn.Close()
 	}()
@@ -42,7 +42,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 }
 
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
-	limited, cancel := context.WithTimeout(ctx, readyDelay)
+	limited, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
 		var d net.Dialer
@@ -58,15 +58,13 @@ func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
 	}
 }
 
-// Install copies the running program to a path, executable.
-func Install(path string) error {
-	if err := install(path); err != nil {
-		return fmt.Errorf("install the agent as %s: %w", path, err)
-	}
-	return nil
-}
-
-func install(path string) error {
+// Install copies the running program to a path and makes the copy executable.
+func Install(path string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("install the agent as %s: %w", path, err)
+		}
+	}()
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
@@ -75,7 +73,7 @@ func install(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// Written under another name first: nobody finds half of it.
+	// The copy gets its name when it is complete: no other process finds half of it.
 	f, err := owned.File(filepath.Dir(path), "agent", "")
 	if err != nil {
 		return err

@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// Times between tries to connect.
+// Times between tries to connect. They double from the first to the last.
 const (
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 3 * time.Second
 )
 
-// attempt is one goroutine's tries to connect, for which all callers wait.
-type attempt struct {
+// connecting is a series of tries to connect, made by one goroutine. All callers wait for
+// its result.
+type connecting struct {
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when one of these is set
+	done   chan struct{} // closed when link or err is set
 	link   *link
 	err    error
 }
 
-// reach gives a connection that was alive a moment ago.
-func (s *Session) reach(ctx context.Context) (*link, error) {
+// connected returns a connection without a known error. It connects if there is none.
+func (s *Client) connected(ctx context.Context) (*link, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -37,7 +38,7 @@ func (s *Session) reach(ctx context.Context) (*link, error) {
 	}
 	if s.trying == nil {
 		trying, cancel := context.WithCancelCause(context.Background())
-		s.trying = &attempt{cancel: cancel, done: make(chan struct{})}
+		s.trying = &connecting{cancel: cancel, done: make(chan struct{})}
 		go s.connect(trying, s.trying)
 	}
 	a := s.trying
@@ -50,12 +51,12 @@ func (s *Session) reach(ctx context.Context) (*link, error) {
 	}
 }
 
-// connect tries until it succeeds, it is of no use, or patience is at an end.
-func (s *Session) connect(ctx context.Context, a *attempt) {
+// connect runs a series of tries and publishes its result.
+func (s *Client) connect(ctx context.Context, a *connecting) {
 	defer a.cancel(nil)
-	a.link, a.err = s.tries(ctx)
+	a.link, a.err = s.dialUntil(ctx)
 	if a.link != nil {
-		s.tidy(a.link) // the link is nobody else's yet
+		s.endAbandoned(a.link) // no other goroutine uses the link yet
 	}
 	s.mu.Lock()
 	s.trying = nil
@@ -66,21 +67,22 @@ func (s *Session) connect(ctx context.Context, a *attempt) {
 	close(a.done)
 }
 
-func (s *Session) tries(ctx context.Context) (*link, error) {
+// dialUntil dials until it succeeds, the pod is gone, or the patience is used up.
+func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 	begun, backoff := time.Now(), s.backoff
 	for {
-		l, err := s.try(ctx, begun)
+		l, err := s.dialOnce(ctx, begun)
 		if err == nil {
 			return l, nil
 		}
-		var version *VersionError
+		var version *versionError
 		if errors.As(err, &version) {
 			return nil, err
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := s.alive(ctx); err != nil {
+		if err := s.podAlive(ctx); err != nil {
 			return nil, err
 		}
 		left := s.o.Patience - time.Since(begun)
@@ -98,8 +100,9 @@ func (s *Session) tries(ctx context.Context) (*link, error) {
 	}
 }
 
-// alive asks whether it is of any use to go on, bounded.
-func (s *Session) alive(ctx context.Context) error {
+// podAlive returns the reason why more tries are useless, or nil. It takes no longer than
+// the patience.
+func (s *Client) podAlive(ctx context.Context) error {
 	if s.o.Alive == nil {
 		return nil
 	}
@@ -107,24 +110,24 @@ func (s *Session) alive(ctx context.Context) error {
 	defer cancel()
 	err := s.o.Alive(limited)
 	if limited.Err() != nil {
-		return nil // it could not be told
+		return nil // the state of the pod is unknown
 	}
 	return err
 }
 
-// try dials once. A try takes half of the patience at most, so that one that
-// hangs is not the only one.
-func (s *Session) try(ctx context.Context, begun time.Time) (*link, error) {
+// dialOnce dials once. One try takes at most half of the patience: if it hangs, there is
+// time for another.
+func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
-	// The context of a dial is that of its connection: it ends with the link, not
-	// with the greeting.
+	// The context given to dial is also the context of the connection. It therefore
+	// ends with the link, not with the greeting.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not connected within %v", limit.Round(time.Millisecond))) })
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	conn, err := s.dial(own)
 	var l *link
 	if err == nil {
-		l, err = newLink(own, conn, s.o.Version, hello{Session: s.name, Lease: s.o.Lease}, s.quiet)
+		l, err = newLink(own, conn, s.o.Version, hello{Session: s.name, Lease: s.lease}, s.quiet)
 	}
 	stop()
 	if err == nil && !late.Stop() {

@@ -20,17 +20,17 @@ import (
 	"tare/safetext"
 )
 
-// view is what there is to be seen of the system a process runs on.
+// view is the input from which facts are read: the system as one process sees it.
 type view struct {
-	files   fs.FS  // its root
-	release string // uname -r
-	version string // uname -v
-	log     string // the kernel's, where it may be read
+	files   fs.FS  // root directory of the process
+	release string // kernel release, as of uname -r
+	version string // kernel version, as of uname -v
+	log     string // kernel log; "" if the process may not read it
 }
 
-// ReadFacts gives what this process sees of itself and of its kernel. Evidence of
-// a layer is read as a program would read it, so the agent has it read by a
-// process that was started as programs are.
+// ReadFacts returns properties of this process and of its kernel. The agent does not
+// call it for itself: it starts a process for it, like any program under test, since a
+// layer may treat programs and the agent differently.
 func ReadFacts() Facts {
 	v := view{files: os.DirFS("/"), log: kernelLog()}
 	var name unix.Utsname
@@ -39,7 +39,7 @@ func ReadFacts() Facts {
 	}
 	f := v.facts()
 	f.UID = os.Getuid()
-	if f.NoNewPrivs == "" { // gVisor's status does not tell
+	if f.NoNewPrivs == "" { // gVisor's /proc/self/status has no line NoNewPrivs
 		if on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil {
 			f.NoNewPrivs = strconv.Itoa(on)
 		}
@@ -52,9 +52,10 @@ func ReadFacts() Facts {
 	return f
 }
 
-// facts reads what files and the kernel log tell.
+// facts reads the facts that files and the kernel log hold.
 func (v view) facts() Facts {
-	status := []byte(v.text("proc/self/status"))
+	text := func(name string) string { return readText(v.files, name) }
+	status := []byte(text("proc/self/status"))
 	seccomp := map[string]string{"0": "disabled", "1": "strict", "2": "filter"}
 	f := Facts{
 		Kernel:       plain(v.release),
@@ -64,24 +65,24 @@ func (v view) facts() Facts {
 		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
 		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
 		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
-		UIDMap:       plain(strings.Join(strings.Fields(v.text("proc/self/uid_map")), " ")),
-		BootID:       plain(v.text("proc/sys/kernel/random/boot_id")),
+		UIDMap:       plain(strings.Join(strings.Fields(text("proc/self/uid_map")), " ")),
+		BootID:       plain(text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
 	}
 	f.AppArmor, f.SELinux = v.labels()
 	return f
 }
 
-// sandbox tells a sandbox by what only its kernel has. gVisor's own log says so to
-// every user; where a seccomp profile hides the log, its release and its build
-// date (that of its first commit) tell. Kata's guests are told by the command line
-// of their kernel and by their shared file system; that is untried.
+// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log,
+// which every user may read. If a seccomp profile hides the log, the kernel's release
+// and build date (the date of gVisor's first commit) identify gVisor. Kata's guests
+// have a special kernel command line and a shared file system; this is untested.
 func (v view) sandbox() string {
-	commandLine, mounts := v.text("proc/cmdline"), v.text("proc/self/mountinfo")
+	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {
 	case strings.Contains(v.log, "Starting gVisor"),
 		strings.Contains(v.release, "gvisor"), strings.Contains(v.version, "gvisor"),
-		strings.Contains(v.text("proc/version"), "gvisor"),
+		strings.Contains(readText(v.files, "proc/version"), "gvisor"),
 		strings.Contains(v.version, "Sun Jan 10 15:06:54 PST 2016"):
 		return "gvisor"
 	case strings.Contains(commandLine, "kata-containers"), strings.Contains(mounts, "kataShared"):
@@ -90,7 +91,7 @@ func (v view) sandbox() string {
 	return ""
 }
 
-// confidential tells a confidential VM by what its kernel says of itself.
+// confidential recognises a confidential VM by its devices and by its kernel log.
 func (v view) confidential() string {
 	has := func(name string) bool {
 		_, err := fs.Stat(v.files, name)
@@ -107,14 +108,14 @@ func (v view) confidential() string {
 
 var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP`)
 
-// confinement is the form of what AppArmor writes: a profile and its mode.
+// confinement matches AppArmor's text in attr/current: a profile and its mode.
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
-// labels gives the AppArmor profile and the SELinux context in force. The file
-// attr/current belongs to whichever of them came first.
+// labels returns the AppArmor profile and the SELinux context in force. The file
+// attr/current belongs to the module that the kernel loaded first.
 func (v view) labels() (appArmor, seLinux string) {
-	appArmor = plain(v.text("proc/self/attr/apparmor/current"))
-	current := plain(v.text("proc/self/attr/current"))
+	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
+	current := plain(readText(v.files, "proc/self/attr/current"))
 	switch {
 	case appArmor == "" && confinement.MatchString(current):
 		appArmor = current
@@ -124,12 +125,9 @@ func (v view) labels() (appArmor, seLinux string) {
 	return appArmor, seLinux
 }
 
-// textLimit bounds what is read of a file.
 const textLimit = 1 << 20
 
-// text reads the beginning of a file; "" where it cannot.
-func (v view) text(name string) string { return readText(v.files, name) }
-
+// readText reads the beginning of a file; "" if the file cannot be read.
 func readText(files fs.FS, name string) string {
 	f, err := files.Open(name)
 	if err != nil {
@@ -143,7 +141,7 @@ func readText(files fs.FS, name string) string {
 	return string(data)
 }
 
-// plain is the first line of a text.
+// plain returns the first line of a text, safe to print.
 func plain(text string) string {
 	line, _, _ := strings.Cut(strings.Trim(text, " \t\r\n\x00"), "\n")
 	return safetext.Head(line, 255)
@@ -163,9 +161,9 @@ func hexadecimal(text string) string {
 	return text
 }
 
-// kernelLog reads what the kernel has said, where this process may.
+// kernelLog reads the kernel log; "" if this process may not read it.
 func kernelLog() string {
-	const readAll = 3 // SYSLOG_ACTION_READ_ALL of syslog(2)
+	const readAll = 3 // value of SYSLOG_ACTION_READ_ALL in syslog(2)
 	buffer := make([]byte, textLimit)
 	n, err := unix.Klogctl(readAll, buffer)
 	if err != nil || n < 0 {
@@ -174,17 +172,17 @@ func kernelLog() string {
 	return string(buffer[:min(n, len(buffer))])
 }
 
-// factsLimit is how long a process of the agent's may take to tell its facts.
-const factsLimit = 20 * time.Second
+// factsTimeout is the time in which the process started for facts must print them.
+const factsTimeout = 20 * time.Second
 
-// facts has a process that is started as programs are tell what it sees.
+// facts starts a process like a program under test and returns the facts that it prints.
 func (s *Server) facts(ctx context.Context) (Facts, error) {
 	if len(s.Self) == 0 {
 		f := ReadFacts()
 		f.Version = plainVersion(s.Version)
 		return f, nil
 	}
-	order := &startOrder{Args: s.Self, Stdout: true}
+	order := &startRequest{Args: s.Self, Stdout: true}
 	p, err := s.newProgram(order.cost())
 	if err != nil {
 		return Facts{}, fmt.Errorf("facts: %w", err)
@@ -194,25 +192,25 @@ func (s *Server) facts(ctx context.Context) (Facts, error) {
 	if p.failed != nil {
 		return Facts{}, fmt.Errorf("facts: %w", p.failed)
 	}
-	limited, cancel := context.WithTimeout(ctx, factsLimit)
+	limited, cancel := context.WithTimeout(ctx, factsTimeout)
 	defer cancel()
 	select {
 	case <-p.done:
 	case <-limited.Done():
 		p.stop("")
 		<-p.done
-		return Facts{}, fmt.Errorf("facts: %v did not tell them within %v", s.Self, factsLimit)
+		return Facts{}, fmt.Errorf("facts: %v did not print them within %v", s.Self, factsTimeout)
 	}
 	if p.end.Failure != "" || p.end.Code != 0 {
 		return Facts{}, fmt.Errorf("facts: %v ended with %d: %s%.500q", s.Self, p.end.Code, p.end.Failure, p.end.Tail)
 	}
-	text, err := p.fetch(&fetchOrder{Stream: "stdout"})
+	text, err := p.fetch(&fetchRequest{Stream: "stdout"})
 	if err != nil {
 		return Facts{}, err
 	}
 	var f Facts
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&f); err != nil {
-		return Facts{}, fmt.Errorf("facts: %v said %.200q: %w", s.Self, text, err)
+		return Facts{}, fmt.Errorf("facts: %v printed %.200q: %w", s.Self, text, err)
 	}
 	f.Version = plainVersion(s.Version)
 	return f, nil

@@ -127,7 +127,7 @@ func TestReaping(t *testing.T) {
 // TestEndOfFirst: the agent ends at SIGTERM, whatever runs.
 func TestEndOfFirst(t *testing.T) {
 	dir, stop := first(t)
-	s := NewSession(dialer(dir), Options{Alive: func(context.Context) error { return errors.New("the pod is gone") }})
+	s := NewClient(dialer(dir), Options{Alive: func(context.Context) error { return errors.New("the pod is gone") }})
 	p, _, _ := start(t, s, shell("trap '' TERM; sleep 1000"))
 	stop()
 	if _, err := p.Wait(); err == nil {

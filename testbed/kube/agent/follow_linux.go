@@ -11,37 +11,37 @@ import (
 	"tare/testbed/process"
 )
 
-// follower keeps the peak of a pod's working set.
+// follower samples the working set of a pod and keeps the peak.
 type follower struct {
-	of       cgroup.Group
-	sidecars []string
+	group    cgroup.Group
+	sidecars []string // ids of containers whose memory is not counted
 	stop     chan struct{}
-	over     time.Time // when it ended; zero: not yet
+	ended    time.Time // time of the last sample; zero while sampling
 
 	mu   sync.Mutex
-	peak int64
+	peak int64 // bytes
 }
 
-// podLooks are the times between two looks at a pod that is followed: a few at once for
-// programs that end soon, and then not so many that the looks cost a trial anything. One
-// reads two small files for each container.
-var podLooks = process.Looks{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
+// sampleTimes are the times between two samples of a pod's working set. The first ones
+// are short, for programs that end soon. Later ones are long enough to cost a trial
+// nothing: a sample reads two small files of each container.
+var sampleTimes = process.Looks{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
-	followsLimit = 1000        // pods that a session may follow at once
-	followsKept  = time.Minute // for an answer that was lost and is asked for again
+	followsLimit = 1000        // maximum number of followers in a session
+	followsKept  = time.Minute // how long an ended follower is kept, in case its response was lost
 )
 
-// follow begins and ends what a Question asks to be followed. Asking twice does
-// nothing twice.
-func (t *tenant) follow(q *Question, c *Counters) error {
+// follow ends the follower that a CountersRequest names and begins a new one, as requested. A
+// repeated CountersRequest changes nothing.
+func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return errors.New("counters: the session has ended")
 	}
 	if f := t.follows[q.Followed]; f != nil {
-		c.Peak = f.look()
+		c.Peak = f.sample()
 		f.end()
 	}
 	want := q.Follow
@@ -49,45 +49,46 @@ func (t *tenant) follow(q *Question, c *Counters) error {
 		return nil
 	}
 	for name, f := range t.follows {
-		if !f.over.IsZero() && time.Since(f.over) > followsKept {
+		if !f.ended.IsZero() && time.Since(f.ended) > followsKept {
 			delete(t.follows, name)
 		}
 	}
 	switch {
 	case !validName.MatchString(want.Name):
-		return fmt.Errorf("counters: %.80q is not the valid name of something to follow", want.Name)
+		return fmt.Errorf("counters: %.80q is not a valid name for a peak", want.Name)
 	case !cgroup.ValidUID.MatchString(want.Pod):
 		return fmt.Errorf("counters: %.80q is not the UID of a pod", want.Pod)
 	case len(want.Sidecars) > cgroup.ContainersLimit:
-		return fmt.Errorf("counters: %d containers of a pod are not to be followed, %d are the most", len(want.Sidecars), cgroup.ContainersLimit)
+		return fmt.Errorf("counters: the request names %d sidecars; the maximum is %d",
+			len(want.Sidecars), cgroup.ContainersLimit)
 	case len(t.follows) >= followsLimit:
 		return fmt.Errorf("counters: the session follows %d pods already", followsLimit)
 	}
 	groups := t.server.pods.Find(q.Root, []string{want.Pod})
 	if q.Root == "" || len(groups) == 0 {
-		return nil // there is no peak to be told
+		return nil // the pod's cgroup is not visible, and its peak stays unknown
 	}
-	f := &follower{of: groups[0], sidecars: want.Sidecars, stop: make(chan struct{})}
+	f := &follower{group: groups[0], sidecars: want.Sidecars, stop: make(chan struct{})}
 	if t.follows == nil {
 		t.follows = map[string]*follower{}
 	}
 	t.follows[want.Name] = f
-	f.look()
-	go podLooks.Until(f.stop, func() { f.look() })
+	f.sample()
+	go sampleTimes.Until(f.stop, func() { f.sample() })
 	return nil
 }
 
-// end ends the looks. It is called with the session locked.
+// end stops sampling. The caller holds the lock of the session.
 func (f *follower) end() {
-	if f.over.IsZero() {
-		f.over = time.Now()
+	if f.ended.IsZero() {
+		f.ended = time.Now()
 		close(f.stop)
 	}
 }
 
-// look takes the working set as it is now, and gives the peak so far.
-func (f *follower) look() int64 {
-	now, ok := f.of.Read()
+// sample reads the working set and returns the peak so far.
+func (f *follower) sample() int64 {
+	now, ok := f.group.Read()
 	for _, c := range now.Containers {
 		if slices.Contains(f.sidecars, c.ID) {
 			now.WorkingSet -= c.WorkingSet

@@ -37,7 +37,7 @@ func TestFollow(t *testing.T) {
 	set(t, root, pod, 5000)
 	set(t, root, pod+"/proxy", 1000)
 	s := &Server{}
-	ask := func(of *tenant, q Question) int64 {
+	ask := func(of *serverSession, q CountersRequest) int64 {
 		t.Helper()
 		q.Root = root
 		var c Counters
@@ -46,17 +46,17 @@ func TestFollow(t *testing.T) {
 		}
 		return c.Peak
 	}
-	of := &tenant{server: s, timer: time.NewTimer(time.Hour)}
+	of := &serverSession{server: s, timer: time.NewTimer(time.Hour)}
 	follow := &Follow{Name: "1", Pod: uid1, Sidecars: []string{"proxy"}}
-	ask(of, Question{Follow: follow})
-	of.follows["1"].look()
+	ask(of, CountersRequest{Follow: follow})
+	of.follows["1"].sample()
 	set(t, root, pod, 9000)
 	set(t, root, pod+"/proxy", 2000)
-	of.follows["1"].look()
+	of.follows["1"].sample()
 	set(t, root, pod, 3000)
-	ask(of, Question{Follow: follow}) // the same question again: nothing begins anew
-	for range 2 {                     // nor does an answer that is asked for again change
-		if got := ask(of, Question{Followed: "1"}); got != 7000 {
+	ask(of, CountersRequest{Follow: follow}) // the same question again: nothing begins anew
+	for range 2 {                            // nor does an answer that is asked for again change
+		if got := ask(of, CountersRequest{Followed: "1"}); got != 7000 {
 			t.Errorf("peak of %d bytes, want 9000 without the 2000 of the proxy", got)
 		}
 	}
@@ -65,7 +65,7 @@ func TestFollow(t *testing.T) {
 	default:
 		t.Error("it is still looked at")
 	}
-	for what, q := range map[string]Question{
+	for what, q := range map[string]CountersRequest{
 		"not known": {Followed: "9"},
 		"no pod":    {Follow: &Follow{Name: "2", Pod: uid2}},
 		"nothing":   {},
@@ -74,26 +74,26 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s: %d bytes", what, got)
 		}
 	}
-	ask(of, Question{Follow: &Follow{Name: "3", Pod: uid1}})
+	ask(of, CountersRequest{Follow: &Follow{Name: "3", Pod: uid1}})
 	third := of.follows["3"]
-	of.shut()
+	of.close()
 	select {
 	case <-third.stop:
 	default:
 		t.Error("it is looked at after the end of the session")
 	}
-	for text, q := range map[string]Question{
-		`counters: "../x" is not the UID of a pod`:                                   {Follow: &Follow{Name: "4", Pod: "../x"}},
-		`counters: "a b" is not the valid name of something to follow`:               {Follow: &Follow{Name: "a b", Pod: uid1}},
-		"counters: 101 containers of a pod are not to be followed, 100 are the most": {Follow: &Follow{Name: "5", Pod: uid1, Sidecars: make([]string, 101)}},
+	for text, q := range map[string]CountersRequest{
+		`counters: "../x" is not the UID of a pod`:                     {Follow: &Follow{Name: "4", Pod: "../x"}},
+		`counters: "a b" is not a valid name for a peak`:               {Follow: &Follow{Name: "a b", Pod: uid1}},
+		"counters: the request names 101 sidecars; the maximum is 100": {Follow: &Follow{Name: "5", Pod: uid1, Sidecars: make([]string, 101)}},
 	} {
 		var c Counters
-		if err := (&tenant{server: s}).follow(&q, &c); err == nil || err.Error() != text {
+		if err := (&serverSession{server: s}).follow(&q, &c); err == nil || err.Error() != text {
 			t.Errorf("got %v, want %s", err, text)
 		}
 	}
 	var c Counters
-	if err := of.follow(&Question{Follow: follow}, &c); err == nil || err.Error() != "counters: the session has ended" {
+	if err := of.follow(&CountersRequest{Follow: follow}, &c); err == nil || err.Error() != "counters: the session has ended" {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -8,70 +9,64 @@ import (
 	"time"
 )
 
-// Bounds on what one agent can be made to hold, by all of its connections together.
-// Whoever may exec into the pod, and every program in it, may speak to the agent.
+// Limits of one agent, over all of its connections. They are needed because every
+// program in the pod, and every user who may exec into it, can connect to the agent.
 const (
-	connLimit     = 64       // connections; a session has one, and old ones that nobody has noticed to be dead
-	sessionsLimit = 16       // sessions of clients that were heard of within their lease
-	programsLimit = 250      // programs that were started and not dropped
-	memoryLimit   = 48 << 20 // bytes of requests under way, with their answers, and of what programs were started with
+	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
+	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
+	programsLimit = 250 // maximum number of programs that were started and not dropped
+	// memoryLimit is the maximum memory in bytes for pending requests, their responses, and
+	// the arguments and environments of programs.
+	memoryLimit = 48 << 20
 )
 
-// What an agent counts as held for one thing, beside the bytes that came with it.
+// Memory in bytes that an agent reserves in addition to the bytes of a request.
 const (
-	requestCost = 4 << 10  // a request under way
-	podCost     = 1 << 10  // a pod in an answer with counters
-	factsCost   = 64 << 10 // a program that tells the facts, with its output
-	programCost = 32 << 10 // a program: what it said last, and what follows it
+	requestCost = 4 << 10  // memory per pending request
+	podCost     = 1 << 10  // memory per pod in a response with counters
+	factsCost   = 64 << 10 // memory for the process that prints facts, and its output
+	programCost = 32 << 10 // memory per program: the end of its standard error, and goroutines
 )
 
-// budget is an amount of something of which a part can be held. Its zero value has none.
-type budget struct {
+// quota is a resource of which callers can take a limited amount.
+type quota struct {
 	limit int64
-	what  string // "bytes of memory", for the error
+	unit  string // unit for error messages, such as "bytes of memory"
 
 	mu   sync.Mutex
-	held int64
+	held int64 // amount taken and not freed
 }
 
-// bound sets the bounds that are not set.
-func (s *Server) bound() {
-	for _, b := range []struct {
-		of    *budget
-		limit int64
-		what  string
-	}{{&s.memory, memoryLimit, "bytes of memory"}, {&s.store, StoreLimit, "bytes for outputs"}, {&s.started, programsLimit, "room for programs"}} {
-		if b.of.limit == 0 {
-			b.of.limit = b.limit
-		}
-		b.of.what = b.what
-	}
+// init sets the unit, and the limit if it has no value yet.
+func (b *quota) init(limit int64, unit string) {
+	b.limit, b.unit = cmp.Or(b.limit, limit), unit
 }
 
-// boundError says that a bound is reached.
-type boundError struct{ text string }
+// quotaError is the error of a request that would exceed a limit of the agent.
+type quotaError struct{ text string }
 
-func (e *boundError) Error() string { return e.text }
+func (e *quotaError) Error() string { return e.text }
 
-// take holds n more, or is a *boundError.
-func (b *budget) take(n int64) error {
+// take reserves n more. It returns a *quotaError if that exceeds the limit.
+func (b *quota) take(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.limit-b.held {
-		return &boundError{fmt.Sprintf("the agent of this pod has no more %s: %d are held, %d more were asked for, and %d are the most", b.what, b.held, n, b.limit)}
+		return &quotaError{fmt.Sprintf("the agent of this pod has no more %s: %d in use, %d more requested, %d at most",
+			b.unit, b.held, n, b.limit)}
 	}
 	b.held += n
 	return nil
 }
 
-// free gives n back.
-func (b *budget) free(n int64) {
+func (b *quota) free(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held -= n
 }
 
-// cost is what answering a request may take beside what came with it.
+// cost returns the memory in bytes that a response to q may need, without the request's
+// own bytes.
 func cost(q *request) int64 {
 	n := int64(requestCost)
 	switch q.Op {
@@ -80,35 +75,35 @@ func cost(q *request) int64 {
 	case opFacts:
 		n += factsCost
 	case opCounters:
-		if q.Question != nil {
-			n += podCost * int64(len(q.Question.Cgroups))
+		if q.CountersRequest != nil {
+			n += podCost * int64(len(q.CountersRequest.Cgroups))
 		}
 	}
 	return n
 }
 
-// cost is what a program holds of the agent's memory until it is dropped.
-func (o *startOrder) cost() int64 {
+// cost returns the memory of the agent in bytes that a program holds until it is dropped.
+func (o *startRequest) cost() int64 {
 	n := int64(programCost)
 	for _, list := range [][]string{o.Args, o.Env} {
 		for _, text := range list {
-			n += int64(len(text)) + 16 // a string's head
+			n += int64(len(text)) + 16 // 16 bytes are the header of a Go string
 		}
 	}
 	return n
 }
 
-// refusalDelay is how long a client that is turned away may take to read why.
-const refusalDelay = 5 * time.Second
+// refusalTimeout is the time in which a refused client must read the reason.
+const refusalTimeout = 5 * time.Second
 
-// refusal ends a connection and says why. It reads on until the client has ended it too:
-// what is closed with something unread may take away the answer.
-func refusal(conn net.Conn, why error) {
+// sendRefusal sends the reason for a refusal and ends the connection. It reads until the
+// client closes too: closing a socket with unread bytes may discard the response.
+func sendRefusal(conn net.Conn, why error) {
 	frame, err := encode(response{Failure: failureOf(why)}, nil)
 	if err != nil {
 		return
 	}
-	_ = conn.SetDeadline(time.Now().Add(refusalDelay))
+	_ = conn.SetDeadline(time.Now().Add(refusalTimeout))
 	if _, err := conn.Write(frame); err != nil {
 		return
 	}

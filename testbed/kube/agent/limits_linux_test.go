@@ -17,7 +17,7 @@ import (
 // held are the bytes and programs that an agent holds.
 func held(s *Server) string {
 	var parts []string
-	for _, b := range []*budget{&s.memory, &s.store, &s.started} {
+	for _, b := range []*quota{&s.memory, &s.store, &s.started} {
 		b.mu.Lock()
 		parts = append(parts, fmt.Sprint(b.held))
 		b.mu.Unlock()
@@ -44,7 +44,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 	impatient := Options{Patience: time.Millisecond}
 	_, err := sessionWith(t, dialer(dir), impatient).Facts(t.Context())
-	if want := "the agent of this pod has 64 connections, which are the most"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "the agent of this pod has 64 connections, the maximum"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	first.Close()
@@ -61,7 +61,7 @@ func TestSessionLimit(t *testing.T) {
 	}
 	p := newPeer(t, dialer(dir), "", 0)
 	a := p.ask(request{Op: opHello, Hello: &hello{Session: "another"}})
-	if a.Failure == nil || !strings.HasPrefix(a.Failure.Text, "the agent of this pod has 16 sessions, which are the most") || !p.ended() {
+	if a.Failure == nil || !strings.HasPrefix(a.Failure.Text, "the agent of this pod has 16 sessions, the maximum") || !p.ended() {
 		t.Errorf("%+v", a.response)
 	}
 	p = newPeer(t, dialer(dir), "0", time.Minute)
@@ -85,9 +85,9 @@ func TestMemoryLimit(t *testing.T) {
 	expectHeld(t, s, fmt.Sprint(bodyLimit+10, " 0 0"))
 	other := newPeer(t, dialer(dir), "other", time.Minute)
 	claim(other, bodyLimit)
-	var a answer
-	if _, err := decode(other.r, &a.response); err != nil || a.ID != 0 || a.Failure == nil ||
-		a.Failure.Text != "the agent of this pod has no more bytes of memory: 16777226 are held, 16777226 more were asked for, and 20971520 are the most" {
+	var a reply
+	if _, err := decode(other.r, &a.response, nil); err != nil || a.ID != 0 || a.Failure == nil ||
+		a.Failure.Text != "the agent of this pod has no more bytes of memory: 16777226 in use, 16777226 more requested, 20971520 at most" {
 		t.Errorf("%+v, %v", a.Failure, err)
 	}
 	// The same through a Session, which says why it gave up.
@@ -126,8 +126,8 @@ func TestManyRequests(t *testing.T) {
 			}
 		}
 	}()
-	var a answer
-	if _, err := decode(flood.r, &a.response); err != nil || a.ID != 0 || a.Failure == nil || !strings.Contains(a.Failure.Text, "no more bytes of memory") {
+	var a reply
+	if _, err := decode(flood.r, &a.response, nil); err != nil || a.ID != 0 || a.Failure == nil || !strings.Contains(a.Failure.Text, "no more bytes of memory") {
 		t.Errorf("%+v, %v", a.response, err)
 	}
 	flood.conn.Close()
@@ -145,12 +145,12 @@ func TestProgramsLimit(t *testing.T) {
 	s.started.limit = 3
 	dir := serve(t, s)
 	one, two := newPeer(t, dialer(dir), "one", time.Minute), newPeer(t, dialer(dir), "two", time.Minute)
-	for name, o := range map[string]*startOrder{"1": order("true"), "2": order("sleep 1000"), "3": {Args: []string{"/no/such/program"}}} {
+	for name, o := range map[string]*startRequest{"1": order("true"), "2": order("sleep 1000"), "3": {Args: []string{"/no/such/program"}}} {
 		if a := one.ask(request{Op: opStart, Program: name, Start: o}); (a.Failure != nil) != (name == "3") {
 			t.Fatalf("%s: %v", name, a.Failure)
 		}
 	}
-	const want = "start: the agent of this pod has no more room for programs: 3 are held, 1 more were asked for, and 3 are the most"
+	const want = "start: the agent of this pod has no more room for programs: 3 in use, 1 more requested, 3 at most"
 	if a := two.ask(request{Op: opStart, Program: "1", Start: order("true")}); a.Failure == nil || a.Failure.Text != want {
 		t.Errorf("got %v, want %s", a.Failure, want)
 	}
@@ -198,7 +198,7 @@ func TestStoreLimit(t *testing.T) {
 }
 
 // waitSize is the size of the request of a program that is waited for.
-func waitSize(t *testing.T, c *Session) int64 {
+func waitSize(t *testing.T, c *Client) int64 {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,14 +216,14 @@ func waitSize(t *testing.T, c *Session) int64 {
 func TestDroppedLimit(t *testing.T) {
 	s := &Server{}
 	serve(t, s)
-	tenant, err := s.tenant(&hello{Session: "long", Lease: time.Minute})
+	session, err := s.session(&hello{Session: "long", Lease: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 * droppedLimit {
-		tenant.drop(fmt.Sprint(i))
+		session.drop(fmt.Sprint(i))
 	}
-	if n := len(tenant.dropped); n != droppedLimit || len(tenant.order) != n || tenant.dropped["0"] || !tenant.dropped[fmt.Sprint(2*droppedLimit-1)] {
+	if n := len(session.dropped); n != droppedLimit || len(session.oldest) != n || session.dropped["0"] || !session.dropped[fmt.Sprint(2*droppedLimit-1)] {
 		t.Errorf("%d are remembered", n)
 	}
 }
@@ -239,9 +239,9 @@ func TestSlowReader(t *testing.T) {
 		t.Fatal(a.Failure)
 	}
 	for range 50 { // more than the socket takes
-		p.send(request{Op: opFetch, Program: "1", Fetch: &fetchOrder{Stream: "stdout"}})
+		p.send(request{Op: opFetch, Program: "1", Fetch: &fetchRequest{Stream: "stdout"}})
 	}
-	if _, err := sessionWith(t, dialer(dir), Options{}).Round(t.Context()); err != nil {
+	if _, err := sessionWith(t, dialer(dir), Options{}).RoundTrip(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

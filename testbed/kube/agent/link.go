@@ -3,46 +3,49 @@ package agent
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 )
 
-// defaultQuiet is how long a connection on which something is waited for may be silent
-// before the agent is asked whether it is there; and how long its answer may take.
-// It also keeps the agent's lease and whatever is between from running out.
+// defaultQuiet is the time without a response after which a client with pending
+// requests sends a ping. The ping must be answered within the same time. Pings also
+// renew the lease and keep proxies from closing an idle connection.
 const defaultQuiet = 30 * time.Second
 
-// link is one connection from the client's side. It ends for good at the first
-// error.
+// link is the client's side of one connection. Its first error ends it.
 type link struct {
 	conn  io.ReadWriteCloser
-	quiet time.Duration
-	out   chan []byte
-	dead  chan struct{}
+	quiet time.Duration // time without a response before a ping, see defaultQuiet
+	out   chan []byte   // frames to send
+	dead  chan struct{} // closed when err is set
 
 	mu      sync.Mutex
-	err     error
-	serial  uint64
-	pending map[uint64]chan<- answer
-	heard   time.Time
-	pinged  bool
-	check   *time.Timer
+	err     error                   // why the link ended; nil while it lives
+	serial  uint64                  // id of the latest request
+	pending map[uint64]chan<- reply // receivers of responses, by request id
+	heard   time.Time               // time of the latest response
+	pinged  bool                    // set while a ping has no response
+	check   *time.Timer             // calls pingIfSilent
 }
 
-// answer is a response with its body.
-type answer struct {
+// reply is a response with its body.
+type reply struct {
 	response
 	body []byte
 }
 
-// newLink greets the agent on a new connection and says whose it is.
-func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration) (*link, error) {
+// newLink greets the agent on a new connection and names the client.
+func newLink(
+	ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration,
+) (*link, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	l := &link{conn: conn, quiet: quiet, out: make(chan []byte, 16), dead: make(chan struct{}), pending: map[uint64]chan<- answer{}, heard: time.Now()}
+	l := &link{
+		conn: conn, quiet: quiet, out: make(chan []byte, 16), dead: make(chan struct{}),
+		pending: map[uint64]chan<- reply{}, heard: time.Now(),
+	}
 	r := bufio.NewReader(conn)
 	err := l.greet(r, version, h)
 	if err == nil && !stop() {
@@ -56,7 +59,7 @@ func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hel
 		return nil, err
 	}
 	l.mu.Lock()
-	l.check = time.AfterFunc(l.quiet, l.listen)
+	l.check = time.AfterFunc(l.quiet, l.pingIfSilent)
 	l.mu.Unlock()
 	go l.read(r)
 	go l.write()
@@ -72,7 +75,7 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 		return err
 	}
 	if number != protocol || !sameVersion(image, version) {
-		return &VersionError{Image: image, Here: plainVersion(version)}
+		return &versionError{Image: image, Here: plainVersion(version)}
 	}
 	frame, err := encode(request{Op: opHello, Hello: &h}, nil)
 	if err != nil {
@@ -82,7 +85,7 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 		return fmt.Errorf("greet the agent: %w", err)
 	}
 	var first response
-	if _, err := decode(r, &first); err != nil {
+	if _, err := decode(r, &first, nil); err != nil {
 		return fmt.Errorf("greet the agent: %w", err)
 	}
 	if first.Failure != nil {
@@ -91,10 +94,10 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 	return nil
 }
 
-// ask sends a request and waits for its answer. An error is the link's end, or
-// the context's.
-func (l *link) ask(ctx context.Context, q request, body []byte) (answer, error) {
-	got := make(chan answer, 1)
+// ask sends a request and waits for its response. An error means that the link or the
+// context has ended, or that the request is too large.
+func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
+	got := make(chan reply, 1)
 	l.mu.Lock()
 	l.serial++
 	q.ID = l.serial
@@ -107,47 +110,47 @@ func (l *link) ask(ctx context.Context, q request, body []byte) (answer, error) 
 	}()
 	frame, err := encode(q, body)
 	if err != nil {
-		return answer{}, &remoteError{text: err.Error()}
+		return reply{}, &failure{Text: err.Error()}
 	}
 	select {
 	case l.out <- frame:
 	case <-l.dead:
-		return answer{}, l.reason()
+		return reply{}, l.reason()
 	case <-ctx.Done():
-		return answer{}, context.Cause(ctx)
+		return reply{}, context.Cause(ctx)
 	}
 	select {
 	case a := <-got:
 		return a, nil
 	case <-l.dead:
 		select {
-		case a := <-got: // it came before the end
+		case a := <-got: // the response came before the link ended
 			return a, nil
 		default:
-			return answer{}, l.reason()
+			return reply{}, l.reason()
 		}
 	case <-ctx.Done():
-		return answer{}, context.Cause(ctx)
+		return reply{}, context.Cause(ctx)
 	}
 }
 
-// read hands answers to those who wait for them.
+// read passes responses to their receivers.
 func (l *link) read(r io.Reader) {
 	for {
-		var a answer
+		var a reply
 		var err error
-		if a.body, err = decode(r, &a.response); err != nil {
+		if a.body, err = decode(r, &a.response, nil); err != nil {
 			l.close(fmt.Errorf("the connection to the agent broke: %w", err))
 			return
 		}
-		if a.ID == 0 && a.Failure != nil { // the agent ends the connection, and says why
+		if a.ID == 0 && a.Failure != nil { // the agent sends a failure without an id when it ends the connection
 			l.close(fmt.Errorf("the agent refused: %.500q", a.Failure.Text))
 			return
 		}
 		l.mu.Lock()
 		l.heard, l.pinged = time.Now(), false
 		if got := l.pending[a.ID]; got != nil {
-			got <- a // has room for one
+			got <- a // the channel has room for one response
 			delete(l.pending, a.ID)
 		}
 		l.mu.Unlock()
@@ -168,8 +171,9 @@ func (l *link) write() {
 	}
 }
 
-// listen asks a silent agent for a sign of life if anybody waits for it.
-func (l *link) listen() {
+// pingIfSilent pings an agent that is silent while requests are pending. It ends the link if
+// the previous ping has no response.
+func (l *link) pingIfSilent() {
 	l.mu.Lock()
 	silent, waiting := time.Since(l.heard), len(l.pending) > 0
 	lost := waiting && l.pinged
@@ -190,15 +194,12 @@ func (l *link) listen() {
 	}
 }
 
-// close ends the link; the first reason counts.
+// close ends the link. Only the reason of the first call is kept.
 func (l *link) close(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return
-	}
-	if reason == nil {
-		reason = errors.New("the connection to the agent was closed")
 	}
 	l.err = reason
 	close(l.dead)

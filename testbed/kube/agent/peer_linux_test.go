@@ -61,12 +61,12 @@ func (p *peer) send(q request) {
 	p.say(string(frame))
 }
 
-func (p *peer) ask(q request) answer {
+func (p *peer) ask(q request) reply {
 	p.t.Helper()
 	p.send(q)
-	var a answer
+	var a reply
 	var err error
-	if a.body, err = decode(p.r, &a.response); err != nil {
+	if a.body, err = decode(p.r, &a.response, nil); err != nil {
 		p.t.Fatal(err)
 	}
 	return a
@@ -78,8 +78,8 @@ func (p *peer) ended() bool {
 	return err != nil
 }
 
-func order(script string) *startOrder {
-	return &startOrder{Args: []string{"/bin/sh", "-c", script}, Stdout: true}
+func order(script string) *startRequest {
+	return &startRequest{Args: []string{"/bin/sh", "-c", script}, Stdout: true}
 }
 
 // TestIdempotent: a program is started once, whatever is asked for how often.
@@ -172,7 +172,7 @@ func TestLostProgram(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "sleep 1000: the agent ") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := s.Round(t.Context()); err != nil {
+	if _, err := s.RoundTrip(t.Context()); err != nil {
 		t.Errorf("the session does not go on: %v", err)
 	}
 }
@@ -197,12 +197,12 @@ func TestHostilePeers(t *testing.T) {
 		want string
 	}{
 		{request{Op: opStart, Program: "../1", Start: order("true")}, `start: "../1" is not the valid name of a program`},
-		{request{Op: opStart, Program: "1"}, "start: without an order"},
-		{request{Op: opStart, Program: "2", Start: &startOrder{}}, "start: no command given"},
-		{request{Op: opStart, Program: "3", Start: &startOrder{Args: []string{"/bin/true", "a\x00b"}}}, "start /bin/true a\x00b: exec /bin/true: invalid argument"},
+		{request{Op: opStart, Program: "1"}, "start: the request has no command"},
+		{request{Op: opStart, Program: "2", Start: &startRequest{}}, "start: no command given"},
+		{request{Op: opStart, Program: "3", Start: &startRequest{Args: []string{"/bin/true", "a\x00b"}}}, "start /bin/true a\x00b: exec /bin/true: invalid argument"},
 		{request{Op: opWait, Program: "../1"}, "the agent does not know this program"},
 		{request{Op: "format-disk"}, `the agent knows no request "format-disk"`},
-		{request{Op: opCounters, Question: &Question{Root: "/", Cgroups: []string{"../../x"}}}, `counters: "../../x" is not the UID of a pod`},
+		{request{Op: opCounters, CountersRequest: &CountersRequest{Root: "/", Cgroups: []string{"../../x"}}}, `counters: "../../x" is not the UID of a pod`},
 	} {
 		if a := p.ask(c.q); a.Failure == nil || !strings.HasPrefix(a.Failure.Text, c.want) {
 			t.Errorf("%+v: got %+v, want %q", c.q, a.response, c.want)
@@ -215,14 +215,14 @@ func TestHostilePeers(t *testing.T) {
 		t.Fatalf("%+v", a.response)
 	}
 	for _, c := range []struct {
-		order *fetchOrder
+		order *fetchRequest
 		want  string
 	}{
-		{nil, "fetch: without an order"},
-		{&fetchOrder{Stream: "stderr"}, `fetch: the program's "stderr" is not kept`},
-		{&fetchOrder{Stream: "../stdout"}, `fetch: the program's "../stdout" is not kept`},
-		{&fetchOrder{Stream: "stdout", Offset: -1}, "fetch: -1 is not in an output of 5 bytes"},
-		{&fetchOrder{Stream: "stdout", Offset: 6}, "fetch: 6 is not in an output of 5 bytes"},
+		{nil, "fetch: the request names no output"},
+		{&fetchRequest{Stream: "stderr"}, `fetch: the program's "stderr" is not kept`},
+		{&fetchRequest{Stream: "../stdout"}, `fetch: the program's "../stdout" is not kept`},
+		{&fetchRequest{Stream: "stdout", Offset: -1}, "fetch: the offset -1 is outside the output of 5 bytes"},
+		{&fetchRequest{Stream: "stdout", Offset: 6}, "fetch: the offset 6 is outside the output of 5 bytes"},
 	} {
 		if a := p.ask(request{Op: opFetch, Program: "ok", Fetch: c.order}); a.Failure == nil || a.Failure.Text != c.want {
 			t.Errorf("%+v: got %+v, want %q", c.order, a.response, c.want)
@@ -271,8 +271,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// answering dials something that says one thing.
-func answering(text string) Dial {
+// handling dials something that says one thing.
+func handling(text string) Dial {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
 		go func() {
@@ -293,22 +293,22 @@ func TestNotOurAgent(t *testing.T) {
 		want string
 	}{
 		"nobody":           {never, Options{}, "exec refused"},
-		"another program":  {answering("sh: tare: \x1b[31mnot found\n"), Options{}, `this is not Tare's agent: it says "sh: tare: \x1b[31mnot found"`},
-		"half a greeting":  {answering("tare-ag"), Options{}, `the connection ended after "tare-ag": EOF`},
-		"nothing":          {answering(""), Options{}, "EOF"},
-		"another protocol": {answering("tare-agent/99 v9\n"), Options{Version: "v1", Patience: time.Hour}, "the image has Tare v9, but this is Tare v1: they would not measure alike; build the image again (make image) or name one of this version in testbed.kubernetes.image"},
+		"another program":  {handling("sh: tare: \x1b[31mnot found\n"), Options{}, `this is not Tare's agent: it says "sh: tare: \x1b[31mnot found"`},
+		"half a greeting":  {handling("tare-ag"), Options{}, `the connection ended after "tare-ag": EOF`},
+		"nothing":          {handling(""), Options{}, "EOF"},
+		"another protocol": {handling("tare-agent/99 v9\n"), Options{Version: "v1", Patience: time.Hour}, "the image has Tare v9, but this is Tare v1: they would not measure alike; build the image again (make image) or name one of this version in testbed.kubernetes.image"},
 		"another version":  {dialer(serve(t, &Server{Version: "v2.0"})), Options{Version: "v1.0", Patience: time.Hour}, "the image has Tare v2.0, but this is Tare v1.0: they would"},
 		"the pod is gone":  {never, Options{Patience: time.Hour, Alive: func(context.Context) error { return errors.New("pod x is evicted") }}, "pod x is evicted"},
 	} {
 		if c.o.Patience == 0 {
 			c.o.Patience = 20 * time.Millisecond
 		}
-		s := NewSession(c.dial, c.o)
-		_, err := s.Round(t.Context())
+		s := NewClient(c.dial, c.o)
+		_, err := s.RoundTrip(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
-		var version *VersionError
+		var version *versionError
 		var lost *LostError
 		if versions := strings.HasPrefix(name, "another ") && name != "another program"; errors.As(err, &version) != versions {
 			t.Errorf("%s: %v is of the wrong kind", name, err)
@@ -318,7 +318,7 @@ func TestNotOurAgent(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Errorf("%s: close: %v", name, err)
 		}
-		if _, err := s.Round(t.Context()); !errors.Is(err, errClosed) {
+		if _, err := s.RoundTrip(t.Context()); !errors.Is(err, errClosed) {
 			t.Errorf("%s: after Close: %v", name, err)
 		}
 	}
@@ -345,15 +345,15 @@ func TestHangingDial(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	s := NewSession(hang, Options{Patience: time.Millisecond})
-	_, err := s.Round(t.Context())
+	s := NewClient(hang, Options{Patience: time.Millisecond})
+	_, err := s.RoundTrip(t.Context())
 	var lost *LostError
 	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "not connected within 1s") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	if _, err := s.Round(ctx); err == nil || err.Error() != "enough" {
+	if _, err := s.RoundTrip(ctx); err == nil || err.Error() != "enough" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -387,7 +387,7 @@ func TestForsaken(t *testing.T) {
 		t.Fatal("the program ended with its connection")
 	}
 	broken = make(chan struct{})
-	if _, err := s.Round(t.Context()); err != nil {
+	if _, err := s.RoundTrip(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !gone(t, pid) {

@@ -21,38 +21,38 @@ import (
 	"tare/testbed/process"
 )
 
-// markVariable is in the environment of every program, and names it. Descendants
+// markVariable is the environment variable that holds a program's mark. Descendants
 // inherit it unless they clear it.
 const markVariable = "TARE_PROGRAM"
 
-// program is a program under test with its outputs.
+// program is the agent's side of a program under test, with its outputs.
 type program struct {
 	server *Server
-	mark   string // value of markVariable in its environment
-	dir    string // of its outputs
+	mark   string // value of markVariable in the program's environment
+	dir    string // directory of the program's outputs
 	stdout *capture
 	stderr *capture
 
 	mu     sync.Mutex
-	killed string // why the agent killed it of its own accord
+	killed string // why the agent killed the program without a request; "" if it did not
 
-	forked    chan struct{} // closed when kept or failed is set
-	kept      *process.Program
-	failed    error         // why it could not be started
-	done      chan struct{} // closed when all is gone and end is set
-	end       ending
-	forgotten sync.Once
+	forked  chan struct{} // closed when process or failed is set
+	process *process.Program
+	failed  error         // why the program could not be started
+	done    chan struct{} // closed when the program and its descendants are gone and end is set
+	end     ending
+	removed sync.Once
 
-	cost      int64 // bytes of the agent's memory that it holds
-	stdin     int64 // bytes on the disk
+	cost      int64 // memory of the agent that the program holds, in bytes
+	stdin     int64 // size of the input file, in bytes
 	discarded sync.Once
 }
 
-// start starts it. It is called once; others wait for forked.
-func (p *program) start(order *startOrder, stdin []byte) {
+// start starts the program. It is called once; other callers wait for forked.
+func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {
-		p.forget()
+		p.removeOutputs()
 		close(p.done)
 		return
 	}
@@ -62,7 +62,7 @@ func (p *program) start(order *startOrder, stdin []byte) {
 	}()
 }
 
-func (p *program) fork(order *startOrder, stdin []byte) error {
+func (p *program) fork(order *startRequest, stdin []byte) error {
 	if len(order.Args) == 0 {
 		return errors.New("start: no command given")
 	}
@@ -79,7 +79,8 @@ func (p *program) fork(order *startOrder, stdin []byte) error {
 	}
 	if err = p.makeFiles(order); err == nil {
 		err = p.exec(process.Order{
-			Path: path, Args: prepared.Args, Env: env, Dir: order.Dir, Files: prepared.Files, Stdout: p.stdout.writer(), Stderr: p.stderr.writer(),
+			Path: path, Args: prepared.Args, Env: env, Dir: order.Dir, Files: prepared.Files,
+			Stdout: p.stdout.writer(), Stderr: p.stderr.writer(),
 			Mark: []string{mark}, Attributes: &syscall.SysProcAttr{Setsid: true},
 		}, stdin)
 	}
@@ -89,31 +90,21 @@ func (p *program) fork(order *startOrder, stdin []byte) error {
 	return nil
 }
 
-// makeFiles makes what its outputs go to.
-func (p *program) makeFiles(order *startOrder) error {
+// makeFiles makes the files of the program's outputs, in a new directory.
+func (p *program) makeFiles(order *startRequest) error {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return fmt.Errorf("make a directory for its outputs: %w", err)
 	}
-	for _, s := range []struct {
-		name string
-		kept bool
-		to   **capture
-	}{{"stdout", order.Stdout, &p.stdout}, {"stderr", order.Stderr, &p.stderr}} {
-		path := ""
-		if s.kept {
-			path = filepath.Join(p.dir, s.name)
-		}
-		var err error
-		if *s.to, err = newCapture(s.name, path, &p.server.store); err != nil {
-			return err
-		}
+	var err error
+	if p.stdout, err = p.newCapture("stdout", order.Stdout); err == nil {
+		p.stderr, err = p.newCapture("stderr", order.Stderr)
 	}
-	return nil
+	return err
 }
 
-// input makes a file of what the program is to read, so that feeding it takes no
-// one's attention. The file has no name any more when the program reads it.
-func (p *program) input(stdin []byte) (*os.File, error) {
+// openStdin returns a file with the program's standard input. With a file, no goroutine has
+// to feed a pipe. The file is unlinked before the program starts.
+func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	if len(stdin) == 0 {
 		return os.Open(os.DevNull)
 	}
@@ -136,23 +127,23 @@ func (p *program) input(stdin []byte) (*os.File, error) {
 	return f, nil
 }
 
-// exec has the server's keeper start it.
+// exec starts the process through the server's keeper of processes.
 func (p *program) exec(order process.Order, stdin []byte) error {
-	in, err := p.input(stdin)
+	in, err := p.openStdin(stdin)
 	if err != nil {
 		return fmt.Errorf("give it its standard input: %w", err)
 	}
 	defer func() { _ = in.Close() }()
 	order.Stdin = in
 	if order.Dir != "" {
-		// The kernel's answer does not tell a missing directory from a missing program.
+		// The kernel returns the same error for a missing directory and a missing program.
 		if info, err := os.Stat(order.Dir); err != nil {
 			return fmt.Errorf("its working directory: %w", err)
 		} else if !info.IsDir() {
-			return fmt.Errorf("its working directory %s is none", order.Dir)
+			return fmt.Errorf("its working directory %s is not a directory", order.Dir)
 		}
 	}
-	p.kept, err = p.server.programs.Start(context.Background(), order)
+	p.process, err = p.server.programs.Start(context.Background(), order)
 	var refused *os.PathError
 	switch {
 	case errors.Is(err, process.ErrClosed):
@@ -163,9 +154,9 @@ func (p *program) exec(order process.Order, stdin []byte) error {
 	return err
 }
 
-// finish waits until all of it is gone, and says how it ended.
+// finish waits until the program and its descendants are gone and sets end.
 func (p *program) finish() {
-	end := p.kept.End()
+	end := p.process.End()
 	p.end = ending{
 		Code: end.Status.ExitStatus(), Usage: end.Usage, CPU: end.CPU, Tail: end.Tail,
 		Stdout: p.stdout.output(), Stderr: p.stderr.output(),
@@ -188,21 +179,19 @@ func (p *program) finish() {
 	}
 }
 
-// stop kills the process group once it has been started, unless its leader has ended
-// already: then the rest is being ended. Where nobody asked for it, why says what it
-// is for.
+// stop kills the process group as soon as it has been started. If the leader has ended,
+// its descendants are being killed already. The reason why is "" for a client's request.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.kept != nil && p.kept.Signal() && p.killed == "" {
+	if p.process != nil && p.process.Signal() && p.killed == "" {
 		p.killed = why
 	}
 }
 
-// forget removes its outputs.
-func (p *program) forget() {
-	p.forgotten.Do(func() {
+func (p *program) removeOutputs() {
+	p.removed.Do(func() {
 		p.stdout.remove()
 		p.stderr.remove()
 		_ = owned.Remove(p.dir)
@@ -210,38 +199,37 @@ func (p *program) forget() {
 	})
 }
 
-// discard forgets a program that is gone and is no session's any more.
+// discard frees everything that is kept for a program that has ended and belongs to no
+// session any more.
 func (p *program) discard() {
 	p.discarded.Do(func() {
-		p.forget()
+		p.removeOutputs()
 		p.server.memory.free(p.cost)
 		p.server.started.free(1)
 	})
 }
 
-// capture takes what a program writes to one stream: into a file with its digest, if it
-// is wanted.
+// capture writes one output stream of a program to a file and computes its digest.
 type capture struct {
-	file   *os.File // nil: not kept
-	store  *budget  // of which it takes what it keeps
+	file   *os.File // nil: the output is discarded
+	store  *quota   // disk space that the file takes
 	digest hash.Hash
-	size   atomic.Int64 // read while it is written, too
+	size   atomic.Int64 // bytes written so far; may be read during writes
 }
 
-// newCapture makes one, with a file at path unless that is "".
-func newCapture(name, path string, store *budget) (*capture, error) {
-	c := &capture{store: store, digest: sha256.New()}
-	if path == "" {
+// newCapture makes the capture of a stream. It discards the output unless keep is set.
+func (p *program) newCapture(stream string, keep bool) (*capture, error) {
+	c := &capture{store: &p.server.store, digest: sha256.New()}
+	if !keep {
 		return c, nil
 	}
 	var err error
-	if c.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-		return nil, fmt.Errorf("make a file for its %s: %w", name, err)
+	if c.file, err = os.OpenFile(filepath.Join(p.dir, stream), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return nil, fmt.Errorf("make a file for its %s: %w", stream, err)
 	}
 	return c, nil
 }
 
-// Write takes the next part.
 func (c *capture) Write(b []byte) (int, error) {
 	if err := c.store.take(int64(len(b))); err != nil {
 		return 0, err
@@ -253,7 +241,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// writer is the capture where the stream is kept, and else nil.
+// writer returns the capture, or nil if the output is discarded.
 func (c *capture) writer() io.Writer {
 	if c.file == nil {
 		return nil
@@ -261,12 +249,12 @@ func (c *capture) writer() io.Writer {
 	return c
 }
 
-// output says what was written, when no more is.
+// output returns the size and digest of the complete output.
 func (c *capture) output() output {
 	return output{Size: c.size.Load(), SHA256: hex.EncodeToString(c.digest.Sum(nil))}
 }
 
-// remove forgets what was written.
+// remove removes the file and frees its disk space.
 func (c *capture) remove() {
 	if c != nil && c.file != nil {
 		_ = c.file.Close()

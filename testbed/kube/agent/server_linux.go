@@ -21,59 +21,58 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Server is the agent. Its fields are set before Serve and not changed after.
+// Server is the agent. Its exported fields do not change after Serve has begun.
 type Server struct {
-	Dir     string // of the socket and the outputs; Dir where it is ""
-	Version string // of Tare in the image; "" where it is not known
-	// Self is the command that prints what ReadFacts gives, as JSON: a program of
-	// the agent's shows what programs may do. Without one the agent tells its own.
+	Dir     string // directory of the socket and the outputs; "" means the constant Dir
+	Version string // version of Tare in the image; "" if it is unknown
+	// Self is the command that prints ReadFacts as JSON. Run as a program under test, it
+	// shows the facts of programs. If it is empty, the agent returns its own facts.
 	Self []string
 
-	instance string // random: another one after a restart
-
-	pods cgroup.Pods
-
+	instance string // random text, new after every restart of the agent
+	pods     cgroup.Pods
 	programs process.Keeper
+	serial   atomic.Int64 // number of the latest program
 
-	serial atomic.Int64 // of the programs
+	// Limits of memory, disk and programs. Zero limits get their values from the
+	// constants memoryLimit, StoreLimit and programsLimit; tests set lower ones.
+	memory, store, started quota
+	refused                atomic.Int64 // number of connections that are being refused
 
-	// Of this package's constants of similar names, or less in tests.
-	memory, store, started budget
-	refused                atomic.Int64 // connections that are being turned away
-
-	// mu may be held while that of a tenant is taken, and not the other way round.
-	mu      sync.Mutex
-	tenants map[string]*tenant // by the name of the client's session
-	conns   map[net.Conn]bool
-	ended   bool
+	// mu may be locked before the mu of a session, but never after it.
+	mu       sync.Mutex
+	sessions map[string]*serverSession // sessions by name
+	conns    map[net.Conn]bool
+	ended    bool
 }
 
 const socketName = "agent.sock"
 
-// programsDir is where the outputs are, in the server's directory.
+// programsDir is the name of the outputs' directory in the server's directory.
 const programsDir = "programs"
 
-// lastDelay is how long the agent's own end waits for its programs to be gone. In
-// a pod they end with it anyway.
-const lastDelay = 2 * time.Second
+// endTimeout is how long the agent waits at its end until its programs are gone. In a
+// pod they end with the agent anyway.
+const endTimeout = 2 * time.Second
 
-// Serve is the agent: it listens and runs until the context is done, reaping orphans as the
-// first process of a pod must. Every program is dead then.
+// Serve runs the agent until the context is done. It reaps orphans, as the first process
+// of a pod must. When it returns, every program has been killed.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.Dir == "" {
 		s.Dir = Dir
 	}
 	s.instance = rand.Text()
-	s.tenants, s.conns = map[string]*tenant{}, map[net.Conn]bool{}
-	s.bound()
-	// As the first process of its process id namespace it alone can reap every process
-	// that loses its parent.
+	s.sessions, s.conns = map[string]*serverSession{}, map[net.Conn]bool{}
+	s.memory.init(memoryLimit, "bytes of memory")
+	s.store.init(StoreLimit, "bytes for outputs")
+	s.started.init(programsLimit, "room for programs")
+	// Only the first process of a PID namespace can reap all orphans in it.
 	s.programs.First = os.Getpid() == 1
 	listener, err := s.listen()
 	if err != nil {
 		return err
 	}
-	// Orphans come to the agent also where it is not the first process of the pod.
+	// As a subreaper, the agent gets orphans even if it is not the first process of the pod.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !s.programs.First {
 		_ = listener.Close()
 		return fmt.Errorf("become the parent of orphans: %w", err)
@@ -87,12 +86,12 @@ func (s *Server) Serve(ctx context.Context) error {
 	err = s.accept(ctx, listener)
 	cancel()
 	reaping.Wait()
-	s.end()
+	s.shutDown()
 	return err
 }
 
-// listen makes the directory ready, which a container that was restarted finds
-// as its predecessor left it, and the socket.
+// listen prepares the agent's directory and opens the socket. After a restart of the
+// container, the directory still holds the files of the earlier agent.
 func (s *Server) listen() (net.Listener, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the agent's directory: %w", err)
@@ -124,33 +123,33 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 			}
 			return fmt.Errorf("accept connections: %w", err)
 		}
-		if err := s.enter(c); err != nil {
-			s.turnAway(c, err)
+		if err := s.addConn(c); err != nil {
+			s.refuse(c, err)
 			continue
 		}
 		go func() {
-			defer s.leave(c)
-			s.converse(ctx, c)
+			defer s.removeConn(c)
+			s.serveConn(ctx, c)
 		}()
 	}
 }
 
-func (s *Server) enter(c net.Conn) error {
+func (s *Server) addConn(c net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return errEnding
 	}
 	if len(s.conns) >= connLimit {
-		return &boundError{fmt.Sprintf("the agent of this pod has %d connections, which are the most", connLimit)}
+		return &quotaError{fmt.Sprintf("the agent of this pod has %d connections, the maximum", connLimit)}
 	}
 	s.conns[c] = true
 	return nil
 }
 
-// turnAway ends a connection that was not entered, and says why, unless many are being
-// told already.
-func (s *Server) turnAway(c net.Conn, why error) {
+// refuse refuses a connection and sends the reason. It only closes the connection if
+// many others are being refused at the same time.
+func (s *Server) refuse(c net.Conn, why error) {
 	if s.refused.Add(1) > connLimit {
 		s.refused.Add(-1)
 		_ = c.Close()
@@ -159,22 +158,22 @@ func (s *Server) turnAway(c net.Conn, why error) {
 	go func() {
 		defer s.refused.Add(-1)
 		defer func() { _ = c.Close() }()
-		_ = c.SetDeadline(time.Now().Add(refusalDelay))
+		_ = c.SetDeadline(time.Now().Add(refusalTimeout))
 		if _, err := io.WriteString(c, greeting(s.Version)); err == nil {
-			refusal(c, why)
+			sendRefusal(c, why)
 		}
 	}()
 }
 
-func (s *Server) leave(c net.Conn) {
+func (s *Server) removeConn(c net.Conn) {
 	_ = c.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
 }
 
-// end closes all connections and ends all programs.
-func (s *Server) end() {
+// shutDown closes all connections and ends all programs.
+func (s *Server) shutDown() {
 	s.programs.Close()
 	running := s.programs.Running(nil)
 	s.mu.Lock()
@@ -182,13 +181,13 @@ func (s *Server) end() {
 	for c := range s.conns {
 		_ = c.Close()
 	}
-	tenants := s.tenants
-	s.tenants = nil
+	sessions := s.sessions
+	s.sessions = nil
 	s.mu.Unlock()
-	for _, t := range tenants {
-		t.shut()
+	for _, t := range sessions {
+		t.close()
 	}
-	limit := time.NewTimer(lastDelay)
+	limit := time.NewTimer(endTimeout)
 	defer limit.Stop()
 	for _, p := range running {
 		p.Signal()

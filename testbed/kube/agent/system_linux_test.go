@@ -78,7 +78,7 @@ func TestFactsOfThisMachine(t *testing.T) {
 	}
 	for script, want := range map[string]string{
 		"exit 3":     "facts: [/bin/sh -c exit 3] ended with 3: \"\"",
-		"echo hello": `facts: [/bin/sh -c echo hello] said "hello\n": invalid character 'h' looking for beginning of value`,
+		"echo hello": `facts: [/bin/sh -c echo hello] printed "hello\n": invalid character 'h' looking for beginning of value`,
 	} {
 		dir := serve(t, &Server{Self: []string{"/bin/sh", "-c", script}})
 		if _, err := sessionWith(t, dialer(dir), Options{}).Facts(t.Context()); err == nil || err.Error() != want {
@@ -109,11 +109,11 @@ func TestMain(m *testing.M) {
 
 func TestCountersOfThisMachine(t *testing.T) {
 	s := session(t)
-	before, err := s.Counters(t.Context(), Question{})
+	before, err := s.Counters(t.Context(), CountersRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := s.Counters(t.Context(), Question{Root: t.TempDir(), Cgroups: []string{"7c4a8d09-ca37-62af-61e5-9520943dc264"}})
+	after, err := s.Counters(t.Context(), CountersRequest{Root: t.TempDir(), Cgroups: []string{"7c4a8d09-ca37-62af-61e5-9520943dc264"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestCountersOfThisMachine(t *testing.T) {
 		t.Errorf("%+v, then %+v", before, after)
 	}
 	many := make([]string, podsLimit+1)
-	if _, err := s.Counters(t.Context(), Question{Cgroups: many}); err == nil || err.Error() != "counters: 10001 pods are asked for, 10000 at once are the most" {
+	if _, err := s.Counters(t.Context(), CountersRequest{Cgroups: many}); err == nil || err.Error() != "counters: the request names 10001 pods; the maximum is 10000" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,132 +14,132 @@ import (
 	"tare/testbed"
 )
 
-// A connection begins with one line from the client, which the agent answers
-// with its own:
+// A connection begins with one line from the client. The agent sends a line of the same
+// form:
 //
 //	tare-agent/PROTOCOL VERSION
 //
-// Frames follow in both directions: the sizes of head and body, four bytes each,
-// the most significant first; the head, a request or a response in JSON; and the
-// body, bytes as they are. Answers come in any order.
+// Frames follow in both directions. A frame has the sizes of head and body, four bytes
+// each, the most significant first; the head, a request or a response in JSON; and the
+// body, raw bytes. Responses come in any order.
 
-// protocol is the number of the frames' meaning. Two programs of different
-// numbers do not try to understand each other. The first line never changes.
+// protocol is the version of the frames' meaning. Programs with different versions do
+// not talk to each other. The form of the first line never changes.
 const protocol = 1
 
 const (
 	greetingWord  = "tare-agent/"
-	greetingLimit = 200      // bytes of the first line
-	headLimit     = 2 << 20  // bytes of a head: arguments and environment of a program
-	bodyLimit     = 16 << 20 // bytes of a body: what a program is given to read
-	chunkSize     = 256 << 10
+	greetingLimit = 200       // maximum bytes of the first line
+	headLimit     = 2 << 20   // maximum bytes of a head, which holds a program's arguments and environment
+	bodyLimit     = 16 << 20  // maximum bytes of a body, which holds a program's standard input
+	chunkSize     = 256 << 10 // bytes of an output in one response
 )
 
-// op is what a request asks for.
+// op is the operation of a request.
 type op string
 
 const (
-	opHello    op = "hello"    // first of all: whose connection this is
+	opHello    op = "hello"    // the first request, which names the connection's session
 	opStart    op = "start"    // start a program; the body is its standard input
-	opWait     op = "wait"     // answered when the program has ended
-	opKill     op = "kill"     // answered when the program and its descendants are gone
-	opCPU      op = "cpu"      // CPU time used so far, and resident memory
-	opFetch    op = "fetch"    // a piece of an output, in the body
-	opDrop     op = "drop"     // kill the program and forget its outputs
-	opFacts    op = "facts"    // Facts
-	opCounters op = "counters" // Counters
-	opPing     op = "ping"     // nothing
-	opBye      op = "bye"      // kill and forget everything of this session
+	opWait     op = "wait"     // wait for a program's end
+	opKill     op = "kill"     // kill a program, and wait until it and its descendants are gone
+	opCPU      op = "cpu"      // get the CPU time used so far and the resident memory
+	opFetch    op = "fetch"    // get a piece of an output, as the body of the response
+	opDrop     op = "drop"     // kill a program and remove its outputs
+	opFacts    op = "facts"    // get the Facts of a program in the pod
+	opCounters op = "counters" // get the Counters of the node and of pods
+	opPing     op = "ping"     // get an empty response, to test the connection
+	opBye      op = "bye"      // kill all programs of the session and end it
 )
 
-// request is the head of what a client sends. Every request may be repeated over
-// another connection without doing anything twice.
+// request is the head of a client's frame. A client may repeat any request over another
+// connection: the agent carries it out once.
 type request struct {
-	ID       uint64      `json:"id"`
-	Op       op          `json:"op"`
-	Program  string      `json:"program,omitempty"` // name given by the client
-	Hello    *hello      `json:"hello,omitempty"`
-	Start    *startOrder `json:"start,omitempty"`
-	Fetch    *fetchOrder `json:"fetch,omitempty"`
-	Question *Question   `json:"question,omitempty"`
+	ID              uint64           `json:"id"`
+	Op              op               `json:"op"`
+	Program         string           `json:"program,omitempty"` // name that the client gave the program
+	Hello           *hello           `json:"hello,omitempty"`
+	Start           *startRequest    `json:"start,omitempty"`
+	Fetch           *fetchRequest    `json:"fetch,omitempty"`
+	CountersRequest *CountersRequest `json:"question,omitempty"`
 }
 
+// hello is the first request of a connection. It names the client's session.
 type hello struct {
-	Session string        `json:"session"` // random name of the client's session
-	Lease   time.Duration `json:"lease"`   // after which a silent client is taken for gone
+	Session string        `json:"session"` // random name of the session
+	Lease   time.Duration `json:"lease"`   // time without a request after which the session ends
 }
 
-type startOrder struct {
+// startRequest is the command of a program.
+type startRequest struct {
 	Args   []string `json:"args"`
 	Env    []string `json:"env,omitempty"`
 	Dir    string   `json:"dir,omitempty"`
-	Stdout bool     `json:"stdout,omitempty"` // whether the output is to be kept
-	Stderr bool     `json:"stderr,omitempty"`
+	Stdout bool     `json:"stdout,omitempty"` // keep the standard output
+	Stderr bool     `json:"stderr,omitempty"` // keep the standard error
 }
 
-type fetchOrder struct {
-	Stream string `json:"stream"` // "stdout", "stderr"
-	Offset int64  `json:"offset"`
+// fetchRequest names a piece of an output.
+type fetchRequest struct {
+	Stream string `json:"stream"` // "stdout" or "stderr"
+	Offset int64  `json:"offset"` // first byte of the piece
 }
 
-// response is the head of an answer.
+// response is the head of the agent's frame.
 type response struct {
 	ID       uint64        `json:"id"`
 	Failure  *failure      `json:"failure,omitempty"`
 	End      *ending       `json:"end,omitempty"`
 	CPU      time.Duration `json:"cpu,omitempty"`
-	Memory   int64         `json:"memory,omitempty"` // bytes
+	Memory   int64         `json:"memory,omitempty"` // resident memory, in bytes
 	Facts    *Facts        `json:"facts,omitempty"`
 	Counters *Counters     `json:"counters,omitempty"`
 }
 
-// ending is how a program ended.
 type ending struct {
-	Code    int           `json:"code"`             // exit status; -1 when ended by a signal
-	Signal  string        `json:"signal,omitempty"` // its name
+	Code    int           `json:"code"`             // exit status; -1 if a signal ended the program
+	Signal  string        `json:"signal,omitempty"` // name of the signal that ended the program
 	Usage   testbed.Usage `json:"usage"`
-	CPU     time.Duration `json:"cpu"` // what Process.CPU gives from now on
+	CPU     time.Duration `json:"cpu"` // total CPU time of the program and its descendants
 	Stdout  output        `json:"stdout"`
 	Stderr  output        `json:"stderr"`
-	Tail    string        `json:"tail,omitempty"`    // the last of its standard error
-	Failure string        `json:"failure,omitempty"` // why its result is worth nothing, whatever the exit status
+	Tail    string        `json:"tail,omitempty"`    // end of the standard error
+	Failure string        `json:"failure,omitempty"` // why the trial is useless, even with exit status 0
 }
 
-// output is what an output that is kept must turn out to be.
+// output identifies the complete content of an output stream.
 type output struct {
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // hexadecimal
+	Size   int64  `json:"size"`   // size of the output, in bytes
+	SHA256 string `json:"sha256"` // digest of the output, in hexadecimal
 }
 
-// failure is an error on its way through the connection.
+// failure is an error in a response.
 type failure struct {
 	Kind failureKind `json:"kind,omitempty"`
 	Text string      `json:"text"`
 }
 
-// failureKind says which error of Go's the client makes of a failure.
+// failureKind selects the Go error that a failure wraps.
 type failureKind string
 
 const (
-	notInPath  failureKind = "not-in-path" // exec.ErrNotFound
-	notThere   failureKind = "not-there"   // fs.ErrNotExist
-	notAllowed failureKind = "not-allowed" // fs.ErrPermission
-	notKnown   failureKind = "not-known"   // the agent knows no such program
+	notInPath  failureKind = "not-in-path" // the failure wraps exec.ErrNotFound
+	notThere   failureKind = "not-there"   // the failure wraps fs.ErrNotExist
+	notAllowed failureKind = "not-allowed" // the failure wraps fs.ErrPermission
+	notKnown   failureKind = "not-known"   // the failure wraps ErrForgotten
 )
 
-func (f *failure) Error() string { return f.Text }
-
-// errFrame marks what no peer of the same protocol sends.
+// errFrame is the error for bytes that do not follow the protocol.
 var errFrame = errors.New("not a frame of the agent's protocol")
 
-// encode makes a frame.
 func encode(head any, body []byte) ([]byte, error) {
 	text, err := json.Marshal(head)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > headLimit || len(body) > bodyLimit {
-		return nil, fmt.Errorf("a message of %d and %d bytes is larger than the agent takes (%d and %d)", len(text), len(body), headLimit, bodyLimit)
+		return nil, fmt.Errorf("a message of %d and %d bytes exceeds the agent's limits of %d and %d",
+			len(text), len(body), headLimit, bodyLimit)
 	}
 	frame := make([]byte, 8, 8+len(text)+len(body))
 	binary.BigEndian.PutUint32(frame, uint32(len(text)))
@@ -147,14 +147,10 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. Memory is taken only as bytes arrive, whatever sizes
-// they claim.
-func decode(r io.Reader, head any) (body []byte, err error) {
-	return decodeWithin(r, head, func(int64) error { return nil })
-}
-
-// decodeWithin is decode for who asks first whether there is room for so many bytes.
-func decodeWithin(r io.Reader, head any, room func(bytes int64) error) (body []byte, err error) {
+// decode reads one frame. It allocates memory only for bytes that arrive, not for the size
+// that the frame claims to have. reserve, if not nil, is called with this size before the
+// frame is read. If reserve returns an error, so does decode.
+func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {
 		return nil, err
@@ -163,8 +159,10 @@ func decodeWithin(r io.Reader, head any, room func(bytes int64) error) (body []b
 	if headSize > headLimit || bodySize > bodyLimit {
 		return nil, fmt.Errorf("%w: it claims %d and %d bytes", errFrame, headSize, bodySize)
 	}
-	if err := room(int64(headSize) + int64(bodySize)); err != nil {
-		return nil, err
+	if reserve != nil {
+		if err := reserve(int64(headSize) + int64(bodySize)); err != nil {
+			return nil, err
+		}
 	}
 	text, err := readExactly(r, int64(headSize))
 	if err != nil {
@@ -190,12 +188,11 @@ func readExactly(r io.Reader, size int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// greeting is a first line.
+// greeting returns the first line of a connection.
 func greeting(version string) string {
 	return fmt.Sprintf("%s%d %s\n", greetingWord, protocol, plainVersion(version))
 }
 
-// readGreeting reads the other's first line.
 func readGreeting(r *bufio.Reader) (number int, version string, err error) {
 	var line []byte
 	for len(line) < greetingLimit {
@@ -221,7 +218,7 @@ func readGreeting(r *bufio.Reader) (number int, version string, err error) {
 	return number, plainVersion(version), nil
 }
 
-// plainVersion is a version without anything that no version of Tare has in it.
+// plainVersion removes all characters that a version of Tare cannot contain.
 func plainVersion(version string) string {
 	plain := strings.Map(func(r rune) rune {
 		switch {
@@ -236,19 +233,19 @@ func plainVersion(version string) string {
 	return plain[:min(len(plain), 100)]
 }
 
-// VersionError says that the Tare in the image is not the one outside.
-type VersionError struct {
-	Image string // version in the image
+// versionError means that the image contains another version of Tare than this one.
+type versionError struct {
+	Image string // version of Tare in the image
 	Here  string // version of this program
 }
 
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("the image has Tare %s, but this is Tare %s: they would not measure alike; build the image again (make image) or name one of this version in testbed.kubernetes.image",
-		e.Image, e.Here)
+func (e *versionError) Error() string {
+	return fmt.Sprintf("the image has Tare %s, but this is Tare %s: they would not measure alike; "+
+		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }
 
-// sameVersion says whether two versions go together. A build that does not know
-// its own version (a test, for example) goes with every other of its protocol.
+// sameVersion reports whether programs of two versions may work together. A build
+// without a version, such as a test, fits every other of its protocol.
 func sameVersion(a, b string) bool {
 	known := func(v string) bool { return v != "" && v != "unknown" && v != "devel" }
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)

@@ -12,14 +12,14 @@ import (
 )
 
 func TestFrames(t *testing.T) {
-	q := request{ID: 7, Op: opStart, Program: "1", Start: &startOrder{Args: []string{"a", "b\x00\n"}, Stdout: true}}
+	q := request{ID: 7, Op: opStart, Program: "1", Start: &startRequest{Args: []string{"a", "b\x00\n"}, Stdout: true}}
 	body := []byte("body\x00\xff")
 	frame, err := encode(q, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got request
-	gotBody, err := decode(bytes.NewReader(frame), &got)
+	gotBody, err := decode(bytes.NewReader(frame), &got, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +27,13 @@ func TestFrames(t *testing.T) {
 		t.Errorf("-want +got\n%s, body %q", diff, gotBody)
 	}
 	for cut := range frame {
-		if _, err := decode(bytes.NewReader(frame[:cut]), &request{}); err == nil {
+		if _, err := decode(bytes.NewReader(frame[:cut]), &request{}, nil); err == nil {
 			t.Errorf("cut after %d bytes: no error", cut)
 		} else if cut > 8 && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("cut after %d bytes: %v", cut, err)
 		}
 	}
-	if _, err := encode(q, make([]byte, bodyLimit+1)); err == nil || !strings.HasSuffix(err.Error(), "is larger than the agent takes (2097152 and 16777216)") {
+	if _, err := encode(q, make([]byte, bodyLimit+1)); err == nil || !strings.HasSuffix(err.Error(), "exceeds the agent's limits of 2097152 and 16777216") {
 		t.Errorf("got %v", err)
 	}
 	for text, want := range map[string]string{
@@ -43,7 +43,7 @@ func TestFrames(t *testing.T) {
 		"\x00\x00\x00\x00\x00\x00\x00\x00":      "not a frame of the agent's protocol: unexpected end of JSON input",
 		"\x00\x00\x00\x02\x00\x00\x00\x05{}abc": "unexpected EOF",
 	} {
-		if _, err := decode(strings.NewReader(text), &request{}); err == nil || err.Error() != want {
+		if _, err := decode(strings.NewReader(text), &request{}, nil); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
@@ -75,12 +75,12 @@ func itoa(n int) string {
 }
 
 func FuzzDecode(f *testing.F) {
-	frame, _ := encode(request{ID: 1, Op: opFetch, Program: "1", Fetch: &fetchOrder{Stream: "stdout"}}, []byte("x"))
+	frame, _ := encode(request{ID: 1, Op: opFetch, Program: "1", Fetch: &fetchRequest{Stream: "stdout"}}, []byte("x"))
 	f.Add(frame)
 	f.Add([]byte("\x00\x00\x00\x02\x00\x00\x00\x05{}abc"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var q request
-		body, err := decode(bytes.NewReader(data), &q)
+		body, err := decode(bytes.NewReader(data), &q, nil)
 		if err != nil {
 			return
 		}
@@ -89,7 +89,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		var q2 request
-		body2, err := decode(bytes.NewReader(again), &q2)
+		body2, err := decode(bytes.NewReader(again), &q2, nil)
 		if err != nil || !bytes.Equal(body, body2) || !cmp.Equal(q, q2) {
 			t.Errorf("%v: %+v became %+v", err, q, q2)
 		}
@@ -99,7 +99,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzResponse(f *testing.F) {
 	frame, _ := encode(response{ID: 1, End: &ending{Code: 1, Stdout: output{Size: 3, SHA256: "00"}}}, nil)
 	f.Add(frame)
-	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = decode(bytes.NewReader(data), &response{}) })
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = decode(bytes.NewReader(data), &response{}, nil) })
 }
 
 func FuzzGreeting(f *testing.F) {

@@ -1,10 +1,10 @@
-// Package cluster talks to one Kubernetes cluster.
+// Package cluster is the connection to one Kubernetes cluster.
 //
-// Connect finds it through the kubeconfig and says in plain words why it cannot be
-// used. Every request is bounded, and repeated while the API server is away
-// (Patience); what takes longer is waited for with a limit (Cluster.Await), and an
-// error says what the cluster itself says about the object in question
-// (DiagnosedError, Explain). Nothing here knows of sites, arms or runs.
+// Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a
+// cluster cannot be used. Every request has a time limit, and is repeated while the API
+// server is unavailable (Retrying). Cluster.Await waits for states that take longer, also
+// with a limit. Errors include the cluster's events and logs about the object in question
+// (DiagnosedError, Explain). This package does not know sites, arms or runs.
 package cluster
 
 import (
@@ -21,39 +21,38 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Options are what it takes to connect.
+// Options configure a connection.
 type Options struct {
-	Kubeconfig string       // path; "" for the usual ones
-	Version    string       // of Tare
+	Kubeconfig string       // path of the kubeconfig; "" means kubectl's defaults
+	Version    string       // version of Tare
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is one cluster, by its context. Client and Dynamic bound every request
-// by the testbed's timeout request and repeat it while the error is temporary;
-// Config does neither.
+// Cluster is the connection to one cluster. Client and Dynamic limit every request by the
+// testbed's timeout request and repeat it after temporary errors. Config does neither.
 type Cluster struct {
-	Context string // as in the kubeconfig
-	UID     string // of the namespace kube-system: says whether two contexts are one cluster
+	Context string // name of the context in the kubeconfig
+	UID     string // UID of the namespace kube-system, which identifies the cluster
 	Config  *rest.Config
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 
-	// Progress takes what Say is told; nil drops it.
+	// Progress takes the lines of Say; nil drops them.
 	Progress func(string)
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// Say takes a line of progress: "making namespace tare-1".
+// Say reports a line of progress: "making namespace tare-1".
 func (c *Cluster) Say(line string) {
 	if c.Progress != nil {
 		c.Progress(line)
 	}
 }
 
-// Mapping finds the resource of a kind. That the cluster has no such kind is an
-// error that meta.IsNoMatchError knows; it is asked anew before that is said, since
-// the kind may have been installed in the meantime.
+// Mapping returns the resource of a kind. It caches the cluster's kinds, and reads them again
+// before it reports an unknown kind, which may just have been installed.
+// meta.IsNoMatchError recognises the error for an unknown kind.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -63,43 +62,43 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// Now is the time by the API server's clock, which all who use the cluster
-// share; by this machine's clock where the server does not say.
+// Now returns the time by the API server's clock, which is the same for all clients. If the
+// API server does not return its time, Now returns that of this machine.
 func (c *Cluster) Now(ctx context.Context) time.Time {
-	client, err := rest.HTTPClientFor(c.Config)
-	if err != nil {
-		return time.Now()
-	}
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(limited, http.MethodGet, strings.TrimSuffix(serverURL(c.Config), "/")+"/version", nil)
-	if err != nil {
-		return time.Now()
-	}
-	answer, err := client.Do(r)
-	if err != nil {
-		return time.Now()
-	}
-	answer.Body.Close()
-	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		return at
+	if now, err := c.serverTime(limited); err == nil {
+		return now
 	}
 	return time.Now()
 }
 
-func serverURL(config *rest.Config) string {
-	url, _, err := rest.DefaultServerUrlFor(config)
+func (c *Cluster) serverTime(ctx context.Context) (time.Time, error) {
+	client, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
-		return config.Host
+		return time.Time{}, err
 	}
-	return url.String()
+	server, _, err := rest.DefaultServerUrlFor(c.Config)
+	if err != nil {
+		return time.Time{}, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.JoinPath("version").String(), nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return time.Time{}, err
+	}
+	response.Body.Close()
+	return http.ParseTime(response.Header.Get("Date"))
 }
 
-// NameLimit is the length of a DNS label, which most names must be.
+// NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
 const NameLimit = 63
 
-// Label turns a text into a DNS label, which is also valid as the value of a
-// label: lower-case letters, digits and single dashes inside.
+// Label turns a text into a DNS label: lower-case letters, digits and single dashes inside.
+// The result is also valid as the value of a Kubernetes label.
 func Label(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {

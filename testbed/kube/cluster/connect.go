@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // OIDC, and programs that fetch tokens
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // support for OIDC and credential plugins
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -29,45 +29,45 @@ import (
 	"tare/safetext"
 )
 
-// inCluster is the context of a Tare that runs in a pod without a kubeconfig.
+// inCluster is the context's name if Tare runs in a pod without a kubeconfig.
 const inCluster = "in-cluster"
 
-// silence keeps what client-go logs off the terminal: it is about what is
-// repeated or reported as an error anyway.
-var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
+// dropLogs discards the logs of client-go. They are about requests that Tare repeats or whose
+// errors it reports.
+var dropLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// Connect finds a context in the kubeconfig, and the cluster behind it.
+// Connect connects to the cluster of a context in the kubeconfig.
 func Connect(ctx context.Context, o Options, name string, limits experiment.Timeouts) (*Cluster, error) {
-	silence()
+	dropLogs()
 	config, name, err := configure(o, name)
 	if err != nil {
 		return nil, err
 	}
 	config.UserAgent = "tare/" + safetext.Head(o.Version, 64)
-	config.QPS = -1 // requests are few; what limits them is the API server's to say
+	config.QPS = -1 // no client-side rate limit: requests are few, and the API server has its own
 	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{Context: name, Config: config, Progress: o.Say}
 	if c.Client, c.Dynamic, err = clients(config, limits.Request.Std()); err != nil {
 		return nil, fmt.Errorf("context %s: %w", name, err)
 	}
 	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
-	system, err := c.ask(ctx, limits.Request.Std())
+	system, err := c.firstRequest(ctx, limits.Request.Std())
 	var timeout *TimeoutError
 	switch {
 	case errors.As(err, &timeout):
 		return nil, fmt.Errorf("context %s: %w", name, err)
 	case err == nil:
 		c.UID = string(system.UID)
-	case apierrors.IsForbidden(err): // a right that not everyone has, and only comparisons of runs ask for it
+	case apierrors.IsForbidden(err): // the UID is optional: only comparisons of runs use it
 	default:
 		return nil, unreachable(name, config.Host, err)
 	}
 	return c, nil
 }
 
-// ask makes the first request. A program that the kubeconfig names to fetch
-// credentials runs within it, and client-go neither limits nor ends that program.
-func (c *Cluster) ask(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
+// firstRequest reads the namespace kube-system. A credential plugin in the kubeconfig runs
+// during this request. client-go sets no time limit for it, so firstRequest does.
+func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	}
@@ -76,47 +76,48 @@ func (c *Cluster) ask(ctx context.Context, limit time.Duration) (*corev1.Namespa
 		return get()
 	}
 	what := "the credential plugin " + safetext.Head(plugin.Command, 200)
-	type answer struct {
+	type result struct {
 		namespace *corev1.Namespace
 		err       error
 	}
-	answered := make(chan answer, 1)
+	results := make(chan result, 1)
 	go func() {
 		namespace, err := get()
-		answered <- answer{namespace, err}
+		results <- result{namespace, err}
 	}()
-	tell, end := time.NewTimer(SayAfter), time.NewTimer(limit)
-	defer tell.Stop()
+	progress, end := time.NewTimer(SayAfter), time.NewTimer(limit)
+	defer progress.Stop()
 	defer end.Stop()
 	for {
 		select {
-		case a := <-answered:
-			return a.namespace, a.err
-		case <-tell.C:
+		case r := <-results:
+			return r.namespace, r.err
+		case <-progress.C:
 			c.Say("waiting for " + what)
 		case <-end.C:
-			return nil, &TimeoutError{What: what, Limit: limit, Now: "no credentials yet: call it by hand to see what it waits for"}
+			return nil, &TimeoutError{What: what, Limit: limit,
+				Now: "no credentials yet: call it by hand to see what it waits for"}
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// clients makes the clients whose requests are bounded and repeated.
+// clients makes clients whose requests have a time limit and are repeated.
 func clients(config *rest.Config, limit time.Duration) (kubernetes.Interface, dynamic.Interface, error) {
-	patient := rest.CopyConfig(config)
-	patient.Wrap(Patience(limit))
-	typed, err := kubernetes.NewForConfig(patient)
+	retrying := rest.CopyConfig(config)
+	retrying.Wrap(Retrying(limit))
+	typed, err := kubernetes.NewForConfig(retrying)
 	if err != nil {
 		return nil, nil, err
 	}
-	untyped, err := dynamic.NewForConfig(patient)
+	untyped, err := dynamic.NewForConfig(retrying)
 	return typed, untyped, err
 }
 
-// configure reads the kubeconfig: that of the options, else what KUBECONFIG
-// names, else ~/.kube/config, else the service account of the pod that Tare runs
-// in. It gives the name of the context, too.
+// configure reads the kubeconfig of the options. If they name none, it reads the files in the
+// variable KUBECONFIG, or else ~/.kube/config. Without a kubeconfig, it uses the service
+// account of Tare's own pod. It also returns the name of the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -137,7 +138,8 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 	}
 	known := strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
 	if name == "" {
-		return nil, "", fmt.Errorf("kubeconfig %s has no current context: name one by testbed.kubernetes.context (there are %s)", where, known)
+		return nil, "", fmt.Errorf("kubeconfig %s has no current context: "+
+			"name one by testbed.kubernetes.context (there are %s)", where, known)
 	}
 	if raw.Contexts[name] == nil {
 		if known == "" {
@@ -152,8 +154,8 @@ func configure(o Options, name string) (*rest.Config, string, error) {
 	return config, name, nil
 }
 
-// unreachable says why an API server gave no answer to the first request, and
-// what can be done about it.
+// unreachable explains why the first request to an API server failed. Where possible, its
+// error names a remedy.
 func unreachable(name, host string, err error) error {
 	var certificate x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -182,8 +184,8 @@ func unreachable(name, host string, err error) error {
 	return fmt.Errorf("the API server of context %s at %s cannot be used: %s: %w", name, host, why, err)
 }
 
-// saysExpired recognises what the other side of TLS says of a client's
-// certificate, which comes as an alert.
+// saysExpired reports whether err is the TLS alert with which a server rejects an expired
+// client certificate.
 func saysExpired(err error) bool {
 	return strings.Contains(err.Error(), "tls: expired certificate")
 }

@@ -16,23 +16,23 @@ import (
 	"tare/safetext"
 )
 
-// How much of what a cluster says about an object goes into an error.
+// Limits of the cluster's information about an object in an error.
 const (
 	eventsShown = 5
 	linesShown  = 5
-	LineLimit   = 300 // characters of a line
-	// DiagnosisLimit is how long gathering it may take.
+	LineLimit   = 300 // maximum characters of a line
+	// DiagnosisLimit is the time limit for collecting the information.
 	DiagnosisLimit = 10 * time.Second
 )
 
-// DiagnosedError is an error with what the cluster says about the object in question.
+// DiagnosedError is an error with the cluster's information about the object in question.
 type DiagnosedError struct {
 	Err    error
-	Events []string // the newest last
-	Log    []string // last lines of the container
+	Events []string // events about the object, the newest last
+	Log    []string // last lines of the container's log
 }
 
-// Error tells it all, on a few lines.
+// Error returns the error with events and log lines, on several lines.
 func (e *DiagnosedError) Error() string {
 	text := e.Err.Error()
 	if len(e.Events) > 0 {
@@ -44,10 +44,11 @@ func (e *DiagnosedError) Error() string {
 	return text
 }
 
-// Unwrap gives the error.
+// Unwrap returns Err.
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
-// Events gives the newest events about an object, oldest first.
+// Events returns the newest events about an object, the newest last. An empty uid matches
+// every object of the name.
 func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
 	selector := "involvedObject.name=" + name
 	if uid != "" {
@@ -57,7 +58,7 @@ func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []str
 	if err != nil {
 		return nil
 	}
-	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return happened(&a).Compare(happened(&b)) })
+	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return eventTime(&a).Compare(eventTime(&b)) })
 	var lines []string
 	for _, e := range list.Items[max(0, len(list.Items)-eventsShown):] {
 		line := safetext.Head(fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message), LineLimit)
@@ -69,8 +70,9 @@ func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []str
 	return lines
 }
 
-// happened is when an event was last seen; event series fill in different fields.
-func happened(e *corev1.Event) time.Time {
+// eventTime returns the time of an event's latest occurrence. Single events and series set
+// different fields.
+func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case !e.LastTimestamp.IsZero():
 		return e.LastTimestamp.Time
@@ -82,8 +84,8 @@ func happened(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// LastLines gives the end of the logs of a pod's containers, but for those that are
-// ready and not the one in question.
+// LastLines returns the last log lines of a pod's containers. It skips ready containers,
+// except the named one.
 func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string) []string {
 	var lines []string
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -107,16 +109,16 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 	return lines
 }
 
-// EnforceLabel is the label of a namespace that names the level of Pod Security that
-// its pods must meet.
+// EnforceLabel is the label of a namespace with the level of Pod Security that its pods must
+// meet.
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
-// exempt is the way around what the cluster demands of objects.
+// exempt is the hint how to exempt Tare's namespaces from a policy of the cluster.
 const exempt = "have namespaces with the label app.kubernetes.io/managed-by=tare left out of it, " +
 	"or name one that it does not concern by testbed.kubernetes.namespace"
 
-// Explain turns what admission, quota and rights say into something that says
-// what to do; other errors stay as they are.
+// Explain adds a hint to errors of admission, quotas and missing rights. It returns other
+// errors unchanged.
 func Explain(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -126,9 +128,11 @@ func Explain(err error) error {
 	hint := ""
 	switch {
 	case strings.Contains(message, "violates PodSecurity"):
-		hint = "; the namespace's Pod Security does not allow it: leave testbed.kubernetes.namespace out, or label it " + EnforceLabel + " accordingly"
+		hint = "; the namespace's Pod Security does not allow it: " +
+			"leave testbed.kubernetes.namespace out, or label it " + EnforceLabel + " accordingly"
 	case strings.Contains(message, "exceeded quota"):
-		hint = "; a quota of the namespace does not allow it: see kubectl describe quota, or lower testbed.kubernetes.resources"
+		hint = "; a quota of the namespace does not allow it: " +
+			"see kubectl describe quota, or lower testbed.kubernetes.resources"
 	case strings.Contains(message, "admission webhook") || strings.Contains(message, "ValidatingAdmissionPolicy"):
 		hint = "; that is a policy of the cluster: meet what it asks for, " + exempt
 	case strings.Contains(message, "failed calling webhook"):
@@ -140,9 +144,9 @@ func Explain(err error) error {
 	return &refusedError{text: message + hint, err: err}
 }
 
-// refusedError is an answer of the API server, printable and with a hint.
+// refusedError is an error of the API server with a hint.
 type refusedError struct {
-	text string
+	text string // message and hint, safe to print
 	err  error
 }
 

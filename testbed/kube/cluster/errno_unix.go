@@ -4,7 +4,7 @@ package cluster
 
 import "syscall"
 
-// What the system says of a server that cannot be reached.
+// Errors of the operating system for an unreachable server.
 const (
 	errRefused   = syscall.ECONNREFUSED
 	errNoHost    = syscall.EHOSTUNREACH

@@ -2,7 +2,7 @@ package cluster
 
 import "golang.org/x/sys/windows"
 
-// What the system says of a server that cannot be reached.
+// Errors of the operating system for an unreachable server.
 const (
 	errRefused   = windows.WSAECONNREFUSED
 	errNoHost    = windows.WSAEHOSTUNREACH

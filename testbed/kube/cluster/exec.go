@@ -19,17 +19,20 @@ import (
 	"tare/testbed"
 )
 
-// outputLimit is how much of what a program writes Exec keeps of each stream.
+// outputLimit is the maximum number of bytes that Exec keeps of each output stream.
 const outputLimit = 1 << 20
 
-// Exec runs a program in any container of any pod and gives its output of up to
-// 1 MiB. A program that fails is a *testbed.ExitError.
-func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
-	executor, err := c.executor(namespace, pod, &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true})
+// Exec runs a program in any container of any pod. It returns up to 1 MiB of output. An exit
+// status other than 0 is a *testbed.ExitError.
+func (c *Cluster) Exec(
+	ctx context.Context, namespace, pod, container string, args []string,
+) (stdout, stderr []byte, err error) {
+	options := &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true}
+	executor, err := c.executor(namespace, pod, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	var out, errs bounded
+	var out, errs headBuffer
 	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
 	var code exec.CodeExitError
 	switch {
@@ -41,16 +44,16 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, ar
 	return out.buf.Bytes(), errs.buf.Bytes(), err
 }
 
-// bounded keeps the beginning of what is written.
-type bounded struct{ buf bytes.Buffer }
+// headBuffer keeps the first outputLimit bytes and drops the rest.
+type headBuffer struct{ buf bytes.Buffer }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *headBuffer) Write(p []byte) (int, error) {
 	b.buf.Write(p[:min(len(p), outputLimit-b.buf.Len())])
 	return len(p), nil
 }
 
-// executor prepares an exec by WebSocket, or by SPDY where the API server or
-// what is before it does not let that pass.
+// executor prepares an exec by WebSocket. It falls back to SPDY if the API server or a proxy
+// does not support WebSocket.
 func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (remotecommand.Executor, error) {
 	url := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(o, scheme.ParameterCodec).URL()
@@ -68,20 +71,24 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 	})
 }
 
-// Dial runs a program in a container of a pod and gives its standard input and
-// output, until that is closed.
-func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
-	executor, err := c.executor(namespace, pod, &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true})
+// Dial runs a program in a container of a pod. It returns a stream of the program's standard
+// input and output. Closing the stream ends the exec.
+func (c *Cluster) Dial(
+	ctx context.Context, namespace, pod, container string, args []string,
+) (io.ReadWriteCloser, error) {
+	options := &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true}
+	executor, err := c.executor(namespace, pod, options)
 	if err != nil {
 		return nil, fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
 	}
-	// The stream outlives the dialling: it ends by Close.
+	// The stream outlives ctx, which only limits dialling. Close ends the stream.
 	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stdin, toAgent := io.Pipe()
 	fromAgent, stdout := io.Pipe()
 	go func() {
-		var stderr bounded
-		err := executor.StreamWithContext(streaming, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: &stderr})
+		var stderr headBuffer
+		streams := remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: &stderr}
+		err := executor.StreamWithContext(streaming, streams)
 		if said := strings.TrimSpace(stderr.buf.String()); said != "" {
 			err = errors.Join(err, errors.New(safetext.Head(said, 500)))
 		}
@@ -96,14 +103,14 @@ func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, ar
 	return &execStream{PipeReader: fromAgent, PipeWriter: toAgent, cancel: cancel}, nil
 }
 
-// execStream is an exec that stays open.
+// execStream is the stream of an open exec.
 type execStream struct {
-	*io.PipeReader // what the agent says
-	*io.PipeWriter // what it is told
+	*io.PipeReader // the program's standard output
+	*io.PipeWriter // the program's standard input
 	cancel         context.CancelFunc
 }
 
-// Close ends the exec, and lets go whoever reads or writes.
+// Close ends the exec. Blocked reads and writes return.
 func (e *execStream) Close() error {
 	e.cancel()
 	return errors.Join(e.PipeWriter.Close(), e.PipeReader.Close())

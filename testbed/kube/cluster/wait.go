@@ -5,29 +5,28 @@ import (
 	"fmt"
 	"time"
 
-	"tare/safetext"
-
 	"tare/experiment/quantity"
+	"tare/safetext"
 )
 
-// The pauses between two looks at something that is waited for. Looking beats
-// watching here: it needs fewer rights, and does not mind an API server that
-// restarts in between.
+// Pauses between two polls of an awaited state, which grow from the first to the longest.
+// Tare polls instead of watching, since polling needs fewer rights and survives a restart of
+// the API server.
 const (
-	FirstLook = 50 * time.Millisecond
-	RareLook  = time.Second
-	// SayAfter is after which time, and how often, progress is said.
+	FirstPoll = 50 * time.Millisecond
+	LastPoll  = time.Second
+	// SayAfter is the interval between lines of progress during a wait.
 	SayAfter = 3 * time.Second
 )
 
-// TimeoutError says what was waited for in vain, and how it stood at the end.
+// TimeoutError means that a state was not reached within a time limit.
 type TimeoutError struct {
-	What  string
+	What  string // awaited state
 	Limit time.Duration
-	Now   string
+	Now   string // latest state
 }
 
-// Error says both, and how long.
+// Error names the awaited state, the limit and the latest state.
 func (e *TimeoutError) Error() string {
 	text := fmt.Sprintf("%s: not after %v", e.What, quantity.Duration(e.Limit))
 	if e.Now != "" {
@@ -36,15 +35,17 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await asks done, at growing intervals, until it says true, fails, or the limit is
-// reached. What names the thing in progress and in the error: "condition Ready of
-// VarmorPolicy demo"; now says how it stands: "status Pending".
-func (c *Cluster) Await(ctx context.Context, what string, limit time.Duration, done func(context.Context) (ok bool, now string, err error)) error {
+// Await calls done at growing intervals until ok is true, done fails, or the limit is
+// reached. Progress lines and errors name the awaited state, the argument what ("condition
+// Ready of VarmorPolicy demo"), and the latest state, the result now ("status Pending").
+func (c *Cluster) Await(
+	ctx context.Context, what string, limit time.Duration, done func(context.Context) (ok bool, now string, err error),
+) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start, said := time.Now(), time.Now()
 	last := ""
-	for pause := FirstLook; ; pause = min(pause*3/2, RareLook) {
+	for pause := FirstPoll; ; pause = min(pause*3/2, LastPoll) {
 		ok, now, err := done(limited)
 		switch {
 		case ctx.Err() != nil:
@@ -59,7 +60,8 @@ func (c *Cluster) Await(ctx context.Context, what string, limit time.Duration, d
 		last = now
 		if time.Since(said) >= SayAfter {
 			said = time.Now()
-			c.Say(fmt.Sprintf("waiting for %s (%v): %s", what, quantity.Duration(time.Since(start).Round(time.Second)), safetext.Head(now, 300)))
+			waited := quantity.Duration(time.Since(start).Round(time.Second))
+			c.Say(fmt.Sprintf("waiting for %s (%v): %s", what, waited, safetext.Head(now, 300)))
 		}
 		select {
 		case <-time.After(pause):

@@ -16,7 +16,7 @@ func guarded(t *testing.T) *Record {
 	t.Helper()
 	c := fakeCluster(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "given"}})
 	r := recordOn(t, "", c)
-	if err := r.Guard(t.Context(), "given", "tare:1"); err != nil {
+	if err := r.AddDeadline(t.Context(), "given", "tare:1"); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -42,17 +42,17 @@ func TestGuard(t *testing.T) {
 	if len(r.items) != 1 || r.items[0].String() != "jobs.batch/"+j.Name+" in namespace given" {
 		t.Errorf("on record: %v", r.items)
 	}
-	if err := r.Guard(t.Context(), "given", "tare:1"); err != nil {
+	if err := r.AddDeadline(t.Context(), "given", "tare:1"); err != nil {
 		t.Error(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "given", OwnerReferences: []metav1.OwnerReference{
 		{Kind: "Job", Name: j.Name, UID: "of an earlier one"}, {Kind: "Lease", Name: "another"}}}}
-	r.Own(pod)
+	r.SetOwner(pod)
 	if got := pod.OwnerReferences; len(got) != 2 || got[0].Name != "another" || got[1].Name != j.Name || got[1].UID != j.UID || got[1].Controller != nil {
 		t.Errorf("%+v", got)
 	}
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other"}}
-	if r.Own(other); other.OwnerReferences != nil {
+	if r.SetOwner(other); other.OwnerReferences != nil {
 		t.Errorf("an owner in another namespace: %+v", other.OwnerReferences)
 	}
 }
@@ -72,7 +72,7 @@ func TestPutOff(t *testing.T) {
 		{"after a sleep, which only the clock of the wall counts", time.Now().Add(-time.Hour).Round(0), 7200, 7260},
 	} {
 		d.made = test.made
-		r.putOff(t.Context())
+		r.extendAll(t.Context())
 		if got := *job(t, r).Spec.ActiveDeadlineSeconds; got < test.least || got > test.most || r.Present() != nil {
 			t.Errorf("%s: %d s, want %d or a little more; %v", test.name, got, test.least, r.Present())
 		}
@@ -103,7 +103,7 @@ func TestDeadlineOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.putOff(t.Context())
+		r.extendAll(t.Context())
 		if err := r.Present(); !errors.Is(err, ErrCleaned) {
 			t.Errorf("%s: %v", name, err)
 		}

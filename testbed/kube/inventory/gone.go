@@ -16,14 +16,15 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// remover deletes what belongs to one session of a run.
+// remover deletes the objects of one session of a run.
 type remover struct {
 	*cluster.Cluster
 	owner Owner
-	limit time.Duration // how long things may take to be gone
+	limit time.Duration // time limit for objects to be gone
 }
 
-// awaitGone waits until objects are gone, and says which ones are not, and why.
+// awaitGone waits until objects are gone. Its error names the remaining objects and the
+// reasons.
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	if len(items) == 0 {
 		return nil
@@ -32,7 +33,7 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	defer cancel()
 	left, said := items, time.Now()
 	var why []string
-	for pause := cluster.FirstLook; ; pause = min(pause*3/2, cluster.RareLook) {
+	for pause := cluster.FirstPoll; ; pause = min(pause*3/2, cluster.LastPoll) {
 		there, now := r.stillThere(limited, left)
 		if len(there) == 0 {
 			return nil
@@ -41,7 +42,8 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 			left, why = there, now
 		}
 		if limited.Err() != nil {
-			return fmt.Errorf("not gone after %v: %s; tare clean --context %s tries again", quantity.Duration(r.limit), strings.Join(why, "; "), r.Context)
+			return fmt.Errorf("not gone after %v: %s; tare clean --context %s tries again",
+				quantity.Duration(r.limit), strings.Join(why, "; "), r.Context)
 		}
 		if time.Since(said) >= cluster.SayAfter {
 			said = time.Now()
@@ -54,7 +56,8 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	}
 }
 
-// stillThere gives those of the objects that are there, and what holds each.
+// stillThere returns the objects that exist, and for each a text with the reason why its
+// deletion takes long.
 func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, why []string) {
 	for _, i := range items {
 		got, err := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
@@ -64,15 +67,16 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 		case err != nil:
 			why = append(why, fmt.Sprintf("%s: %v", i, cluster.Explain(err)))
 		default:
-			why = append(why, i.String()+holding(got))
+			why = append(why, i.String()+deletionBlock(got))
 		}
 		left = append(left, i)
 	}
 	return left, why
 }
 
-// holding says what keeps an object that is being deleted.
-func holding(o *unstructured.Unstructured) string {
+// deletionBlock returns the finalizers and conditions that block an object's deletion, in
+// brackets; "" for none.
+func deletionBlock(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {
 		reasons = append(reasons, "finalizers "+safetext.Head(strings.Join(f, ", "), 200))
@@ -91,7 +95,7 @@ func holding(o *unstructured.Unstructured) string {
 	return " (" + strings.Join(reasons, "; ") + ")"
 }
 
-// stuckNamespace are the conditions of a namespace that say why it does not end.
+// stuckNamespace lists the conditions of a namespace that explain why its deletion takes long.
 var stuckNamespace = []string{
 	"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",
 	"NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining",

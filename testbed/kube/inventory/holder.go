@@ -13,63 +13,64 @@ import (
 	"tare/safetext"
 )
 
-// holder is the process that carries out a session.
+// holder identifies the process that carries out a session.
 type holder struct {
 	Host      string    `json:"host"`
-	Boot      string    `json:"boot,omitempty"`      // of the kernel that it runs on
-	Processes string    `json:"processes,omitempty"` // its PID namespace
+	Boot      string    `json:"boot,omitempty"`      // boot id of the process's kernel
+	Processes string    `json:"processes,omitempty"` // PID namespace of the process
 	PID       int       `json:"pid"`
-	Ticks     uint64    `json:"ticks,omitempty"` // start of the process, since boot: tells it from a later one with its number
+	Ticks     uint64    `json:"ticks,omitempty"` // start in ticks since boot; a later process with the PID differs
 	Start     time.Time `json:"start"`
-	Run       string    `json:"run,omitempty"` // directory
-	ID        string    `json:"id,omitempty"`  // of the run: see Session
+	Run       string    `json:"run,omitempty"` // run directory
+	ID        string    `json:"id,omitempty"`  // id of the run, see Session
 }
 
-// thisProcess is the holder that this process is.
+// thisProcess returns this process as the holder of a run.
 func thisProcess(run string) holder {
 	h := holder{PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Second), Run: run}
 	h.Host, _ = os.Hostname()
 	h.Boot, h.Processes = machineKey()
-	h.Ticks, _ = startOf(h.PID)
+	h.Ticks, _ = startTicks(h.PID)
 	return h
 }
 
-// machineKey names the kernel and the PID namespace of this process. Where both are
-// the same, so are the processes that PIDs mean.
+// machineKey identifies the kernel and the PID namespace of this process. If both are equal
+// for two processes, a PID means the same process to them.
 func machineKey() (boot, processes string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	processes, _ = os.Readlink("/proc/self/ns/pid")
 	return strings.TrimSpace(string(id)), processes
 }
 
-// startOf is when a process started, in ticks since boot. Tests replace it by one that
-// sees no processes.
-var startOf = func(pid int) (uint64, error) {
+// startTicks returns the start time of a process, in ticks since boot. Tests replace it with
+// a function that sees no processes.
+var startTicks = func(pid int) (uint64, error) {
 	stat, err := proc.Read(pid)
 	return stat.Starttime, err
 }
 
-// state is what this process can see of a holder.
+// state is the state of a holder, as far as this process can see it.
 type state int
 
 const (
-	unseen state = iota // it may live: its heartbeat tells
+	unseen state = iota // the holder may be alive; only its heartbeat shows it
 	living
 	ended
 )
 
-// state looks for the holder among the processes here. On some machines /proc hides
-// the processes of other users, and on systems other than Linux there is no /proc: a
-// process whose start cannot be read is unseen.
+// state looks for the holder among the processes of this machine. /proc may hide processes
+// of other users, and only Linux has /proc. A process whose start time cannot be read is
+// unseen.
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {
 		return unseen
 	}
-	if process, err := os.FindProcess(h.PID); err == nil && errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+	process, err := os.FindProcess(h.PID)
+	if err == nil && errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
 		return ended
 	}
-	ticks, err := startOf(h.PID)
+	ticks, err := startTicks(h.PID)
 	switch {
 	case err != nil || h.Ticks == 0:
 		return unseen
@@ -79,22 +80,22 @@ func (h holder) state() state {
 	return living
 }
 
-// String is the holder as it is written down.
+// String returns the holder as JSON, as in records.
 func (h holder) String() string {
-	text, _ := json.Marshal(h) // plain fields
+	text, _ := json.Marshal(h) // cannot fail for strings and numbers
 	return string(text)
 }
 
-// who names the holder in a message.
+// who returns the holder's name for messages.
 func (h holder) who() string {
 	return fmt.Sprintf("process %d on %s", h.PID, safetext.Head(h.Host, 64))
 }
 
-// readHolder reads what String wrote.
+// readHolder parses the JSON of String.
 func readHolder(text string) (h holder, err error) {
 	err = json.Unmarshal([]byte(text), &h)
 	return h, err
 }
 
-// sameRun says whether another process carried out the same run.
+// sameRun reports whether two holders carry out the same run.
 func (h holder) sameRun(o holder) bool { return h.ID != "" && h.ID == o.ID }

@@ -11,8 +11,8 @@ import (
 	"tare/safetext"
 )
 
-// Item is one object that a run has made or is about to make. Without a name it is
-// all objects of a kind in a namespace that carry the owner's label.
+// Item is one object that a run has made or is about to make. An Item without a name means
+// all objects of a kind in a namespace that have the owner's label.
 type Item struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`
@@ -21,10 +21,10 @@ type Item struct {
 	Name      string `json:"name,omitempty"`
 }
 
-// Namespace is a namespace as an item.
+// Namespace returns the item of a namespace.
 func Namespace(name string) Item { return Item{Version: "v1", Resource: "namespaces", Name: name} }
 
-// Core is an object of the core group as an item.
+// Core returns the item of an object in the core group.
 func Core(resource, namespace, name string) Item {
 	return Item{Version: "v1", Resource: resource, Namespace: namespace, Name: name}
 }
@@ -33,7 +33,7 @@ func (i Item) gvr() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: i.Group, Version: i.Version, Resource: i.Resource}
 }
 
-// String names the object as kubectl takes it.
+// String returns the object's name in kubectl's form.
 func (i Item) String() string {
 	kind := i.Resource
 	if i.Group != "" {
@@ -48,59 +48,53 @@ func (i Item) String() string {
 	return kind + "/" + i.Name
 }
 
-// same says whether both are the same object, whatever version they are asked for in.
+// same reports whether two items are the same object. Versions need not be equal.
 func (i Item) same(o Item) bool {
 	return i.Group == o.Group && i.Resource == o.Resource && i.Namespace == o.Namespace && i.Name == o.Name
 }
 
-// maxItems is how many items a record may list.
+// maxItems is the maximum number of items in a record.
 const maxItems = 1000
 
-// maxPathName is the longest name of an object that is taken.
+// maxPathName is the maximum length of an object's name.
 const maxPathName = 253
 
-// readItems reads the items of a record. The record is read with the rights of
-// whoever cleans, and may have been written by anyone who may write ConfigMaps. So
-// an item must be able to name an object and nothing else, such as a path through a
-// proxy.
+// readItems parses the items of a record and validates them. Everyone who may write ConfigMaps
+// can write a record, and tare clean uses it with the rights of another user. An item must
+// therefore be the valid name of an object, and not, for example, a path through a proxy.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)
 	}
 	if len(items) > maxItems {
-		return nil, fmt.Errorf("its inventory lists %d things, more than the %d that a run does", len(items), maxItems)
+		return nil, fmt.Errorf("its inventory lists %d things, more than the %d of a run", len(items), maxItems)
 	}
 	for _, i := range items {
 		if why := i.invalid(); why != "" {
-			return nil, fmt.Errorf("its inventory lists %q, which is no object: %s", safetext.Head(i.String(), 200), safetext.Head(why, 200))
+			return nil, fmt.Errorf("its inventory lists %q, which is no object: %s",
+				safetext.Head(i.String(), 200), safetext.Head(why, 200))
 		}
 	}
 	return items, nil
 }
 
-// invalid says why an item cannot be an object, or the objects of a kind in a
-// namespace; "" if it can.
+// invalid returns the reason why an item cannot exist on a cluster; "" if it can.
 func (i Item) invalid() string {
-	first := func(what string, reasons []string) string {
-		if len(reasons) == 0 {
-			return ""
+	for _, part := range []struct {
+		name, text string
+		optional   bool
+		problems   func(string) []string
+	}{
+		{"group", i.Group, true, validation.IsDNS1123Subdomain},
+		{"version", i.Version, false, validation.IsDNS1123Label},
+		{"resource", i.Resource, false, validation.IsDNS1123Label},
+		{"namespace", i.Namespace, true, validation.IsDNS1123Label},
+	} {
+		if part.text == "" && part.optional {
+			continue
 		}
-		return what + ": " + reasons[0]
-	}
-	if i.Group != "" {
-		if why := first("group", validation.IsDNS1123Subdomain(i.Group)); why != "" {
-			return why
-		}
-	}
-	if why := first("version", validation.IsDNS1123Label(i.Version)); why != "" {
-		return why
-	}
-	if why := first("resource", validation.IsDNS1123Label(i.Resource)); why != "" {
-		return why
-	}
-	if i.Namespace != "" {
-		if why := first("namespace", validation.IsDNS1123Label(i.Namespace)); why != "" {
-			return why
+		if problems := part.problems(part.text); len(problems) > 0 {
+			return part.name + ": " + problems[0]
 		}
 	}
 	switch {
@@ -109,5 +103,8 @@ func (i Item) invalid() string {
 	case len(i.Name) > maxPathName:
 		return "name: longer than a name can be"
 	}
-	return first("name", path.IsValidPathSegmentName(i.Name))
+	if problems := path.IsValidPathSegmentName(i.Name); len(problems) > 0 {
+		return "name: " + problems[0]
+	}
+	return ""
 }

@@ -18,29 +18,28 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// Leftover is what one run has on a cluster.
+// Leftover lists the objects of one session of a run on a cluster.
 type Leftover struct {
 	Owner Owner
-	// Holder is whose it is: "process 17 on host a, last seen 3m ago".
+	// Holder is the session's process: "process 17 on host a, last seen 3m ago".
 	Holder string
-	// Alive says that the holder is, or may be, still at work: then nothing of it is
-	// cleaned.
+	// Alive is set if the holder is or may be alive. Clean then removes none of the objects.
 	Alive bool
-	// Objects is what there is, as kubectl names it.
+	// Objects are the names of existing objects, in kubectl's form.
 	Objects []string
-	// Foreign is what the record lists outside of its own namespace, when that
-	// namespace is not Tare's. Whoever may write there could have listed what he may
-	// not delete himself, so that it is named and left alone.
+	// Foreign are the names of objects outside of the record's namespace, if that namespace
+	// is not Tare's. Clean leaves them alone. Otherwise a user who may write into that
+	// namespace could make tare clean delete objects that the user may not delete.
 	Foreign []string
 
 	holder  holder
-	items   []Item
-	foreign []Item
+	items   []Item // objects to remove
+	foreign []Item // items of Foreign
 	record  string // namespace of the record; "" for none
 }
 
-// judge says whose it is, and whether that run lives.
-func (l *Leftover) judge(h holder, age time.Duration) {
+// setHolder sets the holder and Alive. age is the time since the last heartbeat.
+func (l *Leftover) setHolder(h holder, age time.Duration) {
 	l.holder = h
 	l.Holder = fmt.Sprintf("%s, last seen %v ago", h.who(), quantity.Duration(max(0, age).Round(time.Second)))
 	l.Alive = age < holderGone
@@ -52,7 +51,7 @@ func (l *Leftover) judge(h holder, age time.Duration) {
 	}
 }
 
-// list says what there is of an inventory.
+// list sets the names of the existing objects.
 func (l *Leftover) list(ctx context.Context, c *cluster.Cluster) {
 	items := slices.Clone(l.items)
 	if l.record != "" {
@@ -81,8 +80,8 @@ func (l *Leftover) add(i Item) {
 	}
 }
 
-// remove removes what the run has left. The record stays while it still names
-// something that is left elsewhere: nothing else does.
+// remove removes the leftover. The record stays while foreign objects exist, since nothing
+// else lists them.
 func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	there, _ := r.stillThere(ctx, l.foreign)
 	if len(there) == 0 {
@@ -93,15 +92,18 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 		names = append(names, i.String())
 	}
 	return errors.Join(r.removeAll(ctx, l.items, ""), fmt.Errorf(
-		"its record is in namespace %s, which is not Tare's, so that what it lists elsewhere is left: %s; delete that with kubectl if it is the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
+		"its record is in namespace %s, which is not Tare's, so objects in other namespaces are left: %s; "+
+			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// left reads the records, and finds the namespaces of runs that were killed before
-// they could write one.
-func left(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
-	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
+// findLeftovers reads all records. It also finds namespaces of runs that were killed before
+// they wrote a record.
+func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
+	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
 	if apierrors.IsForbidden(err) && namespace == "" {
-		return nil, fmt.Errorf("look for records of runs in all namespaces: %w; --namespace names one to look in", cluster.Explain(err))
+		return nil, fmt.Errorf("look for records of runs in all namespaces: %w; --namespace names one to look in",
+			cluster.Explain(err))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for records of runs: %w", cluster.Explain(err))
@@ -111,11 +113,11 @@ func left(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover
 		return nil, err
 	}
 	now := c.Now(ctx)
-	traces, errs := gather(records.Items, namespaces, now)
+	sessions, errs := groupByOwner(records.Items, namespaces, now)
 	var found []Leftover
-	for _, t := range traces {
-		those, err := t.leftovers(now, namespace == "")
-		found, errs = append(found, those...), append(errs, err)
+	for _, s := range sessions {
+		leftovers, err := s.leftovers(now, namespace == "")
+		found, errs = append(found, leftovers...), append(errs, err)
 	}
 	if len(found) > 0 {
 		served, err := served(c)
@@ -131,21 +133,23 @@ func left(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces gives the namespaces that carry the label of a run: all, or the one
-// that is looked in.
+// ownNamespaces returns the namespaces with the label of a run. If namespace is not "", it
+// only looks at that one.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error
 	if namespace == "" {
-		list, err = c.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + OwnerLabel})
+		list, err = c.Client.CoreV1().Namespaces().List(ctx,
+			metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + OwnerLabel})
 	} else {
-		var one *corev1.Namespace
-		if one, err = c.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); err == nil && one.Labels[ManagedBy] == "tare" && one.Labels[OwnerLabel] != "" {
-			list.Items = []corev1.Namespace{*one}
+		var ns *corev1.Namespace
+		ns, err = c.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		if err == nil && ns.Labels[ManagedBy] == "tare" && ns.Labels[OwnerLabel] != "" {
+			list.Items = []corev1.Namespace{*ns}
 		}
 	}
 	switch {
-	case apierrors.IsForbidden(err): // who may not see them has made none
+	case apierrors.IsForbidden(err): // a user who may not read namespaces has not made any
 		return nil, nil
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no namespace %s in context %s", namespace, c.Context)
@@ -155,21 +159,21 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return list.Items, nil
 }
 
-// kinds are the resources that an API server serves.
-type kinds struct {
-	namespaced map[schema.GroupVersionResource]bool
-	away       map[schema.GroupVersion]error // whose API server does not answer
+// servedKinds lists the resources that the cluster serves.
+type servedKinds struct {
+	namespaced map[schema.GroupVersionResource]bool // known resources; true for resources in namespaces
+	failed     map[schema.GroupVersion]error        // groups whose extension API server does not answer
 }
 
-// served asks for them.
-func served(c *cluster.Cluster) (kinds, error) {
-	k := kinds{namespaced: map[schema.GroupVersionResource]bool{}}
+// served reads the resources that the cluster serves.
+func served(c *cluster.Cluster) (servedKinds, error) {
+	k := servedKinds{namespaced: map[schema.GroupVersionResource]bool{}}
 	_, lists, err := c.Client.Discovery().ServerGroupsAndResources()
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if errors.As(err, &partly) {
-		k.away = partly.Groups
+		k.failed = partly.Groups
 	} else if err != nil {
-		return k, fmt.Errorf("which kinds of objects the cluster knows: %w", cluster.Explain(err))
+		return k, fmt.Errorf("list the kinds of objects that the cluster knows: %w", cluster.Explain(err))
 	}
 	for _, l := range lists {
 		gv, bad := schema.ParseGroupVersion(l.GroupVersion)
@@ -183,11 +187,11 @@ func served(c *cluster.Cluster) (kinds, error) {
 	return k, nil
 }
 
-// lacks says that no such object can exist on the cluster. It does not say so of
-// kinds whose API server is away: what they have cannot be deleted now, which is an
-// error, so that the record stays.
-func (k kinds) lacks(i Item) bool {
-	if k.away[i.gvr().GroupVersion()] != nil {
+// lacks reports whether the item cannot exist, because the cluster does not know its kind. It
+// returns false if the kind's API server does not answer. Deleting the item then fails, and
+// the record stays.
+func (k servedKinds) lacks(i Item) bool {
+	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false
 	}
 	namespaced, known := k.namespaced[i.gvr()]

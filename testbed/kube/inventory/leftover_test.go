@@ -83,7 +83,7 @@ func TestCleanTrust(t *testing.T) {
 		{"the same, looked for where the copy is", "mine",
 			[]runtime.Object{own("run"), plain("mine"), forged, recordOf(t, "run", "tare-run", elsewhere(), now, Namespace("tare-run")), pod("run", "tare-run")},
 			"namespaces/mine namespaces/tare-run configmaps/mine/tare-run configmaps/tare-run/tare-run pods/tare-run/client",
-			[]string{"what run run has left: its record is in namespace mine, which is not Tare's, so that what it lists elsewhere is left: namespaces/tare-run; delete that with kubectl"}},
+			[]string{"leftovers of run run: its record is in namespace mine, which is not Tare's, so objects in other namespaces are left: namespaces/tare-run; delete them with kubectl"}},
 		{"the same of a run in a namespace that is given", "",
 			[]runtime.Object{plain("given"), plain("mine"), forged, recordOf(t, "run", "given", elsewhere(), now, Core("pods", "given", "client")), pod("run", "given")},
 			"namespaces/given namespaces/mine configmaps/given/tare-run configmaps/mine/tare-run pods/given/client", nil},
@@ -97,17 +97,17 @@ func TestCleanTrust(t *testing.T) {
 		{"a record in a namespace that is given", "",
 			[]runtime.Object{plain("given"), recordOf(t, "run", "given", elsewhere(), long, Core("pods", "given", "client"), Core("persistentvolumes", "", "disk")),
 				pod("run", "given"), &corev1.PersistentVolume{ObjectMeta: owned("run", "", "disk")}},
-			"namespaces/given persistentvolumes/disk configmaps/given/tare-run", []string{"what it lists elsewhere is left: persistentvolumes/disk"}},
+			"namespaces/given persistentvolumes/disk configmaps/given/tare-run", []string{"objects in other namespaces are left: persistentvolumes/disk"}},
 		{"the same when nothing is elsewhere any more", "",
 			[]runtime.Object{plain("given"), recordOf(t, "run", "given", elsewhere(), long, Core("pods", "given", "client"), Core("persistentvolumes", "", "disk")), pod("run", "given")},
 			"namespaces/given", nil},
 		{"a malformed one beside a good one", "",
 			[]runtime.Object{plain("given"), malformed("another", "given"), recordOf(t, "run", "given", elsewhere(), long, Core("pods", "given", "client")), pod("run", "given"), own("another")},
 			"namespaces/given namespaces/tare-another configmaps/given/tare-another",
-			[]string{"ConfigMap given/tare-another, so that what run another has is left: its inventory: unexpected end of JSON input"}},
+			[]string{"ConfigMap given/tare-another, so objects of run another are left: its inventory: unexpected end of JSON input"}},
 		{"a malformed one of the same run", "",
 			[]runtime.Object{own("run"), plain("mine"), malformed("run", "mine"), recordOf(t, "run", "tare-run", elsewhere(), long, Namespace("tare-run"))},
-			"namespaces/mine namespaces/tare-run configmaps/mine/tare-run configmaps/tare-run/tare-run", []string{"ConfigMap mine/tare-run, so that what run run has is left"}},
+			"namespaces/mine namespaces/tare-run configmaps/mine/tare-run configmaps/tare-run/tare-run", []string{"ConfigMap mine/tare-run, so objects of run run are left"}},
 		{"no record at all by its name", "",
 			[]runtime.Object{plain("mine"), misnamed, own("run"), pod("run", "mine")},
 			"namespaces/mine configmaps/mine/tare-other pods/mine/client", []string{`ConfigMap mine/tare-other looks like a record of Tare's, and is none: its owner is "run"`}},
@@ -177,7 +177,7 @@ func TestInventoryLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := r.Add(t.Context(), items[maxItems])
-	if err == nil || !strings.Contains(err.Error(), "a run lists at most 1000 objects") || len(r.items) != maxItems {
+	if err == nil || !strings.Contains(err.Error(), "a run may have at most 1000 objects") || len(r.items) != maxItems {
 		t.Errorf("%v, %d items", err, len(r.items))
 	}
 }
@@ -208,7 +208,7 @@ func TestRemoveSessions(t *testing.T) {
 	c.Progress = func(line string) { said = append(said, line) }
 	r := recordOn(t, dir, c)
 	err = r.removeSessions(t.Context(), "given", 50*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "what has the label tare/owner=heard stays, because its holder seems to be at work: process 17 on other") {
+	if err == nil || !strings.Contains(err.Error(), "objects with the label tare/owner=heard stay, because their holder seems to be at work: process 17 on other") {
 		t.Errorf("got %v", err)
 	}
 	if lines := strings.Join(said, "\n"); strings.Count(lines, "waiting up to 50ms until the record of an earlier session of this run is stale: heard of process 17") != 1 {

@@ -1,13 +1,12 @@
-// Package inventory knows what Tare has made on a cluster, and removes it.
+// Package inventory records the objects that Tare makes on a cluster, and removes them.
 //
-// Before a run makes anything it writes that down in the cluster itself, in one
-// ConfigMap (Record), and everything it makes carries the run's label (Owner). So a
-// run removes at its end exactly what is its own (Record.End); and where it was
-// killed, tare clean (Left, Clean) or the session that resumes the run
-// (Record.RemoveEarlier) finds and removes the rest.
+// Before a run makes an object, it adds the object to a ConfigMap in the cluster (Record).
+// Every object has the run's label (Owner). At its end, a run removes exactly its own objects
+// (Record.End). If it is killed, tare clean (Left, Clean) or the session that resumes the run
+// (Record.RemoveEarlier) finds and removes its objects.
 //
-// Whoever may write ConfigMaps can forge a record. traces.go says why that lets nobody
-// delete what he could not delete himself.
+// Everyone who may write ConfigMaps can forge a record. The file sessions.go explains why a
+// forged record does not delete objects that its author may not delete.
 package inventory
 
 import (
@@ -22,29 +21,32 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// Labels of everything that Tare makes.
+// Labels of all objects that Tare makes.
 const (
-	ManagedBy  = "app.kubernetes.io/managed-by" // "tare"
-	OwnerLabel = "tare/owner"                   // Owner
-	ArmLabel   = "tare/arm"
-	RoleLabel  = "tare/role" // "client", "server" (all members), "client-node", "server-node", "node" (accounting)
+	ManagedBy  = "app.kubernetes.io/managed-by" // always "tare"
+	OwnerLabel = "tare/owner"                   // the session's Owner
+	ArmLabel   = "tare/arm"                     // the arm, as a DNS label
+	// RoleLabel is the role of a pod: "client", "server" (all members), "client-node",
+	// "server-node", or "node" (accounting).
+	RoleLabel = "tare/role"
 )
 
-// Owner is the random name of one session of a run: of one process of Tare's that
-// carries it out.
+// Owner is the random name of one session of a run.
 type Owner string
 
-// NewOwner draws a name.
-func NewOwner() Owner {
-	var b [5]byte
-	rand.Read(b[:]) // never fails
-	return Owner(hex.EncodeToString(b[:]))
+// NewOwner returns a new random name.
+func NewOwner() Owner { return Owner(randomHex(5)) }
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }
 
-// Owns says whether an object was made by this session.
+// Owns reports whether this session made an object.
 func (o Owner) Owns(object metav1.Object) bool { return object.GetLabels()[OwnerLabel] == string(o) }
 
-// Labels are those of what is made for an arm, in a role; both may be "".
+// Labels returns the labels of an object for an arm and a role. Both may be "".
 func (o Owner) Labels(arm, role string) map[string]string {
 	l := map[string]string{ManagedBy: "tare", OwnerLabel: string(o)}
 	if arm = cluster.Label(arm, cluster.NameLimit); arm != "" {
@@ -56,33 +58,32 @@ func (o Owner) Labels(arm, role string) map[string]string {
 	return l
 }
 
-// valid says whether the name has the form of one: it becomes part of the names of
-// objects.
+// valid reports whether the owner can be part of the names of objects.
 func (o Owner) valid() bool {
 	return o != "" && cluster.Label(string(o), cluster.NameLimit) == string(o)
 }
 
-// selector selects the session's objects.
+// selector returns the options to list the session's objects.
 func (o Owner) selector() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: OwnerLabel + "=" + string(o)}
 }
 
-// record is the name of the session's ConfigMap.
+// record returns the name of the session's ConfigMap.
 func (o Owner) record() string { return "tare-" + string(o) }
 
-// idFile holds, in the run directory, a random name by which the sessions of a run
-// recognise each other's records. A path or a host name would not do: in containers
-// they change, and those of another run are the same.
+// idFile is the name of a file in the run directory that holds the run's random id. By the
+// id, sessions of a run recognise each other's records. Paths and host names cannot be used:
+// they change between containers, and two runs may have the same.
 const idFile = "cluster-id"
 
-// Session is one process that carries out a run.
+// Session identifies one session of a run.
 type Session struct {
 	Owner Owner
-	Run   string // run directory; "": none
-	id    string // of the run
+	Run   string // run directory; "" for none
+	id    string // id of the run
 }
 
-// NewSession begins a session of the run in a directory, which may be "".
+// NewSession returns a new session of the run in a directory, which may be "".
 func NewSession(run string) (Session, error) {
 	s := Session{Owner: NewOwner(), Run: run}
 	if run == "" {
@@ -93,7 +94,7 @@ func NewSession(run string) (Session, error) {
 	return s, err
 }
 
-// runID gives the id of the run in a directory, and draws it at first.
+// runID returns the id of the run in a directory. The first call makes the id.
 func runID(dir string) (string, error) {
 	name := filepath.Join(dir, idFile)
 	data, err := os.ReadFile(name)
@@ -103,8 +104,6 @@ func runID(dir string) (string, error) {
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	id := hex.EncodeToString(b[:])
+	id := randomHex(16)
 	return id, os.WriteFile(name, []byte(id+"\n"), 0o644)
 }

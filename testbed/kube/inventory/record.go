@@ -21,50 +21,51 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// What is in the ConfigMap of a record, and how it is marked.
+// Labels, annotations and keys of the ConfigMap of a record.
 const (
-	recordLabel      = "tare/record" // "v1"
+	recordLabel      = "tare/record" // label of the ConfigMap; its value is recordVersion
 	recordVersion    = "v1"
-	holderAnnotation = "tare/holder" // on namespaces, for the moment in which there is no record yet
+	holderAnnotation = "tare/holder" // annotation of namespaces, which are made before the record
 
 	keyHolder    = "holder"
 	keyRenewed   = "renewed"
 	keyInventory = "inventory"
 )
 
-// heartbeat is how often a living run renews its record. A holder that cannot be seen
-// from here counts as gone when its record is older than holderGone.
+// heartbeat is the interval at which a living run renews its record. If the holder's process
+// cannot be seen, the holder counts as dead when its record is older than holderGone.
 const (
 	heartbeat  = 15 * time.Second
 	holderGone = 60 * time.Second
 )
 
-// Record is what one session of a run has on one cluster: a ConfigMap, named by the
-// owner, that says who holds the run and when that was last true, and lists
-// everything that the session has made or is about to make. Nothing else is needed to
-// clean up after it.
+// Record is the record of one session's objects on one cluster: a ConfigMap whose name
+// contains the owner. It has the holder of the session, the time of its last heartbeat, and
+// all objects that the session has made or is about to make. Clean needs nothing else.
 type Record struct {
 	on      *cluster.Cluster
 	owner   Owner
 	holder  holder
 	limits  experiment.Timeouts
-	earlier sync.Once // see RemoveEarlier
+	earlier sync.Once // makes RemoveEarlier work only once
 
-	guarding sync.Mutex // held while a deadline is made; taken before mu
+	addingDeadline sync.Mutex // held while a deadline is made; locked before mu
 
 	mu        sync.Mutex
-	namespace string // where the ConfigMap is; "" before Begin
+	namespace string // namespace of the ConfigMap; "" before Begin
 	items     []Item
-	cleaned   error                // set when the ConfigMap, or a deadline, is found to be gone
-	deadlines map[string]*deadline // by namespace
-	stop      context.CancelFunc
-	stopped   chan struct{}
+	cleaned   error                // an ErrCleaned once the ConfigMap or a deadline is gone
+	deadlines map[string]*deadline // deadlines of the run, by namespace
+	stop      context.CancelFunc   // stops the goroutine renew
+	stopped   chan struct{}        // closed when renew has returned
 }
 
-// ErrCleaned ends a run whose record is gone: nobody would remove what it made then.
-var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: nothing more is made; start it again with tare resume")
+// ErrCleaned is the error of a run whose record is gone. The run ends, because nothing would
+// remove its further objects.
+var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: " +
+	"nothing more is made; start it again with tare resume")
 
-// NewRecord is the record of a session on a cluster, where nothing is written yet.
+// NewRecord returns the record of a session on a cluster. Begin writes it.
 func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Record {
 	h := thisProcess(s.Run)
 	h.ID = s.id
@@ -72,21 +73,20 @@ func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Reco
 	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
 }
 
-// Sign notes on a namespace that is about to be made whose it is: until Begin there
-// is no record that says so.
-func (r *Record) Sign(namespace *corev1.Namespace) {
+// SetHolder adds the holder to a namespace that is about to be made. Before Begin there is no
+// record with the holder.
+func (r *Record) SetHolder(namespace *corev1.Namespace) {
 	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, holderAnnotation, r.holder.String())
 }
 
-// Begun says whether the record is in the cluster.
+// Begun reports whether the record is in the cluster.
 func (r *Record) Begun() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.namespace != ""
 }
 
-// Begin writes the record into a namespace, unless it is in one already, and
-// begins to renew it.
+// Begin writes the record into a namespace and starts to renew it, unless it has begun.
 func (r *Record) Begin(ctx context.Context, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 		ObjectMeta: metav1.ObjectMeta{Name: r.owner.record(), Namespace: namespace, Labels: labels},
 		Data:       data,
 	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random: an earlier try made it
+	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random, so an earlier try made the ConfigMap
 		return fmt.Errorf("write the record of the run into namespace %s: %w", namespace, cluster.Explain(err))
 	}
 	r.namespace = namespace
@@ -114,7 +114,7 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// data is what changes in the record.
+// data returns the part of the ConfigMap's data that changes.
 func (r *Record) data() (map[string]string, error) {
 	inventory, err := json.Marshal(r.items)
 	if err != nil {
@@ -123,34 +123,33 @@ func (r *Record) data() (map[string]string, error) {
 	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}, nil
 }
 
-// renew shows at every heartbeat that the holder lives, and puts the deadlines off. It may
-// fail now and then. But when the ConfigMap or a deadline is gone, it is gone for good, and
-// that is remembered.
+// renew writes the record at every heartbeat and extends the deadlines, until the context is
+// done. It ignores temporary errors. It stops when the ConfigMap or a deadline is gone.
 func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
-	tick := time.NewTicker(heartbeat)
-	defer tick.Stop()
-	off := time.NewTicker(r.pauseBetween())
-	defer off.Stop()
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	renewal := time.NewTicker(r.renewalInterval())
+	defer renewal.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-beat.C:
 			r.mu.Lock()
 			_ = r.write(ctx)
 			r.mu.Unlock()
-		case <-off.C:
-			r.putOff(ctx)
+		case <-renewal.C:
+			r.extendAll(ctx)
 		case <-ctx.Done():
 			return
 		}
-		if over := r.Present(); over != nil {
-			r.on.Say("context " + r.on.Context + ": " + over.Error())
+		if err := r.Present(); err != nil {
+			r.on.Say("context " + r.on.Context + ": " + err.Error())
 			return
 		}
 	}
 }
 
-// write brings the ConfigMap up to date. The caller holds the lock.
+// write updates the ConfigMap. The caller holds the lock.
 func (r *Record) write(ctx context.Context) error {
 	if r.namespace == "" || r.cleaned != nil {
 		return r.cleaned
@@ -163,19 +162,21 @@ func (r *Record) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.on.Client.CoreV1().ConfigMaps(r.namespace).Patch(ctx, r.owner.record(), types.MergePatchType, patch, metav1.PatchOptions{})
+	configMaps := r.on.Client.CoreV1().ConfigMaps(r.namespace)
+	_, err = configMaps.Patch(ctx, r.owner.record(), types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		r.cleaned = fmt.Errorf("ConfigMap %s in namespace %s: %w", r.owner.record(), r.namespace, ErrCleaned)
 		return r.cleaned
 	}
 	if err != nil {
-		return fmt.Errorf("record in the cluster what is about to be made (ConfigMap %s in namespace %s): %w", r.owner.record(), r.namespace, cluster.Explain(err))
+		return fmt.Errorf("record an object before it is made (ConfigMap %s in namespace %s): %w",
+			r.owner.record(), r.namespace, cluster.Explain(err))
 	}
 	return nil
 }
 
-// Add writes down what is about to be made. It writes even when all of it is written
-// down already: so a run whose record is gone learns it here, and makes nothing.
+// Add records objects before they are made. It writes the record even if it has all items
+// already. If the record is gone, the error keeps the run from making the objects.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,35 +188,35 @@ func (r *Record) Add(ctx context.Context, items ...Item) error {
 	}
 	if len(r.items) > maxItems {
 		r.items = before
-		return fmt.Errorf("a run lists at most %d objects and kinds of objects on a cluster, so that tare clean can read it", maxItems)
+		return fmt.Errorf("a run may have at most %d objects and kinds of objects on a cluster: tare clean reads no more",
+			maxItems)
 	}
 	return r.write(ctx)
 }
 
-// Present is ErrCleaned when the record is known to be gone. It does not ask the
-// cluster.
+// Present returns an ErrCleaned if the record is known to be gone, otherwise nil. It sends no
+// request to the cluster.
 func (r *Record) Present() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cleaned
 }
 
-// Lists says whether anything of a resource is written down.
+// Lists reports whether the record has an object of a resource.
 func (r *Record) Lists(resource schema.GroupResource) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.items, func(i Item) bool { return i.gvr().GroupResource() == resource })
 }
 
-// strike takes what is gone off the list.
-func (r *Record) strike(ctx context.Context, items ...Item) error {
+func (r *Record) drop(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.items = slices.DeleteFunc(r.items, func(i Item) bool { return slices.ContainsFunc(items, i.same) })
 	return r.write(ctx)
 }
 
-// end stops renewing and gives the inventory and where the record is.
+// end stops the renewal. It returns the items and the namespace of the record.
 func (r *Record) end() (items []Item, namespace string) {
 	r.mu.Lock()
 	items, namespace = slices.Clone(r.items), r.namespace
@@ -229,8 +230,8 @@ func (r *Record) end() (items []Item, namespace string) {
 	return items, namespace
 }
 
-// readRecord reads the record of any run: who holds it, when that was last true, and
-// what it lists.
+// readRecord parses the record of any run: its holder, the time of the last heartbeat, and
+// its items.
 func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item, err error) {
 	if v := c.Labels[recordLabel]; v != recordVersion {
 		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", safetext.Head(v, 64))
@@ -239,7 +240,7 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	items, badItems := readItems(c.Data[keyInventory])
 	renewed, badTime := time.Parse(time.RFC3339, c.Data[keyRenewed])
 	if len(c.ManagedFields) > 0 {
-		renewed = time.Time{} // when the API server saw the last change is better: all share its clock
+		renewed = time.Time{} // the API server's time of the last change is better: all clients share its clock
 	}
 	for _, f := range c.ManagedFields {
 		if f.Time != nil && f.Time.After(renewed) {
@@ -249,22 +250,22 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	return h, renewed, items, errors.Join(err, badItems, badTime)
 }
 
-// Maker makes objects of one kind: a typed client of client-go.
+// Maker is client-go's typed client for one kind of objects.
 type Maker[T metav1.Object] interface {
 	Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object, which has been written down before, and which goes with the
-// deadline of its namespace. One that exists counts as made if it is this session's: the
-// answer to an earlier try may have been lost.
-func Make[T metav1.Object](ctx context.Context, r *Record, by Maker[T], want T) (T, error) {
-	r.Own(want)
-	made, err := by.Create(ctx, want, metav1.CreateOptions{})
+// Make makes an object and sets its owner. The caller has added the object to the record. If
+// an object of this session exists, it is the result of an earlier request whose response was
+// lost, and Make returns it.
+func Make[T metav1.Object](ctx context.Context, r *Record, client Maker[T], want T) (T, error) {
+	r.SetOwner(want)
+	made, err := client.Create(ctx, want, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return made, err
 	}
-	if made, err = by.Get(ctx, want.GetName(), metav1.GetOptions{}); err == nil && !r.owner.Owns(made) {
+	if made, err = client.Get(ctx, want.GetName(), metav1.GetOptions{}); err == nil && !r.owner.Owns(made) {
 		err = errors.New("it exists already, and is not of this run")
 	}
 	return made, err

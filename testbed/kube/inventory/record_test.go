@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 	judge := func(name string, h holder, age time.Duration, alive bool, says string) {
 		t.Helper()
 		var l Leftover
-		if l.judge(h, age); l.Alive != alive || !strings.HasSuffix(l.Holder, says) {
+		if l.setHolder(h, age); l.Alive != alive || !strings.HasSuffix(l.Holder, says) {
 			t.Errorf("%s: alive %v, %q; want %v, %q", name, l.Alive, l.Holder, alive, says)
 		}
 	}
@@ -72,8 +72,8 @@ func TestJudge(t *testing.T) {
 		judge(tt.name, tt.holder, tt.age, tt.alive, tt.says)
 	}
 	gone := endedProcess(t)
-	defer func(was func(int) (uint64, error)) { startOf = was }(startOf)
-	startOf = func(int) (uint64, error) { return 0, os.ErrNotExist }
+	defer func(was func(int) (uint64, error)) { startTicks = was }(startTicks)
+	startTicks = func(int) (uint64, error) { return 0, os.ErrNotExist }
 	judge("hidden, heard of", thisProcess(""), 59*time.Second, true, "last seen 59s ago")
 	judge("hidden, silent", thisProcess(""), 61*time.Second, false, "last seen 1m1s ago")
 	judge("hidden, ended", gone, time.Second, false, "which has ended")
@@ -145,7 +145,7 @@ func TestRemoveAll(t *testing.T) {
 	})
 	serve(typed)
 	c := &cluster.Cluster{Context: "test", Client: typed, Dynamic: untyped, Config: &rest.Config{Host: "127.0.0.1:1"}}
-	found, err := left(t.Context(), c, "")
+	found, err := findLeftovers(t.Context(), c, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestReadItems(t *testing.T) {
 		{"a version upwards", `[{"version":"..","resource":"pods","namespace":"a","name":"b"}]`, "which is no object: version: "},
 		{"everything", `[{"version":"v1","resource":"namespaces"}]`, "which is no object: neither a name nor a namespace"},
 		{"a long name", `[{"version":"v1","resource":"namespaces","name":"` + strings.Repeat("a", 254) + `"}]`, "which is no object: name: longer than a name can be"},
-		{"too many", many, "its inventory lists 1001 things, more than the 1000 that a run does"},
+		{"too many", many, "its inventory lists 1001 things, more than the 1000 of a run"},
 		{"no list", `{}`, "its inventory: json: cannot unmarshal object"},
 	}
 	for _, tt := range tests {

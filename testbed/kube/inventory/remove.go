@@ -13,12 +13,11 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// RemovalVerbs are the rights that it takes to remove all objects of a kind that a
-// session has made.
+// RemovalVerbs are the rights needed to remove all objects of a kind that a session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
 
-// remove deletes the objects of an inventory that carry the owner's label, and
-// waits until they are gone. It goes on where one fails.
+// remove deletes the items that have the owner's label, and waits until they are gone. If one
+// fails, it continues with the others.
 func (r *remover) remove(ctx context.Context, items []Item) error {
 	var errs []error
 	var waits []Item
@@ -32,14 +31,14 @@ func (r *remover) remove(ctx context.Context, items []Item) error {
 	return errors.Join(append(errs, r.awaitGone(ctx, waits))...)
 }
 
-// delete deletes what an item names, and gives the objects whose end is to be
-// awaited.
+// delete deletes the objects of an item. It returns the deleted objects, which may take a
+// while to be gone.
 func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
-	at := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
+	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	if i.Name == "" {
 		return r.deleteAll(ctx, i)
 	}
-	got, err := at.Get(ctx, i.Name, metav1.GetOptions{})
+	got, err := client.Get(ctx, i.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -47,27 +46,27 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		return nil, err
 	}
 	if !r.owner.Owns(got) {
-		return nil, nil // of that name, but not this run's: it was refused when it was to be made
+		return nil, nil // the object is not this run's: making the run's object failed for it
 	}
-	policy := metav1.DeletePropagationForeground // what depends on it goes first
+	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
 	if i.Group == "" {
-		policy = metav1.DeletePropagationBackground // nothing does
+		policy = metav1.DeletePropagationBackground // objects of the core group have no dependents here
 	}
-	err = at.Delete(ctx, i.Name, metav1.DeleteOptions{
+	err = client.Delete(ctx, i.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: new(got.GetUID())},
 		PropagationPolicy: &policy,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil, nil // gone, or another one since
+		return nil, nil // the object is gone, or another one has its name
 	}
 	return []Item{i}, err
 }
 
-// deleteAll deletes all objects of a kind in a namespace that carry the owner's
-// label. It takes RemovalVerbs.
+// deleteAll deletes all objects of a kind in a namespace that have the owner's label. It
+// needs RemovalVerbs.
 func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
-	at := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
-	list, err := at.List(ctx, r.owner.selector())
+	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
+	list, err := client.List(ctx, r.owner.selector())
 	if apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {
 		return nil, nil
 	}
@@ -75,25 +74,24 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 		return nil, err
 	}
 	background := metav1.DeletePropagationBackground
-	err = at.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, r.owner.selector())
+	err = client.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, r.owner.selector())
 	var waits []Item
 	for _, o := range list.Items {
-		one := i
-		one.Name = o.GetName()
-		waits = append(waits, one)
+		i.Name = o.GetName()
+		waits = append(waits, i)
 	}
 	return waits, err
 }
 
-// podsFirst is how long pods may take to be gone before their namespaces are
-// deleted all the same.
+// podsFirst is how long removeAll waits for pods to be gone before it deletes their
+// namespaces.
 const podsFirst = 10 * time.Second
 
-// removeAll removes all that a record lists, in an order in which nothing is lost:
-// first what layers applied and what is in namespaces that stay, the newest first,
-// while namespaces and controllers are still there; then the namespaces of Tare's; and
-// the record itself when all of that is gone. recordIn is the namespace of the record;
-// "" leaves it.
+// removeAll removes all items of a record, in an order that keeps the record as long as it is
+// needed. First it removes the objects that layers applied and objects in namespaces that
+// stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
+// namespaces. The record itself is last, when everything else is gone. recordIn is the
+// namespace of the record; "" keeps the record.
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {
@@ -103,10 +101,10 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Objects of the core group go with their namespace and need no request of their
-	// own. Others do: controllers may have to act on their end while they still can.
-	// Pods go first all the same: the controller that ends a namespace waits for
-	// seconds when it still finds pods there.
+	// Deleting a namespace also deletes its objects of the core group, so they need no
+	// requests. Objects of other groups do: their controllers may have to act while the
+	// namespace exists. Pods are also deleted first, because the namespace controller waits
+	// for seconds if it finds pods.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -116,13 +114,13 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
-		// The record stays for tare clean; namespaces other than its own can go.
+		// The record's namespace stays for tare clean. Other namespaces are removed.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}
 	quick := *r
 	quick.limit = min(r.limit, podsFirst)
-	_ = quick.remove(ctx, pods) // the namespaces tell what is left
+	_ = quick.remove(ctx, pods) // removing the namespaces reports what remains
 	if err := r.remove(ctx, namespaces); err != nil {
 		return err
 	}
@@ -132,17 +130,17 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 	return r.remove(ctx, []Item{Core("configmaps", recordIn, r.owner.record())})
 }
 
-// Remove deletes objects that the session has made, and takes them off its record
-// when they are gone.
+// Remove deletes objects of the session, waits until they are gone, and drops them from the
+// record.
 func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	if err := r.remover(r.owner).remove(ctx, items); err != nil {
 		return err
 	}
-	return r.strike(ctx, items...)
+	return r.drop(ctx, items...)
 }
 
-// End removes all that the session has made on the cluster, and the record. It
-// has a limit of its own, so that it works when everything else was cancelled.
+// End removes all objects of the session from the cluster, and the record. It has a time
+// limit of its own, so it also works after the run's context is done.
 func (r *Record) End() error {
 	items, namespace := r.end()
 	if len(items) == 0 && namespace == "" {

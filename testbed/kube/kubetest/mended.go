@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// mendLimit is how long a cluster may take to work again.
+// mendLimit is the time in which a cluster must work again after a test.
 const mendLimit = 3 * time.Minute
 
-// Breaks is what a test begins with that breaks parts of the cluster: without a test
-// cluster it is skipped, and it ends when the cluster works again. An API server that
-// answers is not enough: what lost it comes back after back-offs of its own. Such a
-// test is never parallel to others.
+// Breaks is called first by tests that break parts of the cluster. Without a test cluster it
+// skips the test. At the end of the test it waits until the whole cluster works again: after
+// the API server is back, the other components reconnect with back-offs of their own. Such
+// tests must not run in parallel with others.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -37,25 +37,55 @@ func Breaks(t testing.TB) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
 		defer cancel()
-		m := mending{client: client, namespace: "mended-" + strings.ToLower(rand.Text()[:8])}
-		if err := m.await(ctx); err != nil {
+		if err := awaitCluster(ctx, client, "mended-"+strings.ToLower(rand.Text()[:8])); err != nil {
 			t.Errorf("the cluster does not work again %v after the test: %v", mendLimit, err)
 		}
 	})
 }
 
-// mending is the try to use a cluster in all its parts: a namespace with a pod on each
-// node, which is deleted.
-type mending struct {
-	client    kubernetes.Interface
-	namespace string
-}
-
-// await takes one step after the other, each until it is done.
-func (m mending) await(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{m.begin, m.filled, m.pods, m.running, m.end, m.ended} {
+// awaitCluster waits until all parts of a cluster work: it makes a namespace with a pod on
+// each node, and deletes it. It repeats each step until the step succeeds.
+func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	core := client.CoreV1()
+	steps := []func(context.Context) error{
+		func(ctx context.Context) error {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+			return unless(err, apierrors.IsAlreadyExists)
+		},
+		func(ctx context.Context) error { // controllers make two objects that pods need
+			_, err1 := core.ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+			_, err2 := core.ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+			return errors.Join(err1, err2)
+		},
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) },
+		func(ctx context.Context) error {
+			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, p := range list.Items {
+				if p.Status.Phase != corev1.PodRunning {
+					return fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
+				}
+			}
+			return nil
+		},
+		func(ctx context.Context) error {
+			err := core.Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+			return unless(unless(err, apierrors.IsNotFound), apierrors.IsConflict)
+		},
+		func(ctx context.Context) error {
+			_, err := core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+			if err == nil {
+				err = fmt.Errorf("namespace %s is still there", namespace)
+			}
+			return unless(err, apierrors.IsNotFound)
+		},
+	}
+	for _, step := range steps {
 		for {
-			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // what hangs is asked again
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs is repeated
 			err := step(limited)
 			cancel()
 			if err == nil {
@@ -71,73 +101,34 @@ func (m mending) await(ctx context.Context) error {
 	return nil
 }
 
-// begin makes the namespace.
-func (m mending) begin(ctx context.Context) error {
-	_, err := m.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil // by a request whose answer was lost
+// unless returns err, or nil if is(err). A step uses it for the error that shows that an
+// earlier request did its work, but its response was lost.
+func unless(err error, is func(error) bool) error {
+	if is(err) {
+		return nil
 	}
 	return err
 }
 
-// filled says that controllers have put into the namespace what pods need.
-func (m mending) filled(ctx context.Context) error {
-	_, err1 := m.client.CoreV1().ServiceAccounts(m.namespace).Get(ctx, "default", metav1.GetOptions{})
-	_, err2 := m.client.CoreV1().ConfigMaps(m.namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
-	return errors.Join(err1, err2)
-}
-
-// pods makes a pod for each node; the image is the test cluster's.
-func (m mending) pods(ctx context.Context) error {
-	nodes, err := m.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+// makePods makes a pod on each node. All nodes of the test cluster have its image.
+func makePods(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes.Items {
-		_, err := m.client.CoreV1().Pods(m.namespace).Create(ctx, &corev1.Pod{
+		_, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "on-" + n.Name},
 			Spec: corev1.PodSpec{
 				NodeSelector: map[string]string{corev1.LabelHostname: n.Labels[corev1.LabelHostname]},
 				Containers:   []corev1.Container{{Name: "main", Image: "tare.test/pause:1", ImagePullPolicy: corev1.PullNever}},
-				// The kubelet stops it at once.
+				// Without a grace period, the kubelet stops the pod at once.
 				TerminationGracePeriodSeconds: new(int64(0)),
 			},
 		}, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := unless(err, apierrors.IsAlreadyExists); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// running says that all of them run.
-func (m mending) running(ctx context.Context) error {
-	list, err := m.client.CoreV1().Pods(m.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, p := range list.Items {
-		if p.Status.Phase != corev1.PodRunning {
-			return fmt.Errorf("pod %s/%s is %s", p.Namespace, p.Name, p.Status.Phase)
-		}
-	}
-	return nil
-}
-
-// end deletes the namespace with all that is in it.
-func (m mending) end(ctx context.Context) error {
-	err := m.client.CoreV1().Namespaces().Delete(ctx, m.namespace, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // as above
-	}
-	return err
-}
-
-// ended says that it is gone.
-func (m mending) ended(ctx context.Context) error {
-	_, err := m.client.CoreV1().Namespaces().Get(ctx, m.namespace, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return errors.Join(err, fmt.Errorf("namespace %s is still there", m.namespace))
 }

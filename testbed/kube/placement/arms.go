@@ -8,8 +8,8 @@ import (
 	"tare/machine"
 )
 
-// Add adds the nodes of one site to those of its arm.
-func Add(arms []machine.ArmNodes, arm string, nodes []string) []machine.ArmNodes {
+// AddNodes adds the nodes of one site to the nodes of its arm.
+func AddNodes(arms []machine.ArmNodes, arm string, nodes []string) []machine.ArmNodes {
 	for i := range arms {
 		if arms[i].Arm == arm {
 			arms[i].Nodes = append(arms[i].Nodes, nodes...)
@@ -21,20 +21,21 @@ func Add(arms []machine.ArmNodes, arm string, nodes []string) []machine.ArmNodes
 	return append(arms, machine.ArmNodes{Arm: arm, Nodes: slices.Clone(nodes)})
 }
 
-// Apart says which arms ran on other nodes than the first, the baseline: whatever
-// is different about those nodes is measured as if it were the layer's.
-func Apart(arms []machine.ArmNodes) []string {
+// OtherNodes returns a note for each arm on other nodes than the first arm, the baseline. A
+// difference between the nodes is then measured as if it were an effect of the layer.
+func OtherNodes(arms []machine.ArmNodes) []string {
 	var notes []string
 	for _, a := range arms[min(1, len(arms)):] {
 		if first := arms[0]; !slices.Equal(a.Nodes, first.Nodes) {
-			notes = append(notes, fmt.Sprintf("arm %s ran on nodes %s, and %s on %s: a difference between these nodes counts as one between the arms",
+			notes = append(notes, fmt.Sprintf("arm %s ran on nodes %s, and %s on %s: "+
+				"a difference between these nodes counts as one between the arms",
 				a.Arm, strings.Join(a.Nodes, ", "), first.Arm, strings.Join(first.Nodes, ", ")))
 		}
 	}
 	return notes
 }
 
-// Moved says which arms a later session has on other nodes than the first had.
+// Moved returns a note for each arm that is now on other nodes than in the first session.
 func Moved(first, now []machine.Cluster) []string {
 	was := map[string][]string{}
 	for _, c := range first {
@@ -46,7 +47,8 @@ func Moved(first, now []machine.Cluster) []string {
 	for _, c := range now {
 		for _, a := range c.Arms {
 			if before, known := was[a.Arm]; known && !slices.Equal(before, a.Nodes) {
-				notes = append(notes, fmt.Sprintf("arm %s is on nodes %s now, and was on %s", a.Arm, strings.Join(a.Nodes, ", "), strings.Join(before, ", ")))
+				notes = append(notes, fmt.Sprintf("arm %s is on nodes %s now, and was on %s",
+					a.Arm, strings.Join(a.Nodes, ", "), strings.Join(before, ", ")))
 			}
 		}
 	}

@@ -10,16 +10,16 @@ import (
 
 func TestArmsApart(t *testing.T) {
 	var arms []machine.ArmNodes
-	arms = Add(arms, "runc", []string{"a", "b"})
-	arms = Add(arms, "control", []string{"a", "b"})
-	arms = Add(arms, "gvisor", []string{"c", "d"})
-	arms = Add(arms, "runc", []string{"a"}) // placement: same-node
-	arms = Add(arms, "control", []string{"a"})
+	arms = AddNodes(arms, "runc", []string{"a", "b"})
+	arms = AddNodes(arms, "control", []string{"a", "b"})
+	arms = AddNodes(arms, "gvisor", []string{"c", "d"})
+	arms = AddNodes(arms, "runc", []string{"a"}) // placement: same-node
+	arms = AddNodes(arms, "control", []string{"a"})
 	want := []string{"arm gvisor ran on nodes c, d, and runc on a, b: a difference between these nodes counts as one between the arms"}
-	if diff := cmp.Diff(want, Apart(arms)); diff != "" {
+	if diff := cmp.Diff(want, OtherNodes(arms)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
-	if notes := Apart(nil); notes != nil {
+	if notes := OtherNodes(nil); notes != nil {
 		t.Errorf("notes of no arm: %v", notes)
 	}
 }

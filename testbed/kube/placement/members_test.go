@@ -17,7 +17,7 @@ import (
 func withMembers(members int, level func(*experiment.Kubernetes), place experiment.Placement) Request {
 	r := request(level, nil, place)
 	for range members - 1 {
-		r.Members = append(r.Members, End{Role: "server-n", Choice: r.Server.Choice, Pod: r.Server.Pod.DeepCopy()})
+		r.Members = append(r.Members, PodNeeds{Role: "server-n", Choice: r.Server.Choice, Pod: r.Server.Pod.DeepCopy()})
 	}
 	return r
 }
@@ -67,12 +67,12 @@ func TestChooseForMembers(t *testing.T) {
 		}, want: "a c d c"},
 		{name: "not those that will not do", nodes: []*corev1.Node{a, b, testNode("c", "", cordoned), testNode("d", "", small)}, members: 3, want: "a b b b"},
 		{name: "too few", nodes: []*corev1.Node{a, b, c}, members: 5, round: 3,
-			want: "2 of 3 nodes will do for the members of the service, and testbed.kubernetes.nodes asks for 3 beside that of the client"},
+			want: "2 of 3 nodes are suitable for the members of the service, and testbed.kubernetes.nodes asks for 3 beside that of the client"},
 		{name: "no more than members are asked for", nodes: []*corev1.Node{a, b, c}, members: 2, round: 3, want: "a b c"},
 		{name: "no room", nodes: []*corev1.Node{a, b}, members: 5,
-			want: "node b has 4 of cpu for pods, less than 5: the 5 pods of the arm that are on it need more; give nodes, or less by testbed.kubernetes.resources"},
+			want: "node b has 4 of cpu for pods, less than 5: the 5 pods of the arm that are on it need more; add nodes, or lower testbed.kubernetes.resources"},
 		{name: "no room with the client", nodes: []*corev1.Node{a, b}, members: 4, place: experiment.SameNode,
-			want: "node a has 4 of cpu for pods, less than 5: the 5 pods of the arm that are on it need more; give nodes, or less by testbed.kubernetes.resources"},
+			want: "node a has 4 of cpu for pods, less than 5: the 5 pods of the arm that are on it need more; add nodes, or lower testbed.kubernetes.resources"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := withMembers(tt.members, tt.level, tt.place)
@@ -126,7 +126,7 @@ func TestChooseForClients(t *testing.T) {
 	} {
 		r := withMembers(tt.members, tt.level, cmp.Or(tt.place, experiment.DifferentNodes))
 		for range tt.clients - 1 {
-			r.Clients = append(r.Clients, End{Role: "client-n", Choice: r.Client.Choice, Pod: r.Client.Pod.DeepCopy()})
+			r.Clients = append(r.Clients, PodNeeds{Role: "client-n", Choice: r.Client.Choice, Pod: r.Client.Pod.DeepCopy()})
 		}
 		on := chooser(tt.nodes...)
 		for range 2 {

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,57 +18,58 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// Request is what the nodes of a site have to satisfy.
+// Request describes a site's pods and the nodes that they need.
 type Request struct {
 	Placement      experiment.Placement
-	Spread         string // label in which the nodes must differ; "": none
-	Client, Server End
-	// Members are the further server pods of a service that has several, from the second.
-	Members []End
-	// Clients are the further client pods, from the second.
-	Clients []End
-	// Nodes is how many nodes they go round, that of the server included; 0: one for each,
-	// as far as there are as many.
+	Spread         string // label whose values must differ between the nodes; "" for none
+	Client, Server PodNeeds
+	Members        []PodNeeds // server pods after the first, if the service has several members
+	Clients        []PodNeeds // client pods after the first
+	// Nodes is the required number of nodes of the members, the server's included. 0 means
+	// one node per member, or fewer if the cluster has fewer.
 	Nodes int
 }
 
-// End is what one pod asks of its node.
-type End struct {
-	Role   string // "client"
+// PodNeeds describes the node that one pod needs.
+type PodNeeds struct {
+	Role   string // role of the pod, such as "client"
 	Choice experiment.NodeChoice
-	Pod    *corev1.Pod // nil: there is no such pod
+	Pod    *corev1.Pod // nil if the site has no pod of the role
 }
 
-// fits says whether two nodes are what is asked for.
+// fits reports whether two nodes satisfy the request.
 func (r Request) fits(client, server *corev1.Node) bool {
-	if client == nil || r.Client.Refuses(client) != "" || (server == nil) != (r.Server.Pod == nil) {
+	if client == nil || r.Client.Misfit(client) != "" || (server == nil) != (r.Server.Pod == nil) {
 		return false
 	}
 	if server == nil {
 		return true
 	}
-	if r.Server.Refuses(server) != "" || (client.Name == server.Name) != (r.Placement == experiment.SameNode) {
+	if r.Server.Misfit(server) != "" || (client.Name == server.Name) != (r.Placement == experiment.SameNode) {
 		return false
 	}
-	return r.Placement == experiment.SameNode || r.apart(client, server)
+	return r.Placement == experiment.SameNode || r.differ(client, server)
 }
 
-// apart says whether two nodes differ in the label in which they must.
-func (r Request) apart(client, server *corev1.Node) bool {
-	return r.Spread == "" || client.Labels[r.Spread] != server.Labels[r.Spread] && client.Labels[r.Spread] != "" && server.Labels[r.Spread] != ""
+// differ reports whether two nodes have different values of the label Spread. Without Spread,
+// it returns true.
+func (r Request) differ(client, server *corev1.Node) bool {
+	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
+	return r.Spread == "" || a != b && a != "" && b != ""
 }
 
-// Refuses says why a node will not do, "" if it will.
-func (e End) Refuses(n *corev1.Node) string {
-	if e.Choice.Node != "" && e.Choice.Node != n.Name {
+// Misfit returns the reason why a node is not suitable for the pod; "" if it is.
+func (p PodNeeds) Misfit(n *corev1.Node) string {
+	if p.Choice.Node != "" && p.Choice.Node != n.Name {
 		return "is not the node asked for"
 	}
-	for _, want := range []map[string]string{e.Choice.Labels, e.Pod.Spec.NodeSelector} {
+	for _, want := range []map[string]string{p.Choice.Labels, p.Pod.Spec.NodeSelector} {
 		for _, key := range slices.Sorted(maps.Keys(want)) {
 			if got, ok := n.Labels[key]; !ok {
 				return fmt.Sprintf("has no label %s", safetext.Head(key, 100))
 			} else if got != want[key] {
-				return fmt.Sprintf("has label %s=%s, not %s", safetext.Head(key, 100), safetext.Head(got, 64), safetext.Head(want[key], 64))
+				return fmt.Sprintf("has label %s=%s, not %s",
+					safetext.Head(key, 100), safetext.Head(got, 64), safetext.Head(want[key], 64))
 			}
 		}
 	}
@@ -86,14 +88,15 @@ func (e End) Refuses(n *corev1.Node) string {
 		}
 	}
 	for i := range n.Spec.Taints {
-		if taint := &n.Spec.Taints[i]; taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(taint, e.Pod.Spec.Tolerations) {
+		taint := &n.Spec.Taints[i]
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(taint, p.Pod.Spec.Tolerations) {
 			return "has taint " + safetext.Head(taint.ToString(), 120)
 		}
 	}
-	return tooSmall(n, e.Pod)
+	return tooSmall(n, p.Pod)
 }
 
-// tolerated says whether a pod with these tolerations may run despite the taint.
+// tolerated reports whether a pod with these tolerations may run despite the taint.
 func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
 		return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" || t.Key == taint.Key) &&
@@ -101,7 +104,8 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// tooSmall says what of a node is less than pods ask for, whatever else runs there.
+// tooSmall names the resource of an empty node that is less than the pods' requests; "" if
+// the node is large enough. Other pods on the node do not count.
 func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		sum := resource.Quantity{}
@@ -117,33 +121,31 @@ func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	return ""
 }
 
-// explain says why no nodes are what is asked for.
-func (r Request) explain(nodes []corev1.Node) error {
-	why := func(e End) (fit int, reasons string) {
-		const most = 8 // nodes that are named
-		var said []string
-		for i := range nodes {
-			if reason := e.Refuses(&nodes[i]); reason == "" {
+// explain returns an error with the reasons why no nodes satisfy the request.
+func (r Request) explain(nodes []*corev1.Node) error {
+	why := func(p PodNeeds) (fit int, reasons string) {
+		const most = 8 // maximum number of nodes in the error
+		var list []string
+		for _, n := range nodes {
+			if reason := p.Misfit(n); reason == "" {
 				fit++
 			} else {
-				said = append(said, nodes[i].Name+" "+reason)
+				list = append(list, n.Name+" "+reason)
 			}
 		}
-		if more := len(said) - most; more > 0 {
-			said = append(said[:most], fmt.Sprintf("and %d more", more))
+		if more := len(list) - most; more > 0 {
+			list = append(list[:most], fmt.Sprintf("and %d more", more))
 		}
-		return fit, strings.Join(said, "; ")
+		return fit, strings.Join(list, "; ")
 	}
-	ends := []End{r.Client}
+	needs := []PodNeeds{r.Client}
 	if r.Server.Pod != nil {
-		ends = append(ends, r.Server)
+		needs = append(needs, r.Server)
 	}
-	for _, e := range ends {
-		if fit, reasons := why(e); fit == 0 {
-			if reasons == "" {
-				reasons = "the cluster has none"
-			}
-			return fmt.Errorf("no node will do for the %s pod (%d of %d): %s", e.Role, fit, len(nodes), reasons)
+	for _, p := range needs {
+		if fit, reasons := why(p); fit == 0 {
+			return fmt.Errorf("no node will do for the %s pod (%d of %d): %s",
+				p.Role, fit, len(nodes), cmp.Or(reasons, "the cluster has none"))
 		}
 	}
 	fit, reasons := why(r.Client)
@@ -154,13 +156,15 @@ func (r Request) explain(nodes []corev1.Node) error {
 		return fmt.Errorf("no node will do for both the client and the server pod (placement: %s)%s", r.Placement, reasons)
 	}
 	if r.Spread != "" {
-		return fmt.Errorf("%d of %d nodes will do, but no two of them differ in the label %s (spread)%s", fit, len(nodes), safetext.Head(r.Spread, 100), reasons)
+		return fmt.Errorf("%d of %d nodes will do, but no two of them differ in the label %s (spread)%s",
+			fit, len(nodes), safetext.Head(r.Spread, 100), reasons)
 	}
-	return fmt.Errorf("%d of %d nodes will do, and client and server need two (placement: %s puts both on one)%s", fit, len(nodes), experiment.SameNode, reasons)
+	return fmt.Errorf("%d of %d nodes will do, and client and server need two (placement: %s puts both on one)%s",
+		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime lets pods of a RuntimeClass ask of nodes what the class does, as
-// the API server will have them do.
+// resolveRuntime adds the node selector and tolerations of its RuntimeClass to each pod, as
+// the API server does when the pod is made.
 func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod == nil || pod.Spec.RuntimeClassName == nil {
@@ -171,7 +175,7 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Po
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
 		case err != nil || class.Scheduling == nil:
-			continue // without the right to read it, the scheduler will tell
+			continue // Tare may not read the class; the scheduler reports unsuitable nodes
 		}
 		for k, v := range class.Scheduling.NodeSelector {
 			if pod.Spec.NodeSelector == nil {

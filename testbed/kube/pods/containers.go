@@ -11,15 +11,14 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// SidecarNames names the containers that run in the pod, as made, beside the one in
-// which programs run. Those that the cluster has put in are among them, and Tare's own are not:
-// their layers tell what they use.
+// SidecarNames lists the names of the pod's sidecars, including those that the cluster has
+// injected. Tare's own sidecars are not among them, since their layers measure their usage.
 func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
 
 func sidecarNames(p *corev1.Pod) []string {
 	var names []string
 	for _, c := range p.Spec.Containers {
-		if !Own(c.Name) {
+		if !HasAgent(c.Name) {
 			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
 		}
 	}
@@ -31,8 +30,8 @@ func sidecarNames(p *corev1.Pod) []string {
 	return names
 }
 
-// Sidecars names the containers of the pod beside the one in which programs run, by
-// id: those of them that have started.
+// Sidecars returns the names of the pod's started containers by id, without the container
+// for programs.
 func (p *Pod) Sidecars() map[string]string {
 	names := p.Containers()
 	for id, name := range names {
@@ -43,7 +42,7 @@ func (p *Pod) Sidecars() map[string]string {
 	return names
 }
 
-// Containers names all of the pod's containers that have started, by id.
+// Containers returns the names of the pod's started containers by id.
 func (p *Pod) Containers() map[string]string {
 	names := map[string]string{}
 	status := p.Seen().Status
@@ -55,8 +54,8 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh asks the API server which containers there are now: one that was made again
-// has another id. It does nothing when another pod has the name by now.
+// Refresh reads the pod's containers from the API server again. A restarted container has a
+// new id. Refresh does nothing if another pod has the pod's name.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {
@@ -65,12 +64,13 @@ func (p *Pod) Refresh(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.seen().DeepCopy()
-	now.Status.InitContainerStatuses, now.Status.ContainerStatuses = got.Status.InitContainerStatuses, got.Status.ContainerStatuses
+	now.Status.InitContainerStatuses = got.Status.InitContainerStatuses
+	now.Status.ContainerStatuses = got.Status.ContainerStatuses
 	p.now = now
 	return nil
 }
 
-// Sandbox names the sandbox that programs in the pod see, "" for none.
+// Sandbox returns the name of the sandbox around the pod's programs; "" for none.
 func (p *Pod) Sandbox(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	known := p.sandbox

@@ -13,44 +13,43 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// goneError says why the pod's agent will never answer again.
+// goneError means that the pod is lost: its agent will never answer again.
 type goneError struct{ why string }
 
 func (e *goneError) Error() string { return e.why }
 
-// gone says why the pod as it is now is no longer the one that was ready; nil if it is.
+// gone returns a *goneError if the pod's present state shows that it is lost, otherwise nil.
 func (p *Pod) gone(now *corev1.Pod) error {
 	switch {
 	case string(now.UID) != p.UID():
 		return &goneError{"the pod was replaced by another of its name"}
 	case now.DeletionTimestamp != nil:
-		return &goneError{"the pod is being deleted" + because(now)}
+		return &goneError{"the pod is being deleted" + statusReason(now)}
 	case now.Status.Phase == corev1.PodFailed, now.Status.Phase == corev1.PodSucceeded:
-		return &goneError{"the pod has ended" + because(now)}
+		return &goneError{"the pod has ended" + statusReason(now)}
 	}
 	for _, c := range now.Status.ContainerStatuses {
-		if Own(c.Name) && c.State.Terminated != nil {
+		if HasAgent(c.Name) && c.State.Terminated != nil {
 			return &goneError{"the container " + c.Name + " has ended: " + terminated(c.State.Terminated)}
 		}
 	}
 	return nil
 }
 
-// alive says why the agent will never answer again: its pod is gone, or another
-// one has its name.
+// alive reads the pod and returns a *goneError if it is lost, otherwise nil.
 func (p *Pod) alive(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
 		return &goneError{"the pod is gone"}
 	case err != nil:
-		return nil // nobody knows: it may well live
+		return nil // the state is unknown, and the pod may be alive
 	}
 	return p.gone(got)
 }
 
-// diagnosed adds what the cluster says about the pod. It works within a limit of
-// its own, also when the context is done, and adds nothing that it cannot get.
+// diagnosed adds the pod's state, events and last log lines to an error, as far as it can get
+// them. It has a time limit of its own, so it also works after the context is done.
 func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.DiagnosisLimit)
 	defer cancel()
@@ -67,12 +66,13 @@ func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	return d
 }
 
-// Disturbed makes a *testbed.Disturbance of the error that the agent of the pod was
-// lost, and says why it was; other errors stay as they are.
+// Disturbed turns the error of a lost agent into a *testbed.Disturbance with the reason. It
+// returns other errors unchanged.
 func (p *Pod) Disturbed(ctx context.Context, err error) error {
 	var lost *agent.LostError
 	var gone *goneError
-	if err == nil || ctx.Err() != nil || !errors.As(err, &lost) && !errors.As(err, &gone) && !errors.Is(err, agent.ErrForgotten) {
+	isLost := errors.As(err, &lost) || errors.As(err, &gone) || errors.Is(err, agent.ErrForgotten)
+	if err == nil || ctx.Err() != nil || !isLost {
 		return err
 	}
 	return &testbed.Disturbance{What: p.String() + " on node " + p.Node() + " is lost", Err: p.diagnosed(ctx, err)}

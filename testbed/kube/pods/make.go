@@ -14,7 +14,7 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// Launch writes pods down, asks for them, and waits until they can be used.
+// Launch records pods, makes them, and waits until they are ready.
 func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	var items []inventory.Item
 	for _, p := range pods {
@@ -36,23 +36,25 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	return nil
 }
 
-// create asks for the pod. It waits for the controller manager to put the default
-// service account into a new namespace: before that the namespace takes no pods.
+// create makes the pod. In a new namespace it waits until the controller manager has made the
+// default service account, since no pod can be made before.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
-		return err // the record may be gone by now
+		return err // the record may be gone, and then no object may be made
 	}
 	var made *corev1.Pod
 	var err error
-	early := p.maker.On.Await(ctx, "the default service account of namespace "+p.plan.Namespace, p.maker.Limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
-		made, err = inventory.Make(ctx, p.maker.Record, p.maker.On.Client.CoreV1().Pods(p.plan.Namespace), p.plan)
+	client := p.maker.On.Client.CoreV1().Pods(p.plan.Namespace)
+	account := "the default service account of namespace " + p.plan.Namespace
+	waited := p.maker.On.Await(ctx, account, p.maker.Limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
+		made, err = inventory.Make(ctx, p.maker.Record, client, p.plan)
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
 			return false, "not made by the controller manager yet", nil
 		}
 		return true, "", nil
 	})
-	if early != nil {
-		return fmt.Errorf("make %s: %w", p, early)
+	if waited != nil {
+		return fmt.Errorf("make %s: %w", p, waited)
 	}
 	if err != nil {
 		return fmt.Errorf("make %s: %w", p, cluster.Explain(err))
@@ -63,38 +65,38 @@ func (p *Pod) create(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady waits until the pod is ready and its agent answers.
 func (p *Pod) awaitReady(ctx context.Context) error {
-	watch := watched{pod: p, since: map[string]time.Time{}}
-	if err := p.maker.On.Await(ctx, p.String(), p.maker.Limits.Ready.Std(), watch.look); err != nil {
+	check := readyCheck{pod: p, since: map[string]time.Time{}}
+	if err := p.maker.On.Await(ctx, p.String(), p.maker.Limits.Ready.Std(), check.poll); err != nil {
 		return p.diagnosed(ctx, err)
 	}
-	answer, cancel := context.WithTimeout(ctx, p.maker.Limits.Ready.Std())
+	limited, cancel := context.WithTimeout(ctx, p.maker.Limits.Ready.Std())
 	defer cancel()
-	if err := p.round(answer); err != nil {
+	if err := p.ping(limited); err != nil {
 		return p.diagnosed(ctx, fmt.Errorf("%s runs, but the agent in it does not answer: %w", p, err))
 	}
 	return nil
 }
 
-// watched looks at a pod until it is ready, and remembers how long it has been in
-// states that seldom pass.
-type watched struct {
+// readyCheck polls a pod until it is ready. It gives up if the pod stays in a state from which
+// pods seldom recover.
+type readyCheck struct {
 	pod   *Pod
-	since map[string]time.Time
+	since map[string]time.Time // when the pod was first seen in a state, by state
 }
 
-func (w watched) look(ctx context.Context) (bool, string, error) {
+// poll reads the pod's state, for Await.
+func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
 	got, err := w.pod.Get(ctx)
 	if apierrors.IsNotFound(err) {
-		return false, "", errors.New("it was deleted while it was waited for")
+		return false, "", errors.New("it was deleted before it was ready")
 	}
 	if err != nil {
 		return false, "", err
 	}
 	if isReady(got) {
 		w.pod.mu.Lock()
-		w.pod.now, w.pod.home = got, got.Spec.NodeName
+		w.pod.now, w.pod.node = got, got.Spec.NodeName
 		w.pod.mu.Unlock()
 		return true, "", nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,46 +17,62 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// Mend asks the agent for a sign of life, and makes the pod again if it is lost: on
-// the same node, since on another one its numbers could not be compared.
+// Mend calls Pod.Mend for several pods at the same time.
+func Mend(ctx context.Context, list []*Pod) error {
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, p := range list {
+		wg.Go(func() { errs[i] = p.Mend(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Mend pings the agents and makes the pod again if it is lost. The new pod is on the same
+// node, since numbers from another node could not be compared.
 func (p *Pod) Mend(ctx context.Context) error {
-	err := p.round(ctx)
+	err := p.ping(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case err == nil && isReady(p.Seen()):
 		return nil
-	case err == nil: // made again by an earlier try that gave up too early
+	case err == nil: // an earlier Mend made the pod again, but did not wait until it was ready
 		err = errors.New("it was not ready")
 	}
 	p.maker.On.Say(fmt.Sprintf("%s is lost (%s): mending it", p, safetext.Head(err.Error(), cluster.LineLimit)))
 	node := p.Node()
-	if _, bad := p.maker.On.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); apierrors.IsNotFound(bad) {
-		return fmt.Errorf("%s is lost, and so is its node %s: arms can only be compared on the same nodes; start a new run, or resume this one when the node is back: %w", p, node, err)
+	_, nodeErr := p.maker.On.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(nodeErr) {
+		return fmt.Errorf("%s is lost, and so is its node %s: arms can only be compared on the same nodes; "+
+			"start a new run, or resume this one when the node is back: %w", p, node, err)
 	}
-	if again := p.again(ctx); errors.Is(again, inventory.ErrCleaned) {
-		return again
-	} else if again != nil {
-		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, safetext.Head(err.Error(), cluster.LineLimit)), Err: again}
+	if failed := p.restore(ctx); errors.Is(failed, inventory.ErrCleaned) {
+		return failed
+	} else if failed != nil {
+		return &testbed.Disturbance{
+			What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended",
+				p, node, safetext.Head(err.Error(), cluster.LineLimit)),
+			Err: failed,
+		}
 	}
 	p.maker.On.Say(p.String() + " is mended")
 	return nil
 }
 
-// round asks all agents in the pod for a sign of life.
-func (p *Pod) round(ctx context.Context) error {
+func (p *Pod) ping(ctx context.Context) error {
 	for _, a := range p.Agents() {
-		if _, err := a.Round(ctx); err != nil {
+		if _, err := a.RoundTrip(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// again waits until the pod answers again, or makes it again when it is gone.
-func (p *Pod) again(ctx context.Context) error {
+// restore waits until the pod answers again. If the pod is gone, it makes the pod again.
+func (p *Pod) restore(ctx context.Context) error {
 	limit := p.maker.Limits.Ready.Std()
-	lost, watch := false, watched{pod: p, since: map[string]time.Time{}}
+	lost, check := false, readyCheck{pod: p, since: map[string]time.Time{}}
 	err := p.maker.On.Await(ctx, p.String()+" to be back", limit, func(ctx context.Context) (bool, string, error) {
 		got, err := p.Get(ctx)
 		switch {
@@ -68,17 +85,17 @@ func (p *Pod) again(ctx context.Context) error {
 		p.adopt(got)
 		if why := p.gone(got); why != nil {
 			if string(got.UID) != p.UID() {
-				return false, "", fmt.Errorf("another pod has its name")
+				return false, "", errors.New("another pod has its name")
 			}
 			if got.DeletionTimestamp == nil {
-				return false, why.Error(), p.discard(ctx, got)
+				return false, why.Error(), p.delete(ctx, got)
 			}
 			return false, why.Error() + "; waiting until it is gone", nil
 		}
-		if ok, now, err := watch.look(ctx); !ok || err != nil {
+		if ok, now, err := check.poll(ctx); !ok || err != nil {
 			return false, now, err
 		}
-		if err := p.round(ctx); err != nil {
+		if err := p.ping(ctx); err != nil {
 			return false, safetext.Head(err.Error(), cluster.LineLimit), nil
 		}
 		return true, "", nil
@@ -89,22 +106,17 @@ func (p *Pod) again(ctx context.Context) error {
 	if !lost {
 		return nil
 	}
-	p.Disconnect() // from the pod that is gone
-	p.renew()
+	p.Disconnect() // these connections are to the lost pod
+	p.mu.Lock()
+	p.now, p.sandbox, p.agents = nil, nil, p.connect()
+	p.mu.Unlock()
 	if err := p.create(ctx); err != nil {
 		return err
 	}
 	return p.awaitReady(ctx)
 }
 
-// renew begins a connection to a pod that is yet to be made.
-func (p *Pod) renew() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now, p.sandbox, p.sessions = nil, nil, p.connect()
-}
-
-// adopt notes a pod that this run asked for without seeing the answer.
+// adopt keeps a pod that this run has made if the response to the request was lost.
 func (p *Pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,9 +125,9 @@ func (p *Pod) adopt(got *corev1.Pod) {
 	}
 }
 
-// discard deletes a pod that has ended.
-func (p *Pod) discard(ctx context.Context, got *corev1.Pod) error {
-	err := p.maker.On.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
+func (p *Pod) delete(ctx context.Context, got *corev1.Pod) error {
+	err := p.maker.On.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -13,16 +13,16 @@ import (
 // Container is the name of the container in which programs run.
 const Container = "tare"
 
-// Program is where the agent is in Tare's image.
+// Program is the path of the agent in Tare's image.
 const Program = "/usr/bin/tare-agent"
 
-// User is the one that programs run as, in Tare's image and in others.
+// User is the user id of programs, in Tare's image and in others.
 const User = 65532
 
-// graceSeconds is how long a pod is given to end; the agent needs no time for it.
+// graceSeconds is the pods' grace period. The agent needs no time to end.
 const graceSeconds = 2
 
-// Plan is what all pods of Tare's have in common.
+// Plan returns a pod with the properties that all of Tare's pods have.
 func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
@@ -31,7 +31,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 			TerminationGracePeriodSeconds: new(int64(graceSeconds)),
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
-			DNSPolicy:                     corev1.DNSClusterFirst, // a sidecar that is put into the pod must find its control plane
+			DNSPolicy:                     corev1.DNSClusterFirst, // injected sidecars look up their control plane
 			PriorityClassName:             level.Priority,
 			Tolerations:                   tolerations(level.Tolerate),
 			SecurityContext: &corev1.PodSecurityContext{
@@ -42,13 +42,15 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 				FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: room()}}}},
+			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{
+				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: agentVolumeSize()},
+			}}},
 			Containers: []corev1.Container{{
 				Name:            Container,
 				Image:           level.Image,
 				ImagePullPolicy: corev1.PullIfNotPresent,
 				Command:         []string{Program, "serve"},
-				SecurityContext: confined(),
+				SecurityContext: unprivileged(),
 				VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: agent.Dir}},
 			}},
 		},
@@ -59,27 +61,28 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// room is the size of an agent's volume: what it keeps, and 256 MiB for its program and for
-// what a file system takes beside the files. Beyond it the kubelet evicts the pod.
-func room() *resource.Quantity {
+// agentVolumeSize returns the size limit of an agent's volume: its outputs, and 256 MiB for
+// the agent's program and for overhead of the file system. If the volume grows larger, the
+// kubelet evicts the pod.
+func agentVolumeSize() *resource.Quantity {
 	return resource.NewQuantity(agent.StoreLimit+256<<20, resource.BinarySI)
 }
 
-// OnHost has a pod use its node's network.
+// OnHost makes a pod use its node's network.
 func OnHost(pod *corev1.Pod) {
 	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
 }
 
-// confined is the security context of a container that needs nothing.
-func confined() *corev1.SecurityContext {
+// unprivileged returns the security context of a container without privileges.
+func unprivileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }
 
-// Install has a pod run another image: the agent comes into it from Tare's image,
-// before the container starts.
+// Install makes a pod run another image than Tare's. An init container copies the agent from
+// Tare's image.
 func Install(pod *corev1.Pod, tare, image string) {
 	container := &pod.Spec.Containers[0]
 	first := *container.DeepCopy()
@@ -90,7 +93,7 @@ func Install(pod *corev1.Pod, tare, image string) {
 	container.Command = []string{agent.Program, "serve"}
 }
 
-// ProgramIn is the path of the agent in a container of the pod.
+// ProgramIn returns the path of the agent in a container of the pod.
 func ProgramIn(pod *corev1.Pod, container string) string {
 	for _, c := range pod.Spec.Containers {
 		if c.Name == container && len(c.Command) > 0 {

@@ -1,9 +1,8 @@
-// Package pods makes the pods of a run and keeps the connections to the agents in
-// them.
+// Package pods makes the pods of a run and holds the connections to their agents.
 //
-// A pod is planned (Plan), made and waited for (Maker.Launch), and made again on the
-// same node when it is lost (Pod.Mend). While it cannot become ready, the error says
-// why, with the events and the last log lines of the pod.
+// Plan returns a pod, Maker.Launch makes pods and waits until they are ready, and Pod.Mend
+// makes a lost pod again on the same node. The error for a pod that does not become ready has
+// the reason, the pod's events and its last log lines.
 package pods
 
 import (
@@ -24,70 +23,71 @@ import (
 // Maker makes pods of a run on one cluster.
 type Maker struct {
 	On      *cluster.Cluster
-	Record  *inventory.Record // where pods are written down before they are made
+	Record  *inventory.Record // record of pods, written before they are made
 	Owner   inventory.Owner
 	Limits  experiment.Timeouts
-	Version string // of Tare, which the agents must have
+	Version string // version of Tare; agents must have the same
 }
 
-// Pod is one pod of Tare's with the connection to its agent. When the pod is lost it
-// is made again by the same plan, on the same node.
+// Pod is one of Tare's pods with the connections to its agents. A lost pod is made again from
+// the same plan, on the same node.
 type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
 
-	mu       sync.Mutex
-	now      *corev1.Pod               // as it was when it was last seen ready; nil: not made yet
-	home     string                    // the node that it was ready on; "" for none yet
-	sessions map[string]*agent.Session // with the agents, by container: that of programs, and sidecars of Tare's own
-	sandbox  *string                   // that its programs see; nil: not asked yet
+	mu      sync.Mutex
+	now     *corev1.Pod              // state when the pod was made or last seen ready; nil before it is made
+	node    string                   // node on which the pod was last ready; "" before that
+	agents  map[string]*agent.Client // connections, by container
+	sandbox *string                  // result of the method Sandbox; nil before its first call
 }
 
-// String names the pod in messages.
+// String returns the pod's name for messages.
 func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
 
-// Agent is the connection to the agent in the container of programs.
-func (p *Pod) Agent() *agent.Session { return p.AgentIn(Container) }
+// Agent returns the connection to the agent in the container for programs.
+func (p *Pod) Agent() *agent.Client { return p.AgentIn(Container) }
 
-// AgentIn is the connection to the agent in a container of Tare's own.
-func (p *Pod) AgentIn(container string) *agent.Session {
+// AgentIn returns the connection to the agent in one of Tare's own containers.
+func (p *Pod) AgentIn(container string) *agent.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sessions[container]
+	return p.agents[container]
 }
 
-// Agents are the connections to all agents in the pod, that of programs first.
-func (p *Pod) Agents() []*agent.Session {
-	var all []*agent.Session
-	for _, name := range ownContainers(p.plan) {
+// Agents returns the connections to all agents in the pod. The first is Agent.
+func (p *Pod) Agents() []*agent.Client {
+	var all []*agent.Client
+	for _, name := range agentContainers(p.plan) {
 		all = append(all, p.AgentIn(name))
 	}
 	return all
 }
 
-// Disconnect ends the connections to its agents: it goes now.
+// Disconnect ends the connections to the agents, before the pod is deleted.
 func (p *Pod) Disconnect() {
 	for _, a := range p.Agents() {
 		_ = a.Close()
 	}
 }
 
-// Get asks the API server for the pod as it is now.
+// Get reads the pod from the API server.
 func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
 	return p.maker.On.Client.CoreV1().Pods(p.plan.Namespace).Get(ctx, p.plan.Name, metav1.GetOptions{})
 }
 
-// Plan is the pod as it was asked for.
+// Plan returns the pod as Tare planned it.
 func (p *Pod) Plan() *corev1.Pod { return p.plan }
 
-// Seen is the pod as it was last seen ready, or made.
+// Seen returns the pod's state when it was made or last seen ready. Before that, it returns
+// the plan.
 func (p *Pod) Seen() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seen()
 }
 
-// seen is Seen for who holds the lock.
+// seen is Seen for a caller that holds the lock.
 func (p *Pod) seen() *corev1.Pod {
 	if p.now == nil {
 		return p.plan
@@ -95,40 +95,44 @@ func (p *Pod) seen() *corev1.Pod {
 	return p.now
 }
 
-// UID is that of the pod that is there now: another one when it was made again.
+// UID returns the UID of the pod. A pod that was made again has a new UID.
 func (p *Pod) UID() string { return string(p.Seen().UID) }
 
-// Node is the name of the node that it is on, or was on before it was lost.
+// Node returns the name of the pod's node. For a lost pod, it is the last node.
 func (p *Pod) Node() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now != nil && p.now.Spec.NodeName != "" {
 		return p.now.Spec.NodeName
 	}
-	return p.home
+	return p.node
 }
 
-// Address is the pod's own; invalid where it has none.
+// Address returns the pod's IP address; the zero value if it has none.
 func (p *Pod) Address() netip.Addr {
 	a, _ := netip.ParseAddr(p.Seen().Status.PodIP)
 	return a
 }
 
-// New is a pod that has not been made yet.
+// New returns a pod that has not been made yet.
 func (m *Maker) New(plan *corev1.Pod) *Pod {
 	p := &Pod{maker: m, plan: plan}
-	p.sessions = p.connect()
+	p.agents = p.connect()
 	return p
 }
 
-// connect makes sessions with the agents of the pod that is there, or yet to be made.
-func (p *Pod) connect() map[string]*agent.Session {
-	all := map[string]*agent.Session{}
-	for _, name := range ownContainers(p.plan) {
+// connect returns clients of the pod's agents. They connect when they are first used, so the
+// pod need not exist yet.
+func (p *Pod) connect() map[string]*agent.Client {
+	all := map[string]*agent.Client{}
+	for _, name := range agentContainers(p.plan) {
 		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
-			return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, name, []string{ProgramIn(p.plan, name), "connect"})
+			command := []string{ProgramIn(p.plan, name), "connect"}
+			return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, name, command)
 		}
-		all[name] = agent.NewSession(dial, agent.Options{Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version})
+		all[name] = agent.NewClient(dial, agent.Options{
+			Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version,
+		})
 	}
 	return all
 }

@@ -16,8 +16,8 @@ func TestAddSidecar(t *testing.T) {
 	pod := Plan(inventory.Owner("o"), experiment.NewKubernetes(), "client", "client")
 	program := pod.Spec.Containers[0].DeepCopy()
 	AddSidecar(pod, "tare:1", testbed.Sidecar{Name: "mtls", Image: "envoy:2", Capabilities: []string{"NET_ADMIN"}})
-	if !slices.Equal(ownContainers(pod), []string{"tare", "tare-mtls"}) {
-		t.Errorf("own containers %v", ownContainers(pod))
+	if !slices.Equal(agentContainers(pod), []string{"tare", "tare-mtls"}) {
+		t.Errorf("own containers %v", agentContainers(pod))
 	}
 	if got := pod.Spec.Containers[0]; got.SecurityContext.RunAsUser != nil || len(got.SecurityContext.Capabilities.Add) > 0 || len(got.VolumeMounts) != len(program.VolumeMounts) {
 		t.Errorf("the container of programs became %+v", got)

@@ -12,7 +12,7 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// isReady says whether all containers of the pod are ready, sidecars included.
+// isReady reports whether all containers of the pod are ready, sidecars included.
 func isReady(p *corev1.Pod) bool {
 	if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || p.Status.PodIP == "" {
 		return false
@@ -25,9 +25,8 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// summary says on one line how a pod stands.
 func summary(p *corev1.Pod) string {
-	parts := []string{"phase " + string(p.Status.Phase) + because(p)}
+	parts := []string{"phase " + string(p.Status.Phase) + statusReason(p)}
 	if p.Spec.NodeName != "" {
 		parts = append(parts, "on node "+p.Spec.NodeName)
 	}
@@ -39,7 +38,8 @@ func summary(p *corev1.Pod) string {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		switch {
 		case c.State.Waiting != nil:
-			parts = append(parts, fmt.Sprintf("container %s waits: %s", c.Name, reason(c.State.Waiting.Reason, c.State.Waiting.Message)))
+			why := reason(c.State.Waiting.Reason, c.State.Waiting.Message)
+			parts = append(parts, fmt.Sprintf("container %s waits: %s", c.Name, why))
 		case c.State.Terminated != nil && (c.State.Terminated.ExitCode != 0 || c.Name == Container):
 			parts = append(parts, fmt.Sprintf("container %s ended: %s", c.Name, terminated(c.State.Terminated)))
 		case c.State.Running != nil && !c.Ready:
@@ -49,8 +49,8 @@ func summary(p *corev1.Pod) string {
 	return strings.Join(parts, "; ")
 }
 
-// because is the reason that the status of a pod gives, with a colon before it.
-func because(p *corev1.Pod) string {
+// statusReason returns the reason in the pod's status, with a colon before it; "" for none.
+func statusReason(p *corev1.Pod) string {
 	if text := reason(p.Status.Reason, p.Status.Message); text != "" {
 		return ": " + text
 	}
@@ -75,16 +75,16 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// How long a pod may be in a state that seldom passes by itself.
+// Time limits for states from which a pod seldom recovers, each with a case in which it does.
 const (
-	imageGrace    = 20 * time.Second // a registry that answers badly once
-	scheduleGrace = 15 * time.Second // caches of the scheduler, and volumes that are being bound
-	configGrace   = 10 * time.Second // secrets that come a moment later
-	crashGrace    = 30 * time.Second // sidecars that wait for their control plane
+	imageGrace    = 20 * time.Second // the registry returns an error once
+	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
+	configGrace   = 10 * time.Second // a secret is made shortly after the pod
+	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
 )
 
-// stuck says that a pod is in a state from which it will not become ready, unless
-// it leaves that within the grace; "" if it is not.
+// stuck returns the state of a pod that will not become ready, unless it leaves the state
+// within the grace period. It returns "" for other pods.
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -93,8 +93,10 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 		return "it has ended" + shortage(p.Status.Reason), 0
 	}
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && !strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") {
-			return "it cannot be scheduled: " + safetext.Head(c.Message, cluster.LineLimit) + shortage(c.Message), scheduleGrace
+		unschedulable := c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		if unschedulable && !strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") {
+			message := safetext.Head(c.Message, cluster.LineLimit)
+			return "it cannot be scheduled: " + message + shortage(c.Message), scheduleGrace
 		}
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -119,12 +121,13 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	return "", 0
 }
 
-// shortage is a hint where the scheduler, or the kubelet that has the last word, says
-// that a node has too little left; "" otherwise.
-func shortage(said string) string {
-	for _, what := range []string{"cpu", "memory"} {
-		if strings.Contains(said, "Insufficient "+what) || strings.HasPrefix(said, "OutOf"+what) {
-			return "; the pods of all arms are up at the same time: lower " + what + "Request under testbed.kubernetes.resources, or choose other nodes"
+// shortage returns a hint if a message of the scheduler or the kubelet says that a node has
+// too little CPU or memory left; otherwise "".
+func shortage(message string) string {
+	for _, name := range []string{"cpu", "memory"} {
+		if strings.Contains(message, "Insufficient "+name) || strings.HasPrefix(message, "OutOf"+name) {
+			return "; the pods of all arms are up at the same time: lower " + name +
+				"Request under testbed.kubernetes.resources, or choose other nodes"
 		}
 	}
 	return ""

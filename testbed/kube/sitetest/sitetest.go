@@ -1,5 +1,5 @@
-// Package sitetest opens sites on the test cluster for the tests of layers and workloads. Without a
-// cluster they are skipped (package kubetest, which the tests of package kube use as well).
+// Package sitetest opens sites on the test cluster for the tests of layers and workloads.
+// Without a cluster it skips the tests, by package kubetest.
 package sitetest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"tare/testbed/kube/kubetest"
 )
 
-// Bed is a testbed on the test cluster, which closes with the test.
+// Bed returns a testbed on the test cluster. It closes at the end of the test.
 func Bed(t testing.TB) *kube.Testbed {
 	t.Helper()
 	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
@@ -29,8 +29,8 @@ func Bed(t testing.TB) *kube.Testbed {
 	return bed
 }
 
-// Small is a testbed's parameters with pods so small that many tests may run at a time, and limits
-// for a machine that has much else to do.
+// Small returns parameters for small pods and long timeouts. With them, many tests can run at
+// the same time on a busy machine.
 func Small(placement experiment.Placement) *experiment.Kubernetes {
 	level := experiment.NewKubernetes()
 	level.Placement = factor.Of(placement)
@@ -40,15 +40,17 @@ func Small(placement experiment.Placement) *experiment.Kubernetes {
 	return level
 }
 
-// Unlimited is a testbed's parameters with pods that may use all CPU, for what is measured in them.
+// Unlimited returns parameters for pods without a CPU limit, for tests that measure.
 func Unlimited() *experiment.Kubernetes {
 	level := experiment.NewKubernetes()
 	level.Resources = experiment.Resources{CPU: "none", Memory: "128Mi", CPURequest: "20m"}
 	return level
 }
 
-// Open asks for a site of an arm. Its pods are not made yet.
-func Open(t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *kube.Site {
+// Open opens a site of an arm. It makes no pods; Ready does.
+func Open(
+	t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes,
+) *kube.Site {
 	t.Helper()
 	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: level})
 	if err != nil {
@@ -57,7 +59,7 @@ func Open(t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, l
 	return site.(*kube.Site)
 }
 
-// Ready makes a site.
+// Ready makes a site's objects and waits until its pods are ready.
 func Ready(t testing.TB, site *kube.Site) {
 	t.Helper()
 	if err := site.Ready(t.Context()); err != nil {

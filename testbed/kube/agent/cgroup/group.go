@@ -1,11 +1,10 @@
-// Package cgroup reads what the cgroups of pods and containers have used, of version 1
-// and version 2, as the kubelet lays them out with either of its drivers. It reads
-// files and nothing else, so that a process can read those of the node that it sees
-// below some directory.
+// Package cgroup reads the CPU time and memory that pods and containers have used from
+// their cgroups. It knows cgroup versions 1 and 2, and the layouts of both kubelet
+// drivers, cgroupfs and systemd. It only reads files below a directory, so a process in a
+// pod can read the node's cgroups from a mount.
 package cgroup
 
 import (
-	"errors"
 	"io/fs"
 	"math"
 	"path"
@@ -18,38 +17,38 @@ import (
 	"tare/safetext"
 )
 
-// mount is where a process sees cgroups, below the root of its files.
+// mount is the directory where a process sees cgroups, relative to its root directory.
 const mount = "sys/fs/cgroup"
 
-// Group is where one cgroup is: the directories in which its files are, which
-// differ by controller in version 1 and are one in version 2.
+// Group locates the files of one cgroup. In version 1 every controller has a directory
+// of its own; in version 2 all files are in one directory.
 type Group struct {
 	files   fs.FS
-	pod     string // UID, "" for none
-	version int
-	usage   string // of cpu.stat (2) or cpuacct.usage (1)
-	cpu     string // of cpu.stat
-	memory  string
+	pod     string // UID of the pod; "" if the cgroup is not a pod's
+	version int    // cgroup version, 1 or 2
+	usage   string // directory of cpu.stat (version 2) or cpuacct.usage (version 1)
+	cpu     string // directory of cpu.stat
+	memory  string // directory of the memory controller's files
 }
 
-// The names under which version 1 mounts the controllers that are read here.
+// Directories where version 1 mounts the controllers cpuacct, cpu and memory.
 var (
 	usageMounts  = []string{"cpuacct", "cpu,cpuacct", "cpuacct,cpu"}
 	cpuMounts    = []string{"cpu", "cpu,cpuacct", "cpuacct,cpu"}
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt gives the group that below finds under the top of each controller's
-// hierarchy.
-func groupAt(files fs.FS, root string, below func(top string, controllers []string) string) Group {
+// groupAt returns the group in the directories that find returns. Its argument top is
+// the top directory of a hierarchy; controllers lists the hierarchy's possible names.
+func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
-		dir := below(root, nil)
+		dir := find(root, nil)
 		return Group{files: files, version: 2, usage: dir, cpu: dir, memory: dir}
 	}
 	first := func(names []string) string {
 		for _, name := range names {
 			if top := path.Join(root, name); exists(files, top) {
-				return below(top, names)
+				return find(top, names)
 			}
 		}
 		return ""
@@ -57,9 +56,9 @@ func groupAt(files fs.FS, root string, below func(top string, controllers []stri
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own gives the cgroup of this process, of which the path by controller is given (see
-// proc.Groups). One that does not exist below the mount is the node's name of the group
-// that a container sees as the mount itself.
+// Own returns the cgroup of this process, given its path by controller (see
+// proc.Groups). In a container the path may be the node's and not exist below the mount.
+// The container then sees its cgroup as the mount itself.
 func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, mount, func(top string, controllers []string) string {
 		name := groups[""]
@@ -77,8 +76,8 @@ func Own(files fs.FS, groups map[string]string) Group {
 	})
 }
 
-// Read reads the group's counters; ok is false where it tells no CPU time, as a
-// group does that has just been removed.
+// Read reads the group's counters. ok is false if the CPU time cannot be read, because
+// the cgroup has just been removed, for example.
 func (g Group) Read() (c Usage, ok bool) {
 	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
@@ -97,8 +96,8 @@ func (g Group) Read() (c Usage, ok bool) {
 			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		// Of cpuacct.usage_sys the unit is finer, but it is not corrected to what was
-		// really used, and often exceeds the whole.
+		// cpuacct.usage_sys has a finer unit, but the kernel does not scale it to the exact
+		// CPU time: it often exceeds cpuacct.usage.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
@@ -113,8 +112,8 @@ func (g Group) Read() (c Usage, ok bool) {
 	return c, true
 }
 
-// workingSet is the memory of the group without inactive file pages, in bytes, by
-// the names of its files; 0 where it is not told.
+// workingSet returns the group's memory without inactive file pages, in bytes; 0 if it is
+// unknown. current is the name of a file, inactive the name of a line in memory.stat.
 func (g Group) workingSet(current, inactive string) int64 {
 	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
@@ -124,11 +123,11 @@ func (g Group) workingSet(current, inactive string) int64 {
 	return max(0, bytes-cached)
 }
 
-// ContainersLimit is how many containers of a pod are read.
+// ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups below the group, by their containers' ids. A
-// runtime may have two for one container: its own monitor's beside it.
+// containers reads the cgroups of a pod's containers. A container runtime may make two
+// cgroups with the same container id, one for its monitor process. They are added up.
 func (g Group) containers() []Container {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -141,7 +140,7 @@ func (g Group) containers() []Container {
 		}
 		c, ok := g.below(e.Name()).Read()
 		if !ok {
-			continue // it has just ended
+			continue // the container has just ended
 		}
 		id := safetext.Head(containerID(e.Name()), 255)
 		at := slices.IndexFunc(all, func(w Container) bool { return w.ID == id })
@@ -151,29 +150,25 @@ func (g Group) containers() []Container {
 		all[at].CPU += c.CPU
 		all[at].System += c.System
 		all[at].WorkingSet += c.WorkingSet
-		// The kernel does not add this up over a pod. A container that is not in the
-		// hierarchy of this controller has no limit but the pod's.
+		// The kernel has no sum of throttled periods over a pod. A container without a cgroup
+		// of the cpu controller has no limit of its own, and -1 here.
 		all[at].Throttled += max(0, c.Throttled)
 	}
 	return all
 }
 
-// below is a group in this one.
 func (g Group) below(name string) Group {
-	in := Group{files: g.files, version: g.version}
-	for _, one := range []struct {
-		from string
-		to   *string
-	}{{g.usage, &in.usage}, {g.cpu, &in.cpu}, {g.memory, &in.memory}} {
-		if one.from != "" {
-			*one.to = path.Join(one.from, name)
+	for _, dir := range []*string{&g.usage, &g.cpu, &g.memory} {
+		if *dir != "" {
+			*dir = path.Join(*dir, name)
 		}
 	}
-	return in
+	g.pod = ""
+	return g
 }
 
-// containerID is the part of a cgroup's name that is a container's id: what is
-// left without the runtime's prefix and systemd's suffix.
+// containerID returns the container id in a cgroup's name, without the runtime's prefix
+// and systemd's suffix.
 func containerID(name string) string {
 	name = strings.TrimSuffix(name, ".scope")
 	return name[strings.LastIndexByte(name, '-')+1:]
@@ -190,15 +185,10 @@ func keyed(lines, key string) (int64, bool) {
 	return 0, false
 }
 
-var errNegative = errors.New("negative")
-
-// number reads a counter.
+// number parses a counter, which is not negative.
 func number(digits string) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-	if err == nil && n < 0 {
-		err = errNegative
-	}
-	return n, err
+	n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
+	return int64(n), err
 }
 
 func exists(files fs.FS, name string) bool {
@@ -206,7 +196,7 @@ func exists(files fs.FS, name string) bool {
 	return err == nil
 }
 
-// text reads a file; "" where it cannot.
+// text reads a file; "" if the file cannot be read.
 func text(files fs.FS, name string) string {
 	data, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -215,23 +205,25 @@ func text(files fs.FS, name string) string {
 	return string(data)
 }
 
-// Usage is what a cgroup says has been used.
+// Usage is the resource usage of a cgroup so far.
 type Usage struct {
-	Pod        string        `json:"pod,omitempty"`    // UID
-	CPU        time.Duration `json:"cpu"`              // used so far
-	System     time.Duration `json:"system"`           // of it, in the kernel; 0 where that is not known
-	WorkingSet int64         `json:"workingSet"`       // memory without inactive file pages, bytes
-	Throttled  int           `json:"throttled"`        // periods in which it was throttled itself, its parts not counted; -1: not known
-	Containers []Container   `json:"within,omitempty"` // the cgroups below a pod's
+	Pod        string        `json:"pod,omitempty"` // UID of the pod
+	CPU        time.Duration `json:"cpu"`           // CPU time, user and system
+	System     time.Duration `json:"system"`        // CPU time in the kernel, part of CPU; 0 if unknown
+	WorkingSet int64         `json:"workingSet"`    // memory without inactive file pages, in bytes
+	// Throttled is the number of periods in which the cgroup's own CPU limit stopped it;
+	// -1 if unknown. Limits of its children do not count.
+	Throttled  int         `json:"throttled"`
+	Containers []Container `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Container is what the cgroup of one container in a pod says. The container that
-// holds the pod's namespaces, and with it a sandbox's own processes, has one too
-// on most nodes.
+// Container is the resource usage of one container in a pod. On most nodes the pause
+// container, which holds the pod's namespaces, has a cgroup of its own. A sandbox's own
+// processes count in that cgroup.
 type Container struct {
-	ID         string        `json:"id"` // of the container
-	CPU        time.Duration `json:"cpu"`
-	System     time.Duration `json:"system"`
-	WorkingSet int64         `json:"workingSet"`
-	Throttled  int           `json:"throttled"` // 0 where it has no limit of its own
+	ID         string        `json:"id"`         // container id
+	CPU        time.Duration `json:"cpu"`        // CPU time, user and system
+	System     time.Duration `json:"system"`     // CPU time in the kernel, part of CPU
+	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
+	Throttled  int           `json:"throttled"`  // throttled periods; 0 if the container has no limit of its own
 }

@@ -150,7 +150,7 @@ func TestPodNames(t *testing.T) {
 		"kubelet-kubepods-besteffort-pod7c4a8d09_ca37_62af_61e5_9520943dc264.slice": uid1,
 		"kubepods": "", "kubepods.slice": "", "kubepods-burstable.slice": "", "podruntime.slice": "", "pod": "", "podman.slice": "", "system.slice": "",
 	} {
-		if got, ok := podOf(name); got != want || ok != (want != "") {
+		if got, ok := podUID(name); got != want || ok != (want != "") {
 			t.Errorf("%s: got %q, %v, want %q", name, got, ok, want)
 		}
 	}
@@ -223,7 +223,7 @@ func FuzzCgroups(f *testing.F) {
 			files[mount+"/cgroup.controllers"] = &fstest.MapFile{}
 		}
 		if fs.ValidPath(name) && !strings.Contains(name, "/") {
-			if uid, ok := podOf(name); ok && !ValidUID.MatchString(uid) && len(uid) <= 64 && !strings.Contains(uid, "_") {
+			if uid, ok := podUID(name); ok && !ValidUID.MatchString(uid) && len(uid) <= 64 && !strings.Contains(uid, "_") {
 				t.Errorf("%q is the pod %q", name, uid)
 			}
 		}
@@ -241,7 +241,7 @@ func BenchmarkRead(b *testing.B) {
 		if err != nil || !d.IsDir() {
 			return nil // gone meanwhile
 		}
-		if uid, ok := podOf(d.Name()); ok {
+		if uid, ok := podUID(d.Name()); ok {
 			if found := locate(cgroups, []string{uid}, map[string]string{}); len(found) > 0 {
 				of = found[0]
 				return fs.SkipAll

@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// Pods finds the cgroups of pods below a view of a node's /sys/fs/cgroup, and
-// remembers where they are.
+// Pods finds the cgroups of pods in a node's /sys/fs/cgroup and caches their paths.
 type Pods struct {
 	mu    sync.Mutex
-	paths map[string]map[string]string // by root and UID: path below a hierarchy
+	paths map[string]map[string]string // path of a pod's cgroup below a hierarchy, by root and UID
 }
 
-// Bounds of the search for a pod's cgroup. Nodes that are containers themselves
-// (kind) have the kubelet's root several levels down.
+// Limits of the search for a pod's cgroup. On nodes that are containers (kind), the
+// kubelet's cgroup is several levels below the top.
 const (
 	searchDepth = 8
-	searchLimit = 50000 // directories
+	searchLimit = 50000 // maximum number of directories
 )
 
-// Find gives the groups of those pods that are there.
+// Find returns the groups of the pods with these UIDs. Pods without a cgroup are left out.
 func (p *Pods) Find(root string, uids []string) []Group {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,7 +37,7 @@ func (p *Pods) Find(root string, uids []string) []Group {
 	return locate(files, uids, p.paths[root])
 }
 
-// locate finds groups, first where they were the last time.
+// locate finds groups. It tries the known paths first and updates them.
 func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
@@ -51,7 +50,7 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	}
 	missing := map[string]bool{}
 	for _, uid := range uids {
-		if at, ok := known[uid]; !ok || !exists(files, path.Join(hierarchy, at)) {
+		if dir, ok := known[uid]; !ok || !exists(files, path.Join(hierarchy, dir)) {
 			delete(known, uid)
 			missing[uid] = true
 		}
@@ -61,8 +60,8 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	}
 	var groups []Group
 	for _, uid := range uids {
-		if at, ok := known[uid]; ok {
-			g := groupAt(files, ".", func(top string, _ []string) string { return path.Join(top, at) })
+		if dir, ok := known[uid]; ok {
+			g := groupAt(files, ".", func(top string, _ []string) string { return path.Join(top, dir) })
 			g.pod = uid
 			groups = append(groups, g)
 		}
@@ -70,8 +69,8 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	return groups
 }
 
-// search looks for pods' directories from the top, level by level, and notes those
-// that it finds by their paths below the hierarchy.
+// search looks for the cgroups of missing pods from the top, level by level. It moves
+// pods from missing to found, with their paths below the hierarchy.
 func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
 	level := []string{"."}
 	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
@@ -88,12 +87,12 @@ func search(files fs.FS, hierarchy string, missing map[string]bool, found map[st
 				if seen++; seen > searchLimit {
 					return
 				}
-				at := path.Join(dir, e.Name())
-				uid, isPod := podOf(e.Name())
+				child := path.Join(dir, e.Name())
+				uid, isPod := podUID(e.Name())
 				if !isPod {
-					next = append(next, at)
+					next = append(next, child)
 				} else if missing[uid] {
-					found[uid] = at
+					found[uid] = child
 					delete(missing, uid)
 				}
 			}
@@ -102,13 +101,13 @@ func search(files fs.FS, hierarchy string, missing map[string]bool, found map[st
 	}
 }
 
-// podName is the name of a pod's cgroup: podUID of the cgroupfs driver, or
-// kubepods-CLASS-podUID.slice of the systemd driver, which writes the dashes of
-// the UID as underscores, since its own dashes mean levels.
+// podName matches the name of a pod's cgroup: podUID from the cgroupfs driver, or
+// kubepods-CLASS-podUID.slice from the systemd driver. In the latter, the dashes of the
+// UID are underscores, because dashes separate levels.
 var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
 
-// podOf tells the UID of the pod whose cgroup has this name.
-func podOf(name string) (uid string, ok bool) {
+// podUID returns the UID in the name of a pod's cgroup; ok is false for other cgroups.
+func podUID(name string) (uid string, ok bool) {
 	m := podName.FindStringSubmatch(name)
 	if m == nil || len(m[1]) < 8 {
 		return "", false
@@ -119,24 +118,24 @@ func podOf(name string) (uid string, ok bool) {
 	return m[1], true
 }
 
-// ValidUID is the form of a pod's UID, or of the hash that stands for it where the
-// kubelet got the pod from a file.
+// ValidUID matches a pod's UID, or the hash that replaces it for a static pod, which the
+// kubelet got from a file.
 var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// groupsLimit bounds the cgroups at the top of a node: there are a handful.
+// groupsLimit is the maximum number of cgroups at the top of a node. Real nodes have a
+// handful.
 const groupsLimit = 1000
 
-// Grouped is the CPU time of all cgroups below a node's own top one. On a system
-// that puts every process into one, as systemd does, those are all processes, and
-// the rest of the node's time is the kernel's threads, which no pod can see. It is
-// known from cgroups of version 2 only, and where the top is the node's (nodes may be
-// containers).
+// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts
+// every process into a cgroup. The rest of the node's CPU time is therefore that of kernel
+// threads, which no pod can see. Grouped returns nil for cgroup version 1, for systems
+// without systemd, and for nodes that are containers and do not see the top cgroup.
 func Grouped(files fs.FS) *time.Duration {
 	const (
-		ofSystemd = "init.scope"    // its first process; other systems leave processes at the top
-		ofOthers  = "cgroup.events" // not in the top one
+		systemdOnly = "init.scope"    // cgroup of systemd's first process
+		notAtTop    = "cgroup.events" // file that every cgroup except the top one has
 	)
-	if !exists(files, "cgroup.controllers") || !exists(files, ofSystemd) || exists(files, ofOthers) {
+	if !exists(files, "cgroup.controllers") || !exists(files, systemdOnly) || exists(files, notAtTop) {
 		return nil
 	}
 	entries, err := fs.ReadDir(files, ".")
@@ -151,7 +150,7 @@ func Grouped(files fs.FS) *time.Duration {
 		c, ok := Group{files: files, version: 2, usage: e.Name(), cpu: e.Name(), memory: e.Name()}.Read()
 		if !ok {
 			if exists(files, e.Name()) {
-				return nil // the sum over the others would look like the sum over all
+				return nil // without this cgroup the sum would be too small
 			}
 			continue
 		}

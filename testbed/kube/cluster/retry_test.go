@@ -14,7 +14,7 @@ import (
 )
 
 func patientClient(limit time.Duration) *http.Client {
-	return &http.Client{Transport: Patience(limit)(http.DefaultTransport)}
+	return &http.Client{Transport: Retrying(limit)(http.DefaultTransport)}
 }
 
 func get(limit time.Duration, url string) error {
@@ -75,8 +75,8 @@ func TestPatienceEnds(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	err := get(200*time.Millisecond, server.URL+"/api")
-	var unanswered *UnansweredError
-	if !errors.As(err, &unanswered) || unanswered.Tries < 2 || unanswered.Request != "GET /api" {
+	var unanswered *unansweredError
+	if !errors.As(err, &unanswered) || unanswered.tries < 2 || unanswered.request != "GET /api" {
 		t.Fatalf("got %v", err)
 	}
 	var errno syscall.Errno

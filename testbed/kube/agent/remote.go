@@ -15,33 +15,33 @@ import (
 	"tare/testbed/process"
 )
 
-// killDelay is how long the end of a program is waited for after its context is
-// done, before it is left to the agent.
-const killDelay = process.EndLimit + 2*process.OutputDelay
+// killTimeout is how long the client waits for a killed program to end. After it, the
+// agent ends the program alone.
+const killTimeout = process.EndLimit + 2*process.OutputDelay
 
-// remoteProgram is a program in the pod, from the client's side.
+// remoteProgram is the client's side of a program in the pod.
 type remoteProgram struct {
-	session *Session
-	name    string
-	args    []string
-	stdout  io.Writer
-	stderr  io.Writer
+	client *Client
+	name   string // name of the program in the session
+	args   []string
+	stdout io.Writer // nil: discard the output
+	stderr io.Writer
 
-	done  chan struct{} // closed when all below is set
+	done  chan struct{} // closed when usage, used and err are set
 	usage testbed.Usage
-	used  time.Duration
+	used  time.Duration // CPU time of the program and its descendants
 	err   error
 
-	patience context.Context // of the waiting; ended by impatience
-	giveUp   context.CancelCauseFunc
-	killing  sync.Once
+	waiting context.Context // context of all requests about the program; ended by giveUp
+	giveUp  context.CancelCauseFunc
+	killing sync.Once
 }
 
-// Start starts a program in the pod. The outputs that the command asks for are
-// written when it has ended, whole and checked by their digests, or not at all;
-// of each at most 256 MiB. What the command is to read is read first, to its
-// end, of at most 16 MiB.
-func (s *Session) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
+// Start starts a program in the pod. Its outputs, at most 256 MiB each, are written to
+// the command's writers when it has ended: complete and with matching digests, or not at
+// all. The command's standard input, at most 16 MiB, is read to its end before the
+// program starts.
+func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -52,13 +52,15 @@ func (s *Session) Start(ctx context.Context, cmd testbed.Command) (testbed.Proce
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", testbed.Quote(cmd.Args), err)
 	}
-	p := &remoteProgram{session: s, name: s.nextProgram(), args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{})}
-	order := startOrder{Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil}
+	p := &remoteProgram{
+		client: s, name: s.nextProgram(), args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{}),
+	}
+	order := startRequest{Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil}
 	if _, err := s.call(ctx, request{Op: opStart, Program: p.name, Start: &order}, stdin); err != nil {
-		s.forsake(p.name)
+		s.abandon(p.name)
 		return nil, err
 	}
-	p.patience, p.giveUp = context.WithCancelCause(context.Background())
+	p.waiting, p.giveUp = context.WithCancelCause(context.Background())
 	s.mu.Lock()
 	s.running++
 	s.mu.Unlock()
@@ -66,7 +68,6 @@ func (s *Session) Start(ctx context.Context, cmd testbed.Command) (testbed.Proce
 	return p, nil
 }
 
-// readStdin reads what a program is to be given.
 func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	if r == nil {
 		return nil, nil
@@ -76,14 +77,14 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 		err  error
 	}
 	read := make(chan result, 1)
-	go func() { // which a reader that never ends keeps, but not the caller
+	go func() { // if r never ends, this goroutine never ends either, but the caller returns
 		data, err := io.ReadAll(io.LimitReader(r, bodyLimit+1))
 		read <- result{data, err}
 	}()
 	select {
 	case got := <-read:
 		if got.err == nil && len(got.data) > bodyLimit {
-			got.err = fmt.Errorf("its standard input is larger than the %d bytes that a pod can be given", bodyLimit)
+			got.err = fmt.Errorf("its standard input is larger than %d bytes, the maximum for a pod", bodyLimit)
 		}
 		return got.data, got.err
 	case <-ctx.Done():
@@ -91,29 +92,29 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 }
 
-// follow waits for the program's end and collects what it left.
+// follow waits for the program's end, fetches its outputs and sets the result.
 func (p *remoteProgram) follow(ctx context.Context) {
-	stop := context.AfterFunc(ctx, p.end)
+	stop := context.AfterFunc(ctx, p.killSoon)
 	end, err := p.wait()
 	var outputs [2][]byte
 	if err == nil {
-		outputs, err = p.collect(end)
+		outputs, err = p.fetchOutputs(end)
 	}
 	stop()
 	if end != nil {
 		p.usage, p.used = end.Usage, end.CPU
 	}
-	p.err = p.verdict(ctx, end, err)
+	p.err = p.exitError(ctx, end, err)
 	if end != nil && err == nil {
-		p.err = errors.Join(p.err, p.deliver(outputs))
+		p.err = errors.Join(p.err, p.writeOutputs(outputs))
 	}
-	p.session.ended(p.name)
+	p.client.ended(p.name)
 	p.giveUp(nil)
 	close(p.done)
 }
 
 func (p *remoteProgram) wait() (*ending, error) {
-	a, err := p.session.call(p.patience, request{Op: opWait, Program: p.name}, nil)
+	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +124,8 @@ func (p *remoteProgram) wait() (*ending, error) {
 	return a.End, nil
 }
 
-// collect fetches the outputs that were asked for.
-func (p *remoteProgram) collect(end *ending) (outputs [2][]byte, err error) {
+// fetchOutputs fetches the outputs for which the command has writers.
+func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error) {
 	if end.Failure != "" {
 		return outputs, errors.New(end.Failure)
 	}
@@ -139,15 +140,15 @@ func (p *remoteProgram) collect(end *ending) (outputs [2][]byte, err error) {
 	return outputs, err
 }
 
-// fetch gets one output whole, or an error.
+// fetch returns one complete output, checked by its digest.
 func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	if want.Size < 0 || want.Size > process.OutputLimit {
 		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
 	}
 	var got bytes.Buffer
 	for int64(got.Len()) < want.Size {
-		order := fetchOrder{Stream: stream, Offset: int64(got.Len())}
-		a, err := p.session.call(p.patience, request{Op: opFetch, Program: p.name, Fetch: &order}, nil)
+		order := fetchRequest{Stream: stream, Offset: int64(got.Len())}
+		a, err := p.client.call(p.waiting, request{Op: opFetch, Program: p.name, Fetch: &order}, nil)
 		if err != nil {
 			return nil, fmt.Errorf("fetch its %s after %d of %d bytes: %w", stream, got.Len(), want.Size, err)
 		}
@@ -158,13 +159,13 @@ func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	}
 	sum := sha256.Sum256(got.Bytes())
 	if digest := hex.EncodeToString(sum[:]); digest != want.SHA256 || int64(got.Len()) != want.Size {
-		return nil, fmt.Errorf("fetch its %s: %d bytes arrived with the SHA-256 %s, but it wrote %d with %.64q", stream, got.Len(), digest, want.Size, want.SHA256)
+		return nil, fmt.Errorf("fetch its %s: %d bytes arrived with the SHA-256 %s, but it wrote %d with %.64q",
+			stream, got.Len(), digest, want.Size, want.SHA256)
 	}
 	return got.Bytes(), nil
 }
 
-// deliver writes the outputs where the command wants them.
-func (p *remoteProgram) deliver(outputs [2][]byte) error {
+func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
 	for i, w := range []io.Writer{p.stdout, p.stderr} {
 		if w == nil {
 			continue
@@ -176,8 +177,8 @@ func (p *remoteProgram) deliver(outputs [2][]byte) error {
 	return nil
 }
 
-// verdict says how the program ended.
-func (p *remoteProgram) verdict(ctx context.Context, end *ending, err error) error {
+// exitError returns the error of Wait: nil if the program ended with exit status 0.
+func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) error {
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):
 		return fmt.Errorf("%s: %w", testbed.Quote(p.args), context.Cause(ctx))
@@ -191,26 +192,26 @@ func (p *remoteProgram) verdict(ctx context.Context, end *ending, err error) err
 	return nil
 }
 
-// Wait waits for the end of the program and of all its descendants, and for its
-// outputs.
+// Wait waits until the program and all its descendants have ended and its outputs are
+// written.
 func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
-// Printed reads what the program has written so far to "stdout" or "stderr", from an offset
-// on: a piece, which is empty where there is no more yet. After the end of the program it
-// gives nothing.
+// Printed returns a piece of the program's "stdout" or "stderr" from an offset. The piece
+// is empty if the program has written no more yet, and after its end.
 func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	if p.ended() {
 		return nil, nil
 	}
-	a, err := p.session.call(p.patience, request{Op: opFetch, Program: p.name, Fetch: &fetchOrder{Stream: stream, Offset: from}}, nil)
-	if p.ended() || p.patience.Err() != nil {
+	fetch := &fetchRequest{Stream: stream, Offset: from}
+	a, err := p.client.call(p.waiting, request{Op: opFetch, Program: p.name, Fetch: fetch}, nil)
+	if p.ended() || p.waiting.Err() != nil {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what %s has printed: %w", testbed.Quote(p.args), err)
+		return nil, fmt.Errorf("output of %s: %w", testbed.Quote(p.args), err)
 	}
 	return a.body, nil
 }
@@ -225,9 +226,9 @@ func (p *remoteProgram) Kill() error {
 	return err
 }
 
-// end kills it without waiting; what waits for its end does so no longer than
-// killDelay from now.
-func (p *remoteProgram) end() {
+// killSoon kills the program without waiting for its end. If it cannot be killed in time,
+// Wait returns the reason.
+func (p *remoteProgram) killSoon() {
 	p.killing.Do(func() {
 		go func() {
 			if err := p.kill(); err != nil {
@@ -243,10 +244,10 @@ func (p *remoteProgram) kill() error {
 		return nil
 	default:
 	}
-	ctx, cancel := context.WithTimeoutCause(p.patience, p.session.o.Patience+killDelay, errors.New("not killed in time"))
+	ctx, cancel := context.WithTimeoutCause(p.waiting, p.client.o.Patience+killTimeout, errors.New("not killed in time"))
 	defer cancel()
-	_, err := p.session.call(ctx, request{Op: opKill, Program: p.name}, nil)
-	if p.patience.Err() != nil && p.ended() {
+	_, err := p.client.call(ctx, request{Op: opKill, Program: p.name}, nil)
+	if p.waiting.Err() != nil && p.ended() {
 		return nil
 	}
 	if err != nil {
@@ -264,24 +265,24 @@ func (p *remoteProgram) ended() bool {
 	}
 }
 
-// CPU is the CPU time that the program and its descendants have used so far.
+// CPU returns the CPU time that the program and its descendants have used so far.
 func (p *remoteProgram) CPU() (time.Duration, error) {
-	cpu, _, err := p.spent()
+	cpu, _, err := p.resources()
 	return cpu, err
 }
 
-// Memory is what is resident of them now, in bytes.
+// Memory returns the resident memory of the program and its descendants, in bytes.
 func (p *remoteProgram) Memory() (int64, error) {
-	_, memory, err := p.spent()
+	_, memory, err := p.resources()
 	return memory, err
 }
 
-func (p *remoteProgram) spent() (cpu time.Duration, memory int64, err error) {
+func (p *remoteProgram) resources() (cpu time.Duration, memory int64, err error) {
 	if p.ended() {
 		return p.used, 0, nil
 	}
-	a, err := p.session.call(p.patience, request{Op: opCPU, Program: p.name}, nil)
-	if p.ended() || p.patience.Err() != nil {
+	a, err := p.client.call(p.waiting, request{Op: opCPU, Program: p.name}, nil)
+	if p.ended() || p.waiting.Err() != nil {
 		<-p.done
 		return p.used, 0, nil
 	}
