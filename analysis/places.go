@@ -27,7 +27,7 @@ const (
 
 // of is the effect of the place of a trial, as a logarithm.
 func (p *PlaceEffects) of(t *journal.Trial) float64 {
-	if p == nil || t.Position < 1 || t.Position > len(p.logs) {
+	if p == nil || t == nil || t.Position < 1 || t.Position > len(p.logs) {
 		return 0
 	}
 	return p.logs[t.Position-1]
