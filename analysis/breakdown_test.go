@@ -200,7 +200,7 @@ func TestBreakdownWithoutSomeTrials(t *testing.T) {
 		trials[i].Values["time"] *= 1 + 0.05*float64(trials[i].Position)
 	}
 	breakRounds(trials, "seccomp[rules=2]", "steal", 3, 9)
-	if tabulate(plan, trials, validOnly).places(0, plan.Cells[0].Metrics[0]) == nil {
+	if tabulate(plan, trials, validOnly).orderEffects(0, plan.Cells[0].Metrics[0]) == nil {
 		t.Fatal("no effect of places")
 	}
 	r := Analyze(plan, trials, nil)

@@ -89,7 +89,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 			}
 			for _, set := range plannedSets(plan) {
 				of, _ := split(plan.Factorial, set)
-				if err := ask(t.signed(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
+				if err := ask(t.effect(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
 					return 0, false, err
 				}
 			}

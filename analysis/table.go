@@ -26,7 +26,7 @@ type table struct {
 	setUps   SetUps                                  // how often arms were set up
 	blockOf  map[int]int                             // numbers of the blocks of an import, by round; nil: it has none
 	settings map[string][]experiment.ImportedSetting // of the workload, by cell: those that differ between files
-	moved    map[[2]string]*PlaceEffects             // of cells and metrics that were asked for
+	moved    map[[2]string]*OrderEffects             // of cells and metrics that were asked for
 }
 
 // admission says which trials are data.
@@ -80,6 +80,14 @@ func (t *table) place(cell, arm string) (c, a int, ok bool) {
 	return c, a, okCell && okArm
 }
 
+// slot is that of an arm in a cell and round; an empty one where the cell has none.
+func (t *table) slot(c, a, round int) *slot {
+	if at, there := slices.BinarySearch(t.at[c], round); there {
+		return &t.slots[c][a][at]
+	}
+	return &slot{}
+}
+
 // byRound puts trials of the same round side by side. In a run of Tare's own, every
 // cell is measured in every round. Files that are imported may each bring a cell of
 // their own, and slots for all rounds in all cells would be the square of their number.
@@ -114,8 +122,7 @@ func (t *table) byRound(trials []journal.Trial) {
 			t.lose(trial)
 			continue
 		}
-		at, _ := slices.BinarySearch(t.at[c], trial.Round)
-		s := &t.slots[c][a][at]
+		s := t.slot(c, a, trial.Round)
 		if trial.Attempt < last[block{c, trial.Round}] {
 			s.attempts++ // the arms have run again
 			continue

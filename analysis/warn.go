@@ -14,7 +14,7 @@ import (
 )
 
 // orderLevel is the p under which an effect of the order within rounds is
-// reported.
+// reported, or taken away.
 const orderLevel = 0.01
 
 // diagnose sets the diagnostics of one comparison and warns of what they say.
@@ -30,7 +30,7 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 			warn(Autocorrelation{Lag1: c.Lag1})
 		}
 		if x.table != nil {
-			if p := x.table.places(h.cell, h.Metric); p != nil && h.Places != nil {
+			if p := x.table.orderEffects(h.cell, h.Metric); p != nil && h.Places != nil {
 				warn(PlacesRemoved{*p})
 			}
 		}

@@ -180,7 +180,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		if err != nil {
 			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
 		}
-		g.near(t, "slope", line.Slope, g.Point, 1e-9)
+		g.near(t, "slope", line.Slopes[0], g.Point, 1e-9)
 		g.near(t, "intercept", line.Intercept, g.Q, 1e-9)
 	},
 	"dip": func(t *testing.T, g golden) {

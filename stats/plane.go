@@ -15,7 +15,7 @@ type Plane struct {
 }
 
 // At is the plane's height at a point, which has as many coordinates as there are slopes.
-func (p Plane) At(x []float64) float64 {
+func (p Plane) At(x ...float64) float64 {
 	height := p.Intercept
 	for j, slope := range p.Slopes {
 		height += slope * x[j]
