@@ -167,7 +167,7 @@ type costFit struct {
 // round does is taken away, as it is from pairs.
 func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	f := &costFit{sweep: s, cell: c, base: base, metric: m}
-	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, who) })
+	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
 	effects, last := t.orderEffects(c, m), len(s.indices)
 	for _, r := range list {
 		for k, trial := range r.trials {

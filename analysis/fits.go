@@ -28,12 +28,13 @@ type completeRound struct {
 }
 
 // completeRounds collects the rounds with a value of each of the arms in each of the cells. For every other round in which
-// programs failed it calls failed, with who did; nil: nobody asks.
+// programs failed it calls failed with who did, in a slice that the next call changes; nil: nobody asks.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
-	var list []completeRound
+	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
+	who := make([]bool, 0, n)
 	for _, round := range t.rounds {
-		r := completeRound{round: round}
-		var who []bool
+		r := completeRound{round: round, trials: make([]*journal.Trial, 0, n), values: make([]float64, 0, n)}
+		who = who[:0]
 		for _, c := range cells {
 			for _, a := range arms {
 				s := t.slot(c, a, round)
@@ -44,7 +45,7 @@ func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed fu
 			}
 		}
 		switch {
-		case len(r.values) == len(who):
+		case len(r.values) == n:
 			list = append(list, r)
 		case failed != nil && slices.Contains(who, true):
 			failed(who)
