@@ -92,7 +92,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.p(t, got.P, err)
 	},
 	"equivalenceSignedRank": func(t *testing.T, g golden) {
-		p, err := EquivalenceSignedRank(g.D, g.Margin)
+		p, err := equivalent(g.Margin)(SignedRank(g.D, 0.5))
 		g.p(t, p, err)
 	},
 	"pairedT": func(t *testing.T, g golden) {
@@ -100,7 +100,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.estimate(t, got, err)
 	},
 	"equivalenceT": func(t *testing.T, g golden) {
-		p, err := EquivalenceT(g.D, g.Margin)
+		p, err := equivalent(g.Margin)(PairedT(g.D, 0.5))
 		g.p(t, p, err)
 	},
 	"rankSum": func(t *testing.T, g golden) {
@@ -120,7 +120,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.interval(t, got.Interval, err)
 	},
 	"equivalenceRankSum": func(t *testing.T, g golden) {
-		p, err := EquivalenceRankSum(g.X, g.Y, g.Margin)
+		p, err := equivalent(g.Margin)(RankSum(g.X, g.Y, 0.5))
 		g.p(t, p, err)
 	},
 	"welch": func(t *testing.T, g golden) {
@@ -132,7 +132,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.near(t, "degrees of freedom", df, g.DF, 1e-9)
 	},
 	"equivalenceWelch": func(t *testing.T, g golden) {
-		p, err := EquivalenceWelch(g.X, g.Y, g.Margin)
+		p, err := equivalent(g.Margin)(WelchT(g.X, g.Y, 0.5))
 		g.p(t, p, err)
 	},
 	"holm": func(t *testing.T, g golden) {

@@ -36,11 +36,41 @@ func (i Interval) Map(to func(float64) float64) Interval {
 	return i
 }
 
-// Estimate is an interval with the test that belongs to it.
+// Estimate is an interval with the tests that belong to it.
 type Estimate struct {
 	Interval
 	P float64 // two-sided p of "the location, or the shift, is 0"
 	N int     // values used; of both samples together for two samples
+
+	equivalence func(margin float64) float64
+}
+
+// Equivalence is the p of "the location, or the shift, is -margin or less, or margin or more": the larger
+// p of two one-sided tests (Schuirmann 1987), exact where P is. A p up to 5 % is evidence of equivalence
+// within the margin at 5 %; the 90 % interval then lies inside it. It is NaN unless the margin is a positive number.
+func (e Estimate) Equivalence(margin float64) float64 {
+	if checkPositive("equivalence", "margin", margin) != nil {
+		return math.NaN()
+	}
+	return e.equivalence(margin)
+}
+
+// bothTails makes tests of equivalence of the tails that values have when they are moved.
+func bothTails(moved func(by float64) (lower, upper float64)) func(margin float64) float64 {
+	return func(margin float64) float64 {
+		_, above := moved(margin)  // against: they lie at -margin or below
+		below, _ := moved(-margin) // against: at margin or above
+		return max(above, below)
+	}
+}
+
+// shifted is each value and an amount.
+func shifted(x []float64, by float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v + by
+	}
+	return y
 }
 
 func checkFinite(name string, x []float64) error {

@@ -124,6 +124,9 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 		e := l.estimate(confidence, k)
 		p.Lo, p.Hi, p.P = min(p.Lo, e.Lo), max(p.Hi, e.Hi), max(p.P, e.P)
 	}
+	p.equivalence = func(margin float64) float64 { // the largest of the three that the interval holds
+		return p.largest(func(l located) float64 { return margin - math.Abs(l.point) })
+	}
 	half := studentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
 	p.Prediction = Interval{Point: mean, Lo: mean - half, Hi: mean + half}
 	chi := distuv.ChiSquared{K: df}
@@ -136,21 +139,15 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	return p, nil
 }
 
-// Equivalence is the p of "the mean effect lies at -margin or below, or at margin or
-// above", by two one-sided tests: the largest of the three that the interval holds.
-func (p Pooled) Equivalence(margin float64) float64 {
-	most := 0.0
-	for _, l := range p.three {
-		most = max(most, l.tail(margin-math.Abs(l.point)))
-	}
-	return most
-}
-
 // Exceeds is the one-sided p of "the mean effect is limit or less", made likewise.
 func (p Pooled) Exceeds(limit float64) float64 {
-	most := 0.0
+	return p.largest(func(l located) float64 { return l.point - limit })
+}
+
+// largest is the largest of three p by their distances from a limit.
+func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
-		most = max(most, l.tail(l.point-limit))
+		most = max(most, l.tail(distance(l)))
 	}
 	return most
 }

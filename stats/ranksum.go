@@ -57,33 +57,9 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 		},
 		P: twoSided(lower, upper),
 		N: m + n,
-	}, nil
-}
 
-// EquivalenceRankSum is the p of "y lies margin or more above or below x", two
-// independent samples whose distributions differ by a shift only: the larger p
-// of two one-sided Mann–Whitney tests (Schuirmann's TOST with Wilcoxon's test),
-// exact where that of RankSum is. It needs 2 values at least in each sample, and
-// says little below 4 and 4: p is 1/6 at best for 2 and 2.
-func EquivalenceRankSum(x, y []float64, margin float64) (p float64, err error) {
-	const name = "rank-sum equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkSamples(name, x, y, 2); err != nil {
-		return 0, err
-	}
-	sx, sy := sortedCopy(x), sortedCopy(y)
-	shifted := func(by float64) []float64 {
-		s := make([]float64, len(sy))
-		for i, v := range sy {
-			s[i] = v + by
-		}
-		return s
-	}
-	_, above := rankSumTails(sx, shifted(margin))  // against: y lies margin or more below
-	below, _ := rankSumTails(sx, shifted(-margin)) // against: margin or more above
-	return max(above, below), nil
+		equivalence: bothTails(func(by float64) (lower, upper float64) { return rankSumTails(all.x, shifted(all.y, by)) }),
+	}, nil
 }
 
 // differences are all y[j]-x[i] of two sorted samples.

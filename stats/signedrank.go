@@ -51,6 +51,8 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		},
 		P: twoSided(lower, upper),
 		N: n,
+
+		equivalence: bothTails(func(by float64) (lower, upper float64) { return signedRankTails(shifted(d, by)) }),
 	}, nil
 }
 
@@ -66,33 +68,6 @@ func checkPairs(name string, d []float64, confidence float64) error {
 		return fmt.Errorf("%s: %d values, at least %d needed at %g %%: %w", name, len(d), least, 100*confidence, ErrTooFew)
 	}
 	return nil
-}
-
-// EquivalenceSignedRank is the p of "the centre of d lies at -margin or below,
-// or at margin or above": the larger p of two one-sided exact signed-rank
-// tests (Schuirmann's TOST with Wilcoxon's test). A p up to 5 % is evidence of
-// equivalence within the margin at 5 %; the 90 % interval then lies inside it.
-func EquivalenceSignedRank(d []float64, margin float64) (p float64, err error) {
-	const name = "signed-rank equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name, len(d), 2); err != nil {
-		return 0, err
-	}
-	shifted := func(by float64) []float64 {
-		s := make([]float64, len(d))
-		for i, v := range d {
-			s[i] = v + by
-		}
-		return s
-	}
-	_, above := signedRankTails(shifted(margin))  // against: the centre is at -margin or below
-	below, _ := signedRankTails(shifted(-margin)) // against: it is at margin or above
-	return max(above, below), nil
 }
 
 // walshAverages are all (s[i]+s[j])/2, i ≤ j, of a sorted sample.

@@ -70,31 +70,6 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 	return studentEstimate(mean, se, float64(pilotN-1), confidence, len(d)), nil
 }
 
-// EquivalenceStein is the p of "the mean of d lies at -margin or below, or at
-// margin or above", by two one-sided tests with the pilot's spread and degrees of
-// freedom, as in SteinInterval.
-func EquivalenceStein(pilotSD float64, pilotN int, d []float64, margin float64) (p float64, err error) {
-	const name = "Stein equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkPositive(name, "pilot's standard deviation", pilotSD); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name+", pilot", pilotN, 2); err != nil {
-		return 0, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name, len(d), pilotN); err != nil {
-		return 0, err
-	}
-	mean, _ := meanSD(d)
-	se := pilotSD / math.Sqrt(float64(len(d)))
-	return studentTail((margin-math.Abs(mean))/se, float64(pilotN-1)), nil
-}
-
 // PrecisionRounds returns the total number of rounds (the pilot's included) after
 // which both SteinInterval and SignedRank's interval, and the smallest one that holds
 // both, have the given half-width or less with the chance assurance. SteinRounds

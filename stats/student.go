@@ -25,21 +25,6 @@ func PairedT(d []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
 }
 
-// EquivalenceT is the p of "the mean of d lies at -margin or below, or at
-// margin or above", by two one-sided t tests (Schuirmann 1987).
-func EquivalenceT(d []float64, margin float64) (p float64, err error) {
-	const name = "t equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	mean, se, err := meanAndError(name, d)
-	if err != nil {
-		return 0, err
-	}
-	df := float64(len(d) - 1)
-	return studentTail((margin-math.Abs(mean))/se, df), nil
-}
-
 // WelchT estimates mean(y) - mean(x) of two independent samples with unequal
 // variances: Welch's interval and test with the Welch–Satterthwaite degrees of
 // freedom (two values at least in each).
@@ -53,20 +38,6 @@ func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, err
 	}
 	return studentEstimate(difference, se, df, confidence, len(x)+len(y)), nil
-}
-
-// EquivalenceWelch is the p of "the mean of y lies margin or more above or
-// below the mean of x", by two one-sided Welch tests.
-func EquivalenceWelch(x, y []float64, margin float64) (p float64, err error) {
-	const name = "Welch equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	difference, se, df, err := welch(name, x, y)
-	if err != nil {
-		return 0, err
-	}
-	return studentTail((margin-math.Abs(difference))/se, df), nil
 }
 
 // welch returns mean(y) - mean(x), its standard error and the
@@ -99,6 +70,8 @@ func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
 		Interval: Interval{Point: mean, Lo: mean - half, Hi: mean + half},
 		P:        min(1, 2*studentTail(math.Abs(mean)/se, df)),
 		N:        n,
+
+		equivalence: func(margin float64) float64 { return studentTail((margin-math.Abs(mean))/se, df) },
 	}
 }
 

@@ -28,8 +28,7 @@ func Changed(from, to Data) Data {
 	}
 	d.estimate = func(r Rules) Estimate {
 		samples := append(from.weighted(-1), to.weighted(1)...)
-		e, err := stats.WelchSum(samples, r.Confidence)
-		v := r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceWelchSum(samples, margin) })
+		v := r.seen(stats.WelchSum(samples, r.Confidence))
 		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
 	}
 	return d

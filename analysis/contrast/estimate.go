@@ -263,8 +263,7 @@ var none = View{P: 1, Equiv: 1}
 
 // signedRank is there as soon as the number of pairs allows its interval.
 func (r Rules) signedRank(contrasts []float64) View {
-	e, err := stats.SignedRank(contrasts, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignedRank(contrasts, margin) })
+	return r.seen(stats.SignedRank(contrasts, r.AtLook()))
 }
 
 // aligned is there where the signed-rank interval is: below, the control itself could not
@@ -273,21 +272,16 @@ func (r Rules) aligned(rounds stats.AlignedRounds) View {
 	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
 		return none
 	}
-	e, err := stats.AlignedRank(rounds, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) {
-		return stats.EquivalenceAlignedRank(rounds, margin)
-	})
+	return r.seen(stats.AlignedRank(rounds, r.AtLook()))
 }
 
 // means compares means by flipping signs.
 func (r Rules) means(contrasts []float64) View {
-	e, err := stats.SignFlip(contrasts, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignFlip(contrasts, margin) })
+	return r.seen(stats.SignFlip(contrasts, r.AtLook()))
 }
 
 func (r Rules) pairedT(contrasts []float64) View {
-	e, err := stats.PairedT(contrasts, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceT(contrasts, margin) })
+	return r.seen(stats.PairedT(contrasts, r.AtLook()))
 }
 
 // stein is there where a pilot of varying values sets the number of rounds.
@@ -296,10 +290,7 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	if !r.Pilot || sd == 0 {
 		return none
 	}
-	e, err := stats.SteinInterval(sd, pilot, contrasts, r.Confidence)
-	return r.seen(e, err, func(margin float64) (float64, error) {
-		return stats.EquivalenceStein(sd, pilot, contrasts, margin)
-	})
+	return r.seen(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
 // hull claims only what both views claim: the point of the first, the smallest
@@ -313,13 +304,13 @@ func hull(a, b View) View {
 // seen turns an estimate into a view, with a test of equivalence where there is a
 // margin for the metric. An error means that the values allow no estimate (too few,
 // or no spread for a t interval): there is then none.
-func (r Rules) seen(e stats.Estimate, err error, equivalence func(margin float64) (float64, error)) View {
+func (r Rules) seen(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return none
 	}
 	v := View{OK: true, At: e.Interval, P: r.TwoSided(e.P), Equiv: 1}
 	if r.Margin > 0 {
-		if p, err := equivalence(r.Margin); err == nil && !math.IsNaN(p) {
+		if p := e.Equivalence(r.Margin); !math.IsNaN(p) {
 			v.Equiv = r.oneSided(p)
 		}
 	}
