@@ -24,10 +24,7 @@ import (
 // look unimodal.
 func Dip(x []float64) (d, p float64, err error) {
 	const name = "dip"
-	if err := checkFinite(name, x); err != nil {
-		return 0, 0, err
-	}
-	if err := checkCount(name, len(x), 4); err != nil {
+	if err := checkValues(name, x, 4); err != nil {
 		return 0, 0, err
 	}
 	s := sortedCopy(x)

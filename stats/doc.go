@@ -33,8 +33,7 @@
 // over 5 % of "no difference" is not evidence of none. And what is not resolved
 // is told with the size that would have been ([DetectableEffect],
 // [RankSumDetectableEffect]) and the rounds that a verdict would take, averaged over
-// what the effect may be ([PairsForVerdict], [ValuesForVerdict]). For an effect that is
-// known, [SignedRankRoundsNeeded] says it. A claim that was just
+// what the effect may be ([PairsForVerdict], [ValuesForVerdict]). A claim that was just
 // enough is too large on average ([Exaggeration]).
 //
 // Stopping is decided once ([SteinRounds], and [PrecisionRounds] for the hull with the

@@ -47,12 +47,6 @@ func ExampleEstimate_Equivalence() {
 	// within 10 %: p = 0.0039
 }
 
-func ExampleSignedRankRoundsNeeded() {
-	const sd = 0.02 // of the log ratios
-	fmt.Println(stats.SignedRankRoundsNeeded(0.01, sd, 0.05, 0.8, 1000), "rounds find 1.0 %")
-	// Output: 35 rounds find 1.0 %
-}
-
 func ExampleWelchDetectableEffect() { // docs/studies/varmor.md quotes it
 	for _, sd := range []float64{0.05, 0.01} {
 		fmt.Printf("ten values each that vary by %g %% find %.2g %%\n", 100*sd, 100*stats.WelchDetectableEffect(sd, sd, 10, 10, 0.05, 0.8))

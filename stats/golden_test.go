@@ -141,14 +141,14 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		}
 	},
 	"power": func(t *testing.T, g golden) {
-		g.near(t, "power", Power(g.Effect, g.SD, g.N, g.Alpha), g.P, 1e-9)
+		g.near(t, "power", studentTestPower(g.Effect, g.SD, g.N, g.Alpha), g.P, 1e-9)
 	},
 	"detectable": func(t *testing.T, g golden) {
 		g.near(t, "effect", DetectableEffect(g.SD, g.N, g.Alpha, g.Power), g.Point, 1e-9)
 	},
 	"rounds": func(t *testing.T, g golden) {
-		if got := RoundsNeeded(g.Effect, g.SD, g.Alpha, g.Power, 10000); got != g.N {
-			t.Errorf("RoundsNeeded(%v) = %d, want %d", g.Effect, got, g.N)
+		if got := fewest(10000, func(n int) bool { return n > 1 && studentTestPower(g.Effect, g.SD, n, g.Alpha) >= g.Power }); got != g.N {
+			t.Errorf("an effect of %v takes %d rounds, want %d", g.Effect, got, g.N)
 		}
 	},
 	"quantile": func(t *testing.T, g golden) {

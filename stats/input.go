@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -73,6 +74,9 @@ func shifted(x []float64, by float64) []float64 {
 	return y
 }
 
+// firstError is the first error that is there.
+func firstError(errs ...error) error { return cmp.Or(errs...) }
+
 func checkFinite(name string, x []float64) error {
 	for i, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -89,18 +93,14 @@ func checkCount(name string, n, least int) error {
 	return nil
 }
 
+// checkValues looks for so many finite values.
+func checkValues(name string, x []float64, least int) error {
+	return firstError(checkFinite(name, x), checkCount(name, len(x), least))
+}
+
 // checkSamples looks at two samples of which each needs some least count.
 func checkSamples(name string, x, y []float64, least int) error {
-	for i, sample := range [][]float64{x, y} {
-		which := name + [2]string{", first sample", ", second sample"}[i]
-		if err := checkFinite(which, sample); err != nil {
-			return err
-		}
-		if err := checkCount(which, len(sample), least); err != nil {
-			return err
-		}
-	}
-	return nil
+	return firstError(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
 }
 
 func checkConfidence(name string, confidence float64) error {

@@ -97,10 +97,7 @@ func relative(x []float64, mean float64) []float64 {
 // positiveMeans gives the means of two samples of positive values, or what is wrong
 // with them.
 func positiveMeans(name string, x, y []float64, confidence float64) (meanX, meanY float64, err error) {
-	if err := checkConfidence(name, confidence); err != nil {
-		return 0, 0, err
-	}
-	if err := checkSamples(name, x, y, 2); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
 		return 0, 0, err
 	}
 	for _, sample := range [][]float64{x, y} {

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -161,7 +160,7 @@ func checkPooled(name string, estimates, errs []float64, confidence float64) err
 			return err
 		}
 	}
-	return errors.Join(checkConfidence(name, confidence), checkFinite(name, estimates), checkCount(name, len(estimates), 2))
+	return firstError(checkConfidence(name, confidence), checkValues(name, estimates, 2))
 }
 
 // pooling is estimates with their standard errors.

@@ -32,10 +32,7 @@ const (
 // and tie-corrected variance takes over.
 func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "rank sum"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkSamples(name, x, y, 0); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
 		return Estimate{}, err
 	}
 	m, n := len(x), len(y)

@@ -58,10 +58,7 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 
 // checkPairs rejects what no interval can be made of.
 func checkPairs(name string, d []float64, confidence float64) error {
-	if err := checkConfidence(name, confidence); err != nil {
-		return err
-	}
-	if err := checkFinite(name, d); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
 		return err
 	}
 	if least := LeastSignedRank(1 - confidence); len(d) < least {

@@ -16,16 +16,8 @@ import (
 // capped: the interval is then still valid, but wider than asked for.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
-	if err := checkConfidence(name, confidence); err != nil {
-		return 0, false, err
-	}
-	if err := checkPositive(name, "half-width", halfWidth); err != nil {
-		return 0, false, err
-	}
-	if err := checkFinite(name, pilot); err != nil {
-		return 0, false, err
-	}
-	if err := checkCount(name, len(pilot), 2); err != nil {
+	err = firstError(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
+	if err != nil {
 		return 0, false, err
 	}
 	if limit < len(pilot) {
@@ -50,19 +42,9 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 // for normal values, capped or not.
 func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
 	const name = "Stein interval"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkPositive(name, "pilot's standard deviation", pilotSD); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkCount(name+", pilot", pilotN, 2); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkCount(name, len(d), pilotN); err != nil {
+	err := firstError(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),
+		checkCount(name+", pilot", pilotN, 2), checkValues(name, d, pilotN))
+	if err != nil {
 		return Estimate{}, err
 	}
 	mean, _ := meanSD(d)

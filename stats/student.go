@@ -77,10 +77,7 @@ func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
 
 // meanAndError returns the mean and its standard error, or why there is none.
 func meanAndError(name string, d []float64) (mean, se float64, err error) {
-	if err := checkFinite(name, d); err != nil {
-		return 0, 0, err
-	}
-	if err := checkCount(name, len(d), 2); err != nil {
+	if err := checkValues(name, d, 2); err != nil {
 		return 0, 0, err
 	}
 	mean, sd := meanSD(d)

@@ -33,10 +33,7 @@ const (
 // and no bias, and makes it linear instead of quadratic in time.
 func Trend(x []float64) (slope, p float64, err error) {
 	const name = "trend"
-	if err := checkFinite(name, x); err != nil {
-		return 0, 0, err
-	}
-	if err := checkCount(name, len(x), 4); err != nil {
+	if err := checkValues(name, x, 4); err != nil {
 		return 0, 0, err
 	}
 	return theilSen(x), mannKendall(x), nil

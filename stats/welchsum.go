@@ -43,10 +43,7 @@ func welchSum(name string, samples []Weighted) (sum, se, df float64, err error) 
 		if math.IsNaN(s.Weight) || math.IsInf(s.Weight, 0) {
 			return 0, 0, 0, fmt.Errorf("%s: weight %v is not a finite number: %w", which, s.Weight, ErrArgument)
 		}
-		if err := checkFinite(which, s.Values); err != nil {
-			return 0, 0, 0, err
-		}
-		if err := checkCount(which, len(s.Values), 2); err != nil {
+		if err := checkValues(which, s.Values, 2); err != nil {
 			return 0, 0, 0, err
 		}
 		mean, sd := meanSD(s.Values)
