@@ -105,18 +105,8 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 // within the round are those of its rounds, too.
 func (t *table) pilot() *table {
 	p := *t
-	p.moved = nil
-	p.at, p.slots = make([][]int, len(t.at)), make([][][]slot, len(t.slots))
-	for c := range t.slots {
-		n := 0
-		for n < len(t.at[c]) && t.at[c][n] <= t.plan.Rounds {
-			n++
-		}
-		p.at[c] = t.at[c][:n]
-		for _, arm := range t.slots[c] {
-			p.slots[c] = append(p.slots[c], arm[:n])
-		}
-	}
+	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
+	p.moved, p.rounds = nil, t.rounds[:last]
 	return &p
 }
 

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"iter"
 	"slices"
 
 	"tare/analysis/contrast"
@@ -234,6 +235,17 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 		}
 	}
 	return c
+}
+
+// valid are the valid trials of an arm in a cell.
+func valid(arm []slot) iter.Seq[*journal.Trial] {
+	return func(yield func(*journal.Trial) bool) {
+		for i := range arm {
+			if v := arm[i].valid; v != nil && !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // value gives a metric of a valid trial, if it can be analysed: finite, and

@@ -77,8 +77,8 @@ func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
 // sample is every usable value of an arm, in the order measured.
 func sample(arm []slot, m experiment.Metric) []float64 {
 	values := make([]float64, 0, len(arm))
-	for _, s := range arm {
-		if v, ok := value(s.valid, m); ok {
+	for trial := range valid(arm) {
+		if v, ok := value(trial, m); ok {
 			values = append(values, v)
 		}
 	}
@@ -135,9 +135,9 @@ func (t *table) still(c int, m experiment.Metric) bool {
 		return false
 	}
 	count, first := 0, 0.0
-	for a := range t.slots[c] {
-		for _, s := range t.slots[c][a] {
-			v, ok := value(s.valid, m)
+	for _, arm := range t.slots[c] {
+		for trial := range valid(arm) {
+			v, ok := value(trial, m)
 			if ok && count > 0 && v != first {
 				return false
 			}

@@ -34,7 +34,7 @@ type Belief struct{ At, Error, DF float64 }
 
 // BeliefOf is what an interval of a confidence from n values says.
 func BeliefOf(i Interval, confidence, df float64) Belief {
-	return Belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / studentQuantile(1-(1-confidence)/2, df), DF: df}
+	return Belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
 }
 
 func (b Belief) valid() bool {
@@ -181,7 +181,7 @@ func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
 func resampledSize(t noise, b Belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
-		effects[i] = b.At + b.Error*studentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
+		effects[i] = b.At + b.Error*StudentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
 	}
 	// Effects and noise are to be independent: neighbours get noise from afar.
 	rng := rand.New(rand.NewPCG(a.Seed, 1))
@@ -242,7 +242,7 @@ func bar(err, level, df float64) float64 {
 	if level <= 0 || df < 1 {
 		return math.Inf(1)
 	}
-	return -studentQuantile(level/2, df) * err
+	return -StudentQuantile(level/2, df) * err
 }
 
 // signedRankLevel is what is left of a level where the test is discrete; 0: nothing can
@@ -264,7 +264,7 @@ func (p *pairs) most() int { return 120 }
 // and asking on which side they lie.
 func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	claim, equal, shown := signedRankDepth(n, a.Alpha), signedRankDepth(n, 2*a.Alpha), signedRankDepth(n, a.Shown)
-	t := -studentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
+	t := -StudentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
 	e := make(walshAverages, n)
 	return func(rng *rand.Rand, effect float64) bool {
 		for i := range e {
@@ -337,7 +337,7 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 		}
 		se, df := welchError(sdX, sdY, n, n)
 		mean := math.Abs(meanY - meanX + effect)
-		t := func(level float64) float64 { return -se * studentQuantile(level, math.Floor(df)) } // of whole ones quantiles are remembered
+		t := func(level float64) float64 { return -se * StudentQuantile(level, math.Floor(df)) } // of whole ones quantiles are remembered
 		switch {
 		case differs(d, effect, claim) && mean > t(a.Alpha/2):
 			return true

@@ -11,7 +11,7 @@ var assuranceN = flag.Int("assurance.n", 2000, "simulated runs behind each share
 
 // drawnEffect draws from a belief.
 func drawnEffect(rng *rand.Rand, b Belief) float64 {
-	return b.At + b.Error*studentQuantile(math.Round(rng.Float64()*1998+1)/2000, b.DF)
+	return b.At + b.Error*StudentQuantile(math.Round(rng.Float64()*1998+1)/2000, b.DF)
 }
 
 // TestVerdictSizes draws the effect from what is believed of it and new noise, and
@@ -196,7 +196,7 @@ func TestAssuranceClosedForms(t *testing.T) {
 		for _, n := range []int{40, 100, 190} {
 			a := aim
 			got := verdictChance(p, b, &a, n)
-			z := -studentQuantile(signedRankLevel(n, 0.05)/2, float64(n-1))
+			z := -StudentQuantile(signedRankLevel(n, 0.05)/2, float64(n-1))
 			above := func(m float64) float64 {
 				return 1 - studentTail((math.Sqrt(float64(n))*m-z)/math.Sqrt(1+float64(n)*c.v), many)
 			}

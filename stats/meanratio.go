@@ -65,7 +65,7 @@ func skewed(name string, point, se, third, df float64, n int, confidence float64
 	if negligible(se, 1) {
 		return Interval{}, constant(name)
 	}
-	q := studentQuantile(1-(1-confidence)/2, df)
+	q := StudentQuantile(1-(1-confidence)/2, df)
 	skew := third / (se * se * se)
 	hall := func(t float64) float64 {
 		if n < fewestSkewed || math.Abs(skew) < 1e-6 {

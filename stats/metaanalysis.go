@@ -54,7 +54,7 @@ func (l located) quantile(p float64) float64 {
 	if math.IsInf(l.df, 1) {
 		return distuv.UnitNormal.Quantile(p)
 	}
-	return studentQuantile(p, l.df)
+	return StudentQuantile(p, l.df)
 }
 
 // RandomEffects pools estimates with their standard errors under a model of random
@@ -126,7 +126,7 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	p.equivalence = func(margin float64) float64 { // the largest of the three that the interval holds
 		return p.largest(func(l located) float64 { return margin - math.Abs(l.point) })
 	}
-	half := studentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
+	half := StudentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
 	p.Prediction = Interval{Point: mean, Lo: mean - half, Hi: mean + half}
 	chi := distuv.ChiSquared{K: df}
 	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(chi.Quantile(1 - tail))), Hi: math.Sqrt(m.variance(chi.Quantile(tail)))}

@@ -20,7 +20,7 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 		return math.NaN()
 	}
 	df := float64(n - 1)
-	critical := -studentQuantile(alpha/2, df)
+	critical := -StudentQuantile(alpha/2, df)
 	shift := smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
 	return shift * sd / math.Sqrt(float64(n))
 }

@@ -49,7 +49,7 @@ func alignedPower(n int, alpha float64) func(shift float64) float64 {
 		}
 	}
 	df := AlignedDF(n)
-	critical := -studentQuantile(alignedLevel(n, alpha)/2, df)
+	critical := -StudentQuantile(alignedLevel(n, alpha)/2, df)
 	return func(shift float64) float64 { return studentPower(alignedEfficiency*shift, df, critical) }
 }
 

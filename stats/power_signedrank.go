@@ -50,6 +50,6 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 		level = 2 * signedRankCDF(n)[depth-1]
 	}
 	df := float64(n - 1)
-	critical := -studentQuantile(level/2, df)
+	critical := -StudentQuantile(level/2, df)
 	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
 }

@@ -9,7 +9,7 @@ import (
 
 // studentTestPower is the chance that a paired t test over n rounds claims an effect.
 func studentTestPower(effect, sd float64, n int, alpha float64) float64 {
-	return studentPower(math.Abs(effect)/sd*math.Sqrt(float64(n)), float64(n-1), -studentQuantile(alpha/2, float64(n-1)))
+	return studentPower(math.Abs(effect)/sd*math.Sqrt(float64(n)), float64(n-1), -StudentQuantile(alpha/2, float64(n-1)))
 }
 
 func TestPowerEdges(t *testing.T) {
@@ -72,7 +72,7 @@ func TestPowerAgainstGonum(t *testing.T) {
 	for _, n := range []int{2, 3, 6, 12, 50, 1000} {
 		for _, alpha := range []float64{0.05, 0.001} {
 			for _, shift := range []float64{0, 0.5, 2, 5, 15, 30} {
-				critical := studentQuantile(1-alpha/2, float64(n-1))
+				critical := StudentQuantile(1-alpha/2, float64(n-1))
 				t0 := distuv.NoncentralT{Nu: float64(n - 1), Mu: shift}
 				want := 1 - t0.CDF(critical) + t0.CDF(-critical)
 				if got := studentPower(shift, float64(n-1), critical); math.Abs(got-want) > 1e-9 {

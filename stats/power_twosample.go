@@ -34,7 +34,7 @@ func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) flo
 		return 0
 	}
 	se, df := welchError(sdX, sdY, m, n)
-	critical := -studentQuantile(alpha/2, df)
+	critical := -StudentQuantile(alpha/2, df)
 	return se * smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
 }
 
@@ -91,7 +91,7 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 		level = 2 * rankSumCDF(m, n)[depth-1]
 	}
 	df := float64(m + n - 2)
-	critical := -studentQuantile(level/2, df)
+	critical := -StudentQuantile(level/2, df)
 	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
 }
 

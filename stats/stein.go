@@ -24,7 +24,7 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 		return 0, false, fmt.Errorf("%s: at most %d rounds, but the pilot has %d: %w", name, limit, len(pilot), ErrArgument)
 	}
 	_, sd := meanSD(pilot)
-	t := studentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
+	t := StudentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
 	needed := math.Ceil((t * sd / halfWidth) * (t * sd / halfWidth))
 	switch {
 	case needed > float64(limit):
@@ -93,5 +93,5 @@ func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) floa
 		f := distuv.F{D1: float64(n - pilot), D2: float64(pilot - 1)}.Quantile(assurance)
 		variance *= (float64(pilot-1) + float64(n-pilot)*f) / all
 	}
-	return -studentQuantile((1-confidence)/2, all) * math.Sqrt(variance/float64(n)) * hullAllowance
+	return -StudentQuantile((1-confidence)/2, all) * math.Sqrt(variance/float64(n)) * hullAllowance
 }

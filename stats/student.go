@@ -65,7 +65,7 @@ func welchError(sdX, sdY float64, m, n int) (se, df float64) {
 }
 
 func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
-	half := se * studentQuantile(1-(1-confidence)/2, df)
+	half := se * StudentQuantile(1-(1-confidence)/2, df)
 	return Estimate{
 		Interval: Interval{Point: mean, Lo: mean - half, Hi: mean + half},
 		P:        min(1, 2*studentTail(math.Abs(mean)/se, df)),
@@ -111,13 +111,10 @@ func studentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
 }
 
-// StudentQuantile is the quantile of Student's t distribution.
-func StudentQuantile(p, df float64) float64 { return studentQuantile(p, df) }
-
-// studentQuantile remembers the quantiles of whole degrees of freedom: they are
-// asked for again with every comparison of a run, and take longer to work out
+// StudentQuantile is the quantile of Student's t distribution. Those of whole degrees of freedom are
+// remembered: they are asked for again with every comparison of a run, and take longer to work out
 // than the rest of an interval.
-func studentQuantile(p, df float64) float64 {
+func StudentQuantile(p, df float64) float64 {
 	whole := df == math.Trunc(df)
 	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {
 		return known.(float64)

@@ -55,7 +55,7 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 		contrasts, _, _ := d.Units()
 		return []stats.Weighted{{Weight: weight, Values: contrasts}}
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
@@ -80,7 +80,7 @@ func (d *Data) spread() float64 {
 	if d.Size() == 0 {
 		return 0
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	b, a := Deviation(base), Deviation(arm)
 	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
 }

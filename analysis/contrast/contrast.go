@@ -109,15 +109,6 @@ func (d *Data) Size() int {
 	return min(len(d.Baseline), len(d.Treated))
 }
 
-// alone are differences of two references for n pairs that have one.
-func alone(n int) []float64 {
-	list := make([]float64, n)
-	for i := range list {
-		list[i] = math.NaN()
-	}
-	return list
-}
-
 // blocks gives the pairs of each set-up, by index.
 func (d *Data) blocks() [][]int {
 	var list [][]int

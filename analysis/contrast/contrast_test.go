@@ -182,7 +182,7 @@ func TestExceeds(t *testing.T) {
 				steinT.P = max(steinT.P, signed.P)
 				check("after a pilot", stein, pairsOf(m, base, arm, 6), steinT, err)
 				unpaired := Data{Metric: m, Baseline: held, Treated: arm}
-				x, y := unpaired.samples()
+				x, y := unpaired.Scaled()
 				ranks, err := stats.RankSum(x, y, 0.95)
 				if err != nil {
 					t.Fatal(err)

@@ -169,7 +169,7 @@ func (r Rules) Estimate(d *Data) Estimate {
 		return d.estimate(r)
 	}
 	if !d.Paired {
-		base, arm := d.samples()
+		base, arm := d.Scaled()
 		return r.twoSamples(base, arm)
 	}
 	return r.pairs(d)
@@ -182,7 +182,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	contrasts, apart, pilot := d.Units()
 	e := Estimate{SD: Deviation(contrasts)}
 	if d.Means {
-		e.Method, e.Main, e.T = MethodMeans, r.means(contrasts), r.pairedT(contrasts)
+		e.Method, e.Main, e.T = MethodMeans, r.seen(stats.SignFlip(contrasts, r.AtLook())), r.pairedT(contrasts)
 		return e
 	}
 	method, both := MethodSignedRank, MethodBoth
@@ -199,7 +199,7 @@ func (r Rules) pairs(d *Data) Estimate {
 			uneven = MethodNoisier
 		}
 	} else {
-		rank = r.signedRank(contrasts)
+		rank = r.seen(stats.SignedRank(contrasts, r.AtLook())) // there as soon as the number of pairs allows its interval
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {
@@ -238,7 +238,7 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 		moved.Contrasts = shifted(d.Contrasts, -shift)
 		v = r.Estimate(&moved).Main
 	} else {
-		base, arm := d.samples()
+		base, arm := d.Scaled()
 		v = r.twoSamples(shifted(base, shift), arm).Main
 	}
 	if !v.OK {
@@ -261,11 +261,6 @@ func shifted(x []float64, by float64) []float64 {
 // none is the view of an estimator that has nothing to say.
 var none = View{P: 1, Equiv: 1}
 
-// signedRank is there as soon as the number of pairs allows its interval.
-func (r Rules) signedRank(contrasts []float64) View {
-	return r.seen(stats.SignedRank(contrasts, r.AtLook()))
-}
-
 // aligned is there where the signed-rank interval is: below, the control itself could not
 // be shown to differ.
 func (r Rules) aligned(rounds stats.AlignedRounds) View {
@@ -273,11 +268,6 @@ func (r Rules) aligned(rounds stats.AlignedRounds) View {
 		return none
 	}
 	return r.seen(stats.AlignedRank(rounds, r.AtLook()))
-}
-
-// means compares means by flipping signs.
-func (r Rules) means(contrasts []float64) View {
-	return r.seen(stats.SignFlip(contrasts, r.AtLook()))
 }
 
 func (r Rules) pairedT(contrasts []float64) View {

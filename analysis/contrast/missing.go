@@ -61,7 +61,7 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	if d.Size() == 0 {
 		return full
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	all := slices.Concat(base, arm)
 	beyond := max(slices.Max(all)-slices.Min(all), 2*farther*margin)
 	low, high := stats.Median(arm)+unlucky(-sign, base), farthest(sign, all)+sign*beyond

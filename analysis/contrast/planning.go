@@ -1,10 +1,11 @@
 package contrast
 
-import "tare/stats"
+import (
+	"math"
+	"slices"
 
-// Scaled gives the values of both arms on the scale on which they are taken to differ
-// by a shift, the contrast.
-func (d *Data) Scaled() (base, arm []float64) { return d.samples() }
+	"tare/stats"
+)
 
 // Derived says that the values stand for their number only, and that the estimate is
 // not made from them: that of a change of two overheads without pairs.
@@ -22,7 +23,7 @@ func (d *Data) aligned(contrasts, apart []float64) (stats.AlignedRounds, bool) {
 		return stats.AlignedRounds{}, false
 	}
 	if apart == nil {
-		apart = alone(len(contrasts))
+		apart = slices.Repeat([]float64{math.NaN()}, len(contrasts))
 	}
 	return stats.AlignedRounds{Contrasts: contrasts, Apart: apart, PositionsRemoved: d.Places != nil}, true
 }

@@ -7,10 +7,10 @@ import (
 	"tare/stats"
 )
 
-// samples gives the values of both arms on the scale on which they are taken to
+// Scaled gives the values of both arms on the scale on which they are taken to
 // differ by a shift, the contrast: logarithms for a ratio metric, signed values
 // for a difference metric.
-func (d *Data) samples() (base, arm []float64) {
+func (d *Data) Scaled() (base, arm []float64) {
 	return scaled(d.Baseline, d.Metric), scaled(d.Treated, d.Metric)
 }
 
@@ -61,7 +61,7 @@ func (d *Data) Middle() float64 {
 	if d.Paired {
 		return stats.Median(d.Contrasts)
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	return stats.Median(arm) - stats.Median(base)
 }
 
