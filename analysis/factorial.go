@@ -174,7 +174,7 @@ func FewestForEffects(plan *experiment.Plan) int {
 	if plan.Effects() == 0 {
 		return 0
 	}
-	return contrast.Fewest(true, contrast.RulesOf(plan).Alpha/float64(plan.Effects()))
+	return contrast.RulesOf(plan).Fewest(true, false, plan.Effects())
 }
 
 // ofSum is a verdict on an interaction.

@@ -141,11 +141,8 @@ func totalRounds(t *table) (rounds int, capped bool) {
 // plan whose trials are independent samples it is the number of values of each
 // arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
-	r, family := contrast.RulesOf(plan), max(plan.HeadlineFamily(), 1)
-	if plan.Import == nil && role(plan, experiment.Control) >= 0 {
-		return r.FewestControlled(family)
-	}
-	return contrast.Fewest(plan.Paired(), r.Alpha/float64(family))
+	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
+	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
 // unitEffects remembers the minimum detectable effects for a deviation of 1, by their unitCase: each

@@ -230,11 +230,11 @@ type pairs struct {
 func (p *pairs) err(n int) float64 { return p.scale / math.Sqrt(float64(n)) }
 
 func (p *pairs) claim(n int, alpha float64) float64 {
-	return bar(p.err(n), signedRankLevel(n, alpha), float64(n-1))
+	return bar(p.err(n), signedRankNull(n).level(alpha), float64(n-1))
 }
 
 func (p *pairs) equal(n int, alpha float64) float64 {
-	return bar(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankLevel(n, 2*alpha), float64(n-1))
+	return bar(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
 }
 
 // bar is how many standard errors t's quantile for a two-sided level is.
@@ -245,25 +245,13 @@ func bar(err, level, df float64) float64 {
 	return -StudentQuantile(level/2, df) * err
 }
 
-// signedRankLevel is what is left of a level where the test is discrete; 0: nothing can
-// be claimed.
-func signedRankLevel(n int, alpha float64) float64 {
-	depth := signedRankDepth(n, alpha)
-	switch {
-	case depth < 1:
-		return 0
-	case n <= maxExactSignedRank:
-		return 2 * signedRankCDF(n)[depth-1]
-	}
-	return alpha
-}
-
 func (p *pairs) most() int { return 120 }
 
 // trials count Walsh averages below and above bounds, in place of making intervals
 // and asking on which side they lie.
 func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
-	claim, equal, shown := signedRankDepth(n, a.Alpha), signedRankDepth(n, 2*a.Alpha), signedRankDepth(n, a.Shown)
+	null := signedRankNull(n)
+	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	t := -StudentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
 	e := make(walshAverages, n)
 	return func(rng *rand.Rand, effect float64) bool {
@@ -307,14 +295,7 @@ type samples struct {
 func (s *samples) err(n int) float64 { return s.scale / math.Sqrt(float64(n)) }
 
 func (s *samples) claim(n int, alpha float64) float64 {
-	level, depth := alpha, rankSumDepth(n, n, alpha)
-	switch {
-	case depth < 1:
-		level = 0
-	case n <= maxExactRankSum:
-		level = 2 * rankSumCDF(n, n)[depth-1]
-	}
-	return bar(s.err(n), level, float64(2*n-2))
+	return bar(s.err(n), rankSumNull(n, n).level(alpha), float64(2*n-2))
 }
 
 func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alpha) }
@@ -322,7 +303,8 @@ func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alph
 func (s *samples) most() int { return maxExactRankSum }
 
 func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
-	claim, equal, shown := rankSumDepth(n, n, a.Alpha), rankSumDepth(n, n, 2*a.Alpha), rankSumDepth(n, n, a.Shown)
+	null := rankSumNull(n, n)
+	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
 		for i := range n { // in turn: the first are the same whatever n is

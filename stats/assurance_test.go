@@ -196,7 +196,7 @@ func TestAssuranceClosedForms(t *testing.T) {
 		for _, n := range []int{40, 100, 190} {
 			a := aim
 			got := verdictChance(p, b, &a, n)
-			z := -StudentQuantile(signedRankLevel(n, 0.05)/2, float64(n-1))
+			z := -StudentQuantile(signedRankNull(n).level(0.05)/2, float64(n-1))
 			above := func(m float64) float64 {
 				return 1 - studentTail((math.Sqrt(float64(n))*m-z)/math.Sqrt(1+float64(n)*c.v), many)
 			}

@@ -2,7 +2,10 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // midRanks ranks x from 1; equal values share the mean of their ranks. ties is
@@ -33,4 +36,35 @@ func sortedCopy(x []float64) []float64 {
 	s := slices.Clone(x)
 	slices.Sort(s)
 	return s
+}
+
+// rankNull is the null distribution of a sum of ranks.
+type rankNull struct {
+	cdf      []float64 // from 0; nil: of so many values that it is normal
+	mean, sd float64   // then
+}
+
+// depth is the largest k with P(T ≤ k-1) ≤ alpha/2, 0 if there is none: the interval reaches from the k-th
+// smallest to the k-th largest of what the statistic counts.
+func (r rankNull) depth(alpha float64) (k int) {
+	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is not quite 0.05
+	if r.cdf == nil {
+		return max(0, 1+int(math.Floor(r.mean+r.sd*distuv.UnitNormal.Quantile(level)-0.5)))
+	}
+	for k < len(r.cdf) && r.cdf[k] <= level {
+		k++
+	}
+	return k
+}
+
+// level is what is left of a level where the test is discrete; 0: nothing can be claimed.
+func (r rankNull) level(alpha float64) float64 {
+	switch depth := r.depth(alpha); {
+	case depth < 1:
+		return 0
+	case r.cdf == nil:
+		return alpha
+	default:
+		return 2 * r.cdf[depth-1]
+	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -38,7 +36,7 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	m, n := len(x), len(y)
 	k := 0
 	if m > 0 && n > 0 {
-		k = rankSumDepth(m, n, 1-confidence)
+		k = rankSumNull(m, n).depth(1 - confidence)
 	}
 	if k < 1 {
 		return Estimate{}, fmt.Errorf("%s: samples of %d and %d allow no interval at %g %%: %w",
@@ -92,19 +90,13 @@ func (d differences) between(a, b float64) (members []float64) {
 	return members
 }
 
-// rankSumDepth returns the largest k with P(U ≤ k-1) ≤ alpha/2, or 0.
-func rankSumDepth(m, n int, alpha float64) int {
-	level := alpha / 2 * (1 + 1e-12)
+// rankSumNull is the null distribution of U for samples of m and n values.
+func rankSumNull(m, n int) rankNull {
 	if m > maxExactRankSum || n > maxExactRankSum {
 		fm, fn := float64(m), float64(n)
-		mean, sd := fm*fn/2, math.Sqrt(fm*fn*(fm+fn+1)/12)
-		return max(0, 1+int(math.Floor(mean+sd*distuv.UnitNormal.Quantile(level)-0.5)))
+		return rankNull{mean: fm * fn / 2, sd: math.Sqrt(fm * fn * (fm + fn + 1) / 12)}
 	}
-	k := 0
-	for cdf := rankSumCDF(m, n); k < len(cdf) && cdf[k] <= level; {
-		k++
-	}
-	return k
+	return rankNull{cdf: rankSumCDF(m, n)}
 }
 
 // rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the

@@ -40,7 +40,7 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, err
 	}
 	n := len(d)
-	k := signedRankDepth(n, 1-confidence)
+	k := signedRankNull(n).depth(1 - confidence)
 	walsh := walshAverages(sortedCopy(d))
 	lower, upper := signedRankTails(d)
 	return Estimate{
@@ -100,20 +100,13 @@ func (s walshAverages) between(a, b float64) (members []float64) {
 	return members
 }
 
-// signedRankDepth returns the largest k with P(T ≤ k-1) ≤ alpha/2, which is 0
-// if there is none.
-func signedRankDepth(n int, alpha float64) int {
-	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is not quite 0.05
+// signedRankNull is the null distribution of the sum of the ranks of positive values, of n.
+func signedRankNull(n int) rankNull {
 	if n > maxExactSignedRank {
 		f := float64(n)
-		mean, sd := f*(f+1)/4, math.Sqrt(f*(f+1)*(2*f+1)/24)
-		return max(0, 1+int(math.Floor(mean+sd*distuv.UnitNormal.Quantile(level)-0.5)))
+		return rankNull{mean: f * (f + 1) / 4, sd: math.Sqrt(f * (f + 1) * (2*f + 1) / 24)}
 	}
-	k := 0
-	for cdf := signedRankCDF(n); k < len(cdf) && cdf[k] <= level; {
-		k++
-	}
-	return k
+	return rankNull{cdf: signedRankCDF(n)}
 }
 
 // LeastSignedRank is the smallest n that allows an interval: 2·2⁻ⁿ ≤ alpha.

@@ -139,12 +139,12 @@ func TestIntervalAndPAgree(t *testing.T) {
 func TestLargeSampleDepths(t *testing.T) {
 	for _, alpha := range []float64{0.1, 0.05, 0.01, 0.001} {
 		cdf := signedRankCDF(maxExactSignedRank + 1)
-		k := signedRankDepth(maxExactSignedRank+1, alpha)
+		k := signedRankNull(maxExactSignedRank + 1).depth(alpha)
 		if reached := cdf[k-1]; reached > alpha/2*1.001 || reached < alpha/2*0.85 {
 			t.Errorf("signed rank: tail %v for alpha/2 = %v", reached, alpha/2)
 		}
 		both := rankSumCDF(maxExactRankSum+1, maxExactRankSum+1)
-		k = rankSumDepth(maxExactRankSum+1, maxExactRankSum+1, alpha)
+		k = rankSumNull(maxExactRankSum+1, maxExactRankSum+1).depth(alpha)
 		if reached := both[k-1]; reached > alpha/2*1.001 || reached < alpha/2*0.85 {
 			t.Errorf("rank sum: tail %v for alpha/2 = %v", reached, alpha/2)
 		}

@@ -108,9 +108,12 @@ func Fewest(paired bool, alpha float64) int {
 // FewestPairs is the smallest number of pairs whose signed ranks have an interval.
 func (r Rules) FewestPairs() int { return Fewest(true, 1-r.AtLook()) }
 
-// FewestControlled is the same of rounds, at alpha over the number of hypotheses that share
-// it, where baseline and control are the reference together.
-func (r Rules) FewestControlled(family int) int {
+// Fewest is the same at alpha over the number of hypotheses that share it; controlled says that baseline and control
+// are the reference of pairs together.
+func (r Rules) Fewest(paired, controlled bool, family int) int {
+	if !controlled {
+		return Fewest(paired, r.Alpha/float64(family))
+	}
 	return max(Fewest(true, r.Alpha), fewest(func(n int) bool {
 		controlled := n
 		if r.controlled != nil {
