@@ -11,11 +11,7 @@ import (
 // midRanks ranks x from 1; equal values share the mean of their ranks. ties is
 // the sum of t³-t over the groups of t equal values: 0 means no ties.
 func midRanks(x []float64) (ranks []float64, ties float64) {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	order := ascending(x)
 	ranks = make([]float64, len(x))
 	for i := 0; i < len(order); {
 		j := i + 1
@@ -30,6 +26,16 @@ func midRanks(x []float64) (ranks []float64, ties float64) {
 		i = j
 	}
 	return ranks, ties
+}
+
+// ascending are the indices of values from the smallest to the largest, of equal ones in their order.
+func ascending(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	return order
 }
 
 func sortedCopy(x []float64) []float64 {

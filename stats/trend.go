@@ -1,9 +1,7 @@
 package stats
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sync"
 )
 
@@ -73,11 +71,7 @@ func mannKendall(x []float64) float64 {
 // each, of those before it, come from a Fenwick tree over the ranks.
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	order := ascending(x)
 	rank, size := make([]int, n), make([]int, n+1) // from 1, shared by equal values
 	last := 0
 	for i, at := range order {
