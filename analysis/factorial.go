@@ -103,10 +103,10 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 	sums, moved := make([]float64, len(list)), make([]int, len(list))
 	for i, r := range list {
 		for k, v := range r.values {
-			sums[i] += float64(signs[k]) * weight * (level(v, m) - effects.of(r.trials[k]))
+			sums[i] += float64(signs[k]) * weight * (contrast.Scaled(v, m) - effects.of(r.trials[k]))
 			moved[i] += signs[k] * r.trials[k].Position
 		}
-		sums[i] = min(max(sums[i], -largestSum), largestSum)
+		sums[i] = contrast.Bounded(sums[i])
 	}
 	d := rounds.data(m, sums)
 	d.Means, d.Margin, d.Missing, d.Moved = m.Scale == experiment.Difference, t.margin(c, m), missing, moved
@@ -114,20 +114,6 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 		d.Places = make([][3]float64, len(list))
 	}
 	return d
-}
-
-// largestSum bounds a contrast, so that its square is finite.
-const largestSum = 1e150
-
-// level is a value on the scale of contrasts.
-func level(v float64, m experiment.Metric) float64 {
-	switch {
-	case m.Scale != experiment.Difference:
-		return math.Log(v)
-	case m.Better == experiment.Higher:
-		return -min(max(v, -largestSum), largestSum)
-	}
-	return min(max(v, -largestSum), largestSum)
 }
 
 // factorial judges the effects of a factorial design and explains the verdicts; nil: there is

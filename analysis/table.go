@@ -2,9 +2,9 @@ package analysis
 
 import (
 	"iter"
+	"math"
 	"slices"
 
-	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 	"tare/workload"
@@ -255,10 +255,7 @@ func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 		return 0, false
 	}
 	v, ok := t.Values[m.Name]
-	if !ok || !contrast.Usable(v, m) {
-		return 0, false
-	}
-	return v, true
+	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0) && (m.Scale == experiment.Difference || v > 0)
 }
 
 // role gives the index of the first arm with that role, -1 if there is none.

@@ -57,7 +57,7 @@ func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
 		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // else refused where the file is read
-			return contrast.MarginFrom(bound)
+			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
 	return 0

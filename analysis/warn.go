@@ -50,7 +50,7 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	switch {
 	case !h.Main.OK:
 	case h.Method == contrast.MethodT:
-		warn(NormalPairs{Pairs: h.Size(), Fewest: x.FewestPairs()})
+		warn(NormalPairs{Pairs: h.Size(), Fewest: contrast.Fewest(true, 1-x.AtLook())})
 	case h.Method == contrast.MethodWelch:
 		warn(NormalSamples{Baseline: len(h.Baseline), Treated: len(h.Treated)})
 	case h.Paired && h.Metric.Headline:

@@ -36,7 +36,7 @@ func drawn(seed uint64, n int, factor float64) []float64 {
 func pairsOf(m experiment.Metric, base, arm []float64, pilot int) Data {
 	d := Data{Metric: m, Baseline: base, Treated: arm, Paired: true, Pilot: pilot}
 	for i := range base {
-		d.Contrasts = append(d.Contrasts, Of(arm[i], base[i], m))
+		d.Contrasts = append(d.Contrasts, of(arm[i], base[i], m))
 	}
 	return d
 }

@@ -179,7 +179,7 @@ func (r Rules) Estimate(d *Data) Estimate {
 func (r Rules) pairs(d *Data) Estimate {
 	step := d.grid()
 	r.Margin = max(0, r.Margin-step/2)
-	contrasts, apart, pilot := d.Units()
+	contrasts, _, pilot := d.Units()
 	e := Estimate{SD: Deviation(contrasts)}
 	if d.Means {
 		e.Method, e.Main, e.T = MethodMeans, r.seen(stats.SignFlip(contrasts, r.AtLook())), r.pairedT(contrasts)
@@ -191,7 +191,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	if d.Uneven {
 		uneven = MethodUneven
 	}
-	if rounds, ok := d.aligned(contrasts, apart); ok {
+	if rounds, ok := d.Aligned(); ok {
 		method, both = MethodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
 		few := len(contrasts) < manyRounds
@@ -317,14 +317,6 @@ func (r Rules) MarginOf(d *Data) float64 {
 		return 0
 	}
 	return r.Margin
-}
-
-// MarginFrom is the margin that a bound stands for, on the scale of contrasts.
-func MarginFrom(b experiment.Bound) float64 {
-	if b.Scale == experiment.Difference {
-		return b.Value
-	}
-	return math.Log1p(b.Value)
 }
 
 // MarginShown is the margin of what is compared as it is written: a share of the baseline,

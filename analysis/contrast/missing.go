@@ -84,8 +84,8 @@ func (d *Data) put(contrast float64, n int) {
 	}
 	d.Contrasts = extended(d.Contrasts, contrast, n)
 	d.Rounds, d.Moved = extended(d.Rounds, 0, n), extended(d.Moved, 0, n)
-	if d.apart != nil {
-		d.Control, d.apart = extended(d.Control, typical, n), extended(d.apart, 0, n)
+	if d.controlDelta != nil {
+		d.Control, d.controlDelta = extended(d.Control, typical, n), extended(d.controlDelta, 0, n)
 	}
 	if d.Places != nil {
 		d.Places = extended(d.Places, [3]float64{}, n)

@@ -17,16 +17,20 @@ func (d *Data) Scaled() (base, arm []float64) {
 func scaled(values []float64, m experiment.Metric) []float64 {
 	x := make([]float64, len(values))
 	for i, v := range values {
-		switch {
-		case m.Scale != experiment.Difference:
-			x[i] = math.Log(v)
-		case m.Better == experiment.Higher:
-			x[i] = min(max(-v, -largest), largest)
-		default:
-			x[i] = min(max(v, -largest), largest)
-		}
+		x[i] = Scaled(v, m)
 	}
 	return x
+}
+
+// Scaled is a value on the scale of contrasts.
+func Scaled(v float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale != experiment.Difference:
+		return math.Log(v)
+	case m.Better == experiment.Higher:
+		return Bounded(-v)
+	}
+	return Bounded(v)
 }
 
 // twoSamples estimates the shift from one independent sample to another: by ranks
@@ -75,9 +79,9 @@ func (r Rules) LeastP(d *Data) float64 {
 	if !d.Paired {
 		return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
 	}
-	contrasts, apart, _ := d.Units()
+	contrasts, deltas, _ := d.Units()
 	pairs, triples := len(contrasts), 0
-	for _, a := range apart {
+	for _, a := range deltas {
 		if !math.IsNaN(a) {
 			pairs, triples = pairs-1, triples+1
 		}
@@ -104,9 +108,6 @@ func Fewest(paired bool, alpha float64) int {
 		return enough(stats.RankSumLeast(n, n), alpha)
 	})
 }
-
-// FewestPairs is the smallest number of pairs whose signed ranks have an interval.
-func (r Rules) FewestPairs() int { return Fewest(true, 1-r.AtLook()) }
 
 // Fewest is the same at alpha over the number of hypotheses that share it; controlled says that baseline and control
 // are the reference of pairs together.
