@@ -229,7 +229,11 @@ func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 
 // missing says what a claim has to withstand.
 func (h *hypothesis) missing() MissingTrials {
-	m := MissingTrials{Missing: h.Missing.Count(), Of: h.Missing.Count() + h.present(), Without: h.verdict}
+	present := len(h.Baseline) + len(h.Treated) // values
+	if h.Paired {
+		present = h.Size()
+	}
+	m := MissingTrials{Missing: h.Missing.Count(), Of: h.Missing.Count() + present, Without: h.verdict}
 	switch h.verdict {
 	case Costs:
 		m.Worst = h.Missing.Baseline
@@ -237,14 +241,6 @@ func (h *hypothesis) missing() MissingTrials {
 		m.Worst = h.Missing.Treated
 	}
 	return m
-}
-
-// present counts the pairs, or values, that there are.
-func (h *hypothesis) present() int {
-	if h.Paired {
-		return h.Size()
-	}
-	return len(h.Baseline) + len(h.Treated)
 }
 
 // measured is the view by which a measured claim is made, and the p of equivalence

@@ -286,34 +286,32 @@ func (t *table) complete(last int) bool {
 // where every file of an arm tells it, otherwise as they stand in the journal.
 // Rounds mean nothing here, and no trial replaces another.
 func (t *table) inOrder(trials []journal.Trial) {
-	lists := make([][][]*journal.Trial, len(t.plan.Cells))
-	for c := range lists {
-		lists[c] = make([][]*journal.Trial, len(t.plan.Arms))
-	}
+	lists := map[[2]int][]*journal.Trial{} // by cell and arm
 	for i := range trials {
 		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
 		if !ok {
 			t.lose(&trials[i])
 			continue
 		}
-		lists[c][a] = append(lists[c][a], &trials[i])
+		lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
 	}
-	t.slots = make([][][]slot, len(lists))
-	for c := range lists {
-		t.slots[c] = make([][]slot, len(lists[c]))
-		for a, list := range lists[c] {
+	longest := 0
+	t.slots, t.at = make([][][]slot, len(t.plan.Cells)), make([][]int, len(t.plan.Cells))
+	for c := range t.slots {
+		for a := range t.plan.Arms {
+			list := lists[[2]int{c, a}]
 			byStart(list)
-			t.slots[c][a] = make([]slot, len(list))
+			arm := make([]slot, len(list))
 			for i, trial := range list {
-				t.add(&t.slots[c][a][i], trial)
+				t.add(&arm[i], trial)
 			}
-			for len(t.rounds) < len(list) {
-				t.rounds = append(t.rounds, len(t.rounds)+1)
-			}
+			t.slots[c], longest = append(t.slots[c], arm), max(longest, len(list))
 		}
 	}
-	t.final = len(t.rounds)
-	t.at = make([][]int, len(lists))
+	for i := range longest {
+		t.rounds = append(t.rounds, i+1)
+	}
+	t.final = longest
 	for c := range t.at {
 		t.at[c] = t.rounds
 	}

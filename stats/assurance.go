@@ -139,12 +139,8 @@ func verdictSize(t noise, b Belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
 	}
-	enough := func(n int) bool { return verdictChance(t, b, &a, n) >= a.Assurance }
-	if !enough(a.Limit) {
-		return 0
-	}
-	n := fewest(a.Limit, enough)
-	if a.Resamples == 0 || n > t.most() {
+	n := fewest(a.Limit, func(n int) bool { return verdictChance(t, b, &a, n) >= a.Assurance })
+	if n == 0 || a.Resamples == 0 || n > t.most() {
 		return n
 	}
 	return resampledSize(t, b, &a, n)

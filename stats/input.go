@@ -117,10 +117,5 @@ func checkPositive(name, what string, v float64) error {
 	return nil
 }
 
-// lengths is the error of two samples that should be of the same length.
-func lengths(name string, m, n int) error {
-	return fmt.Errorf("%s: %d and %d values do not make pairs: %w", name, m, n, ErrArgument)
-}
-
 // constant is the error of values that do not vary.
 func constant(name string) error { return fmt.Errorf("%s: %w", name, ErrConstant) }

@@ -27,7 +27,7 @@ func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 		return Interval{}, err
 	}
 	if len(x) != len(y) {
-		return Interval{}, lengths(name, len(x), len(y))
+		return Interval{}, fmt.Errorf("%s: %d and %d values do not make pairs: %w", name, len(x), len(y), ErrArgument)
 	}
 	d := make([]float64, len(x))
 	for i := range x {

@@ -62,9 +62,11 @@ func smallestShift(power float64, at func(shift float64) float64) float64 {
 	return hi
 }
 
-// fewest returns the smallest number that is enough, given that limit is and
-// that more never are too few.
+// fewest returns the smallest number that is enough, given that more never are too few; 0 if limit is not enough.
 func fewest(limit int, enough func(n int) bool) int {
+	if !enough(limit) {
+		return 0
+	}
 	few, many := 1, limit // too few, and enough
 	for many-few > 1 {
 		if mid := few + (many-few)/2; enough(mid) {

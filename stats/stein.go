@@ -71,13 +71,13 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 		return least, capped, err
 	}
 	_, sd := meanSD(pilot)
-	enough := func(n int) bool {
+	n = fewest(limit, func(n int) bool {
 		return n >= least && predictedHalf(sd, len(pilot), n, confidence, assurance) <= halfWidth
-	}
-	if !enough(limit) {
+	})
+	if n == 0 {
 		return limit, true, nil
 	}
-	return fewest(limit, enough), false, nil
+	return n, false, nil
 }
 
 // hullAllowance is how much wider than a t interval the hull is taken to be: the
