@@ -99,10 +99,10 @@ type lawCells struct {
 	x       [][]float64 // logarithms of the levels, by cell and factor
 }
 
-// lawsOf are those of a plan, in its order.
+// lawsOf are those of a plan, in its order, but for those of too few cells to doubt a law by.
 func lawsOf(plan *experiment.Plan) []lawCells {
-	at := map[string]*lawCells{}
-	var order []*lawCells
+	at := map[string]int{}
+	var list []lawCells
 	for i, c := range plan.Cells {
 		if c.PowerLaw == nil || c.Metric(c.PowerLaw.Metric) == nil {
 			continue
@@ -114,24 +114,19 @@ func lawsOf(plan *experiment.Plan) []lawCells {
 			}
 		}
 		id := fmt.Sprintf("%q,%q,%v,%q", c.Workload, f.metric.Name, c.PowerLaw.Exponents, f.held)
-		if at[id] == nil {
-			at[id] = &f
-			order = append(order, &f)
+		if _, known := at[id]; !known {
+			at[id], list = len(list), append(list, f)
 		}
-		at[id].cells = append(at[id].cells, i)
+		list[at[id]].cells = append(list[at[id]].cells, i)
 	}
-	var list []lawCells
-	for _, f := range order {
-		if f.read(plan) {
-			list = append(list, *f)
-		}
+	for i := range list {
+		list[i].read(plan)
 	}
-	return list
+	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
 }
 
-// read reads the levels as numbers. It is false where they have no logarithms, or where there are too few
-// cells to doubt a law by.
-func (f *lawCells) read(plan *experiment.Plan) bool {
+// read reads the levels as numbers. There are no factors where some have no logarithms.
+func (f *lawCells) read(plan *experiment.Plan) {
 	f.x = make([][]float64, len(f.cells))
 	first := plan.Cells[f.cells[0]]
 	for k, level := range first.Levels {
@@ -147,7 +142,8 @@ func (f *lawCells) read(plan *experiment.Plan) bool {
 		}
 		x, unit := readLevels(texts)
 		if slices.ContainsFunc(x, func(v float64) bool { return !(v > 0) }) { // NaN, too
-			return false
+			f.factors = nil
+			return
 		}
 		levels := slices.Compact(slices.Sorted(slices.Values(x)))
 		if len(levels) < 2 {
@@ -158,7 +154,6 @@ func (f *lawCells) read(plan *experiment.Plan) bool {
 			f.x[i] = append(f.x[i], math.Log(v))
 		}
 	}
-	return len(f.factors) > 0 && len(f.cells) >= len(f.factors)+2
 }
 
 // law fits the law of one arm; false where no round has a value in every cell.

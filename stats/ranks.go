@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -73,4 +74,17 @@ func (r rankNull) level(alpha float64) float64 {
 	default:
 		return 2 * r.cdf[depth-1]
 	}
+}
+
+// cumulated gives the distribution function of probabilities, which are worked out once for every key.
+func cumulated[K comparable](known *sync.Map, key K, probabilities func() []float64) []float64 {
+	if cdf, ok := known.Load(key); ok {
+		return cdf.([]float64)
+	}
+	p := probabilities()
+	for k := 1; k < len(p); k++ {
+		p[k] += p[k-1]
+	}
+	known.Store(key, p)
+	return p
 }

@@ -155,33 +155,26 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 // Mann and Whitney's recurrence: the largest value comes from y, in which case
 // it exceeds all m of x, or from x.
 func rankSumCDF(m, n int) []float64 {
-	key := [2]int{m, n}
-	if known, ok := rankSumCDFs.Load(key); ok {
-		return known.([]float64)
-	}
-	row := make([][]float64, n+1) // row[j]: distribution for i of x and j of y
-	for j := range row {
-		row[j] = []float64{1}
-	}
-	for i := 1; i <= m; i++ {
-		for j := 1; j <= n; j++ {
-			fromX, fromY := float64(i)/float64(i+j), float64(j)/float64(i+j)
-			p := make([]float64, i*j+1)
-			for u, q := range row[j] {
-				p[u] += fromX * q
-			}
-			for u, q := range row[j-1] {
-				p[u+i] += fromY * q
-			}
-			row[j] = p
+	return cumulated(&rankSumCDFs, [2]int{m, n}, func() []float64 {
+		row := make([][]float64, n+1) // row[j]: distribution for i of x and j of y
+		for j := range row {
+			row[j] = []float64{1}
 		}
-	}
-	cdf := row[n]
-	for u := 1; u < len(cdf); u++ {
-		cdf[u] += cdf[u-1]
-	}
-	rankSumCDFs.Store(key, cdf)
-	return cdf
+		for i := 1; i <= m; i++ {
+			for j := 1; j <= n; j++ {
+				fromX, fromY := float64(i)/float64(i+j), float64(j)/float64(i+j)
+				p := make([]float64, i*j+1)
+				for u, q := range row[j] {
+					p[u] += fromX * q
+				}
+				for u, q := range row[j-1] {
+					p[u+i] += fromY * q
+				}
+				row[j] = p
+			}
+		}
+		return row[n]
+	})
 }
 
 var rankSumCDFs sync.Map // [2]int{m, n} → []float64

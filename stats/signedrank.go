@@ -156,19 +156,13 @@ func signedRankTails(d []float64) (lower, upper float64) {
 // signedRankCDF returns P(T ≤ t) for t = 0 … n(n+1)/2. It is worked out once
 // for every n.
 func signedRankCDF(n int) []float64 {
-	if known, ok := signedRankCDFs.Load(n); ok {
-		return known.([]float64)
-	}
-	ranks := make([]int, n)
-	for i := range ranks {
-		ranks[i] = i + 1
-	}
-	cdf := subsetSumProbabilities(ranks)
-	for t := 1; t < len(cdf); t++ {
-		cdf[t] += cdf[t-1]
-	}
-	signedRankCDFs.Store(n, cdf)
-	return cdf
+	return cumulated(&signedRankCDFs, n, func() []float64 {
+		ranks := make([]int, n)
+		for i := range ranks {
+			ranks[i] = i + 1
+		}
+		return subsetSumProbabilities(ranks)
+	})
 }
 
 var signedRankCDFs sync.Map // n → []float64

@@ -105,24 +105,19 @@ func kendallScore(x []float64) (score int, ties float64) {
 // order of n different values: the i-th value rises above 0 … i-1 of those
 // before it, each with the same chance. It is worked out once for every n.
 func inversionCDF(n int) []float64 {
-	if known, ok := inversionCDFs.Load(n); ok {
-		return known.([]float64)
-	}
-	p := []float64{1}
-	for i := 2; i <= n; i++ {
-		next := make([]float64, len(p)+i-1)
-		for k, q := range p {
-			for j := range i {
-				next[k+j] += q / float64(i)
+	return cumulated(&inversionCDFs, n, func() []float64 {
+		p := []float64{1}
+		for i := 2; i <= n; i++ {
+			next := make([]float64, len(p)+i-1)
+			for k, q := range p {
+				for j := range i {
+					next[k+j] += q / float64(i)
+				}
 			}
+			p = next
 		}
-		p = next
-	}
-	for k := 1; k < len(p); k++ {
-		p[k] += p[k-1]
-	}
-	inversionCDFs.Store(n, p)
-	return p
+		return p
+	})
 }
 
 var inversionCDFs sync.Map // n → []float64
