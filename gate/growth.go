@@ -31,8 +31,9 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 		if !ok {
 			continue
 		}
-		if err := c.onItsScale("what grew since earlier runs"); err != nil {
-			return nil, err
+		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what grew since earlier runs is known as a share only", c.Metric.Name, c.Budget),
+				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
 		}
 		recent, anchor := grown(c, g, PartRecent, g.Recent), grown(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous
@@ -43,15 +44,6 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	}
 	r.settle(trials, o, run)
 	return r, nil
-}
-
-// onItsScale refuses an amount as the limit of something that is known as a share only.
-func (c *Case) onItsScale(what string) error {
-	if (c.Limit.Scale == experiment.Difference) == (c.Metric.Scale == experiment.Difference) {
-		return nil
-	}
-	return &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; %s is known as a share only", c.Metric.Name, c.Budget, what),
-		fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
 }
 
 // grown is the case of one part of the history.

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -51,8 +52,9 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 			out.Cases = append(out.Cases, c.ofShare(r.Executed(c.Cell, c.Arm)))
 			continue
 		}
-		if err := c.onItsScale("what runs say together"); err != nil {
-			return nil, err
+		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what runs say together is known as a share only", c.Metric.Name, c.Budget),
+				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
 		}
 		out.Cases = append(out.Cases, over(r, c))
 	}
