@@ -54,14 +54,14 @@ func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed fu
 	return list
 }
 
-// roundSet is rounds that have one number each to estimate from.
+// roundSet is the rounds that an estimate rests on, with one number for each.
 type roundSet struct {
 	plan   *experiment.Plan
 	rounds []int
 	setUps []int // by round; nil: no two share one
 }
 
-// setOf is the set of complete rounds, in the set-ups of the trials of an index.
+// setOf is the set of complete rounds. Their set-ups are those of the trials at an index.
 func (t *table) setOf(list []completeRound, at int) roundSet {
 	s := roundSet{plan: t.plan}
 	for _, r := range list {
@@ -187,7 +187,8 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates by how much a number of the fits lies above that of other fits to the same rounds; nil: there are no such rounds.
+// less estimates the difference between a number of these fits and the same number of other fits, round by round; nil: they
+// have no round in common.
 func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -217,8 +218,8 @@ const (
 // poor says whether fits miss by more than chance and by more than a little.
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed looks at what fits leave at each point, in the mean: all of it, where it is most, and the p that
-// nothing is left, corrected for a number of tests. Noise leaves as much above as below; a curve leaves the same in every round.
+// missed returns what the fits leave at each point on average, the index of the point with the most, and the p that nothing
+// is left anywhere, corrected for a number of tests. Noise leaves as much above as below; a curve leaves the same in every round.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
