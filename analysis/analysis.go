@@ -14,9 +14,11 @@
 // judge.go decides, the controls first and then the
 // treatments as one family; reason.go holds why something is not resolved, and
 // finding.go what a reader must know besides: typed values with their figures, of
-// which package wording makes sentences. rounds.go answers how many rounds are needed. describe.go and warn.go add what a reader
-// needs to trust or doubt a number, scaling.go fits lines through the levels of a
-// factor, powerlaw.go fits powers of all factors together, breakdown.go splits what a layer costs into installed, any and each, factorial.go has the effects of a factorial design, and analyze.go ties it together.
+// which package wording makes sentences. rounds.go answers how many rounds are needed. describe.go and warn.go add
+// what a reader needs to trust or doubt a number. fits.go collects complete rounds and estimates from what is fitted
+// to each: lines through the levels of a factor (sweeps.go, scaling.go), powers of several factors together
+// (powerlaw.go), the parts of what a layer costs (breakdown.go), and the effects of a factorial design (factorial.go).
+// analyze.go ties it together.
 //
 // Nothing here reads a clock or a file, or depends on the order of a map: the
 // same run gives the same analysis. Numbers that reach a Run are finite.

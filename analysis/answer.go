@@ -148,39 +148,37 @@ type Overview struct {
 // Overviews are those of the headline metrics, in the order of the comparisons.
 func Overviews(r *Run) []Overview {
 	var list []Overview
-	verdicts := map[string]map[string]map[Verdict]bool{} // by metric and arm
+	type of struct{ metric, arm string }
+	verdicts := map[of]map[Verdict]bool{}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		if !c.Metric.Headline || c.Verdict == Restated {
 			continue
 		}
-		name := c.Metric.Name
-		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == name })
+		id := of{c.Metric.Name, c.Arm}
+		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })
 		if k < 0 {
 			k, list = len(list), append(list, Overview{Metric: c.Metric})
-			verdicts[name] = map[string]map[Verdict]bool{}
 		}
-		if verdicts[name][c.Arm] == nil {
-			verdicts[name][c.Arm] = map[Verdict]bool{}
+		if verdicts[id] == nil {
+			verdicts[id] = map[Verdict]bool{}
 		}
-		verdicts[name][c.Arm][c.Verdict] = true
+		verdicts[id][c.Verdict] = true
 		if f := list[k].Furthest; (c.Verdict == Costs || c.Verdict == Gains) && (f == nil || math.Abs(c.Overhead.Point) > math.Abs(f.Overhead.Point)) {
 			list[k].Furthest = c
 		}
 	}
-	for k := range list {
-		o := &list[k]
-		for _, has := range verdicts[o.Metric.Name] {
-			switch {
-			case has[Costs]:
-				o.Costs++
-			case has[Gains]:
-				o.Gains++
-			case has[Equivalent] && len(has) == 1:
-				o.Equivalent++
-			default:
-				o.Open++
-			}
+	for id, has := range verdicts {
+		o := &list[slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })]
+		switch {
+		case has[Costs]:
+			o.Costs++
+		case has[Gains]:
+			o.Gains++
+		case has[Equivalent] && len(has) == 1:
+			o.Equivalent++
+		default:
+			o.Open++
 		}
 	}
 	return list

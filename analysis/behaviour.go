@@ -95,8 +95,8 @@ func (t *table) behaviours() (list []Warning) {
 
 // observed are the valid trials that have a record of what the programs did.
 func observed(slots []slot) (list []*journal.Trial) {
-	for i := range slots {
-		if v := slots[i].valid; v != nil && v.Behaviour != nil {
+	for v := range valid(slots) {
+		if v.Behaviour != nil {
 			list = append(list, v)
 		}
 	}

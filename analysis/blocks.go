@@ -21,10 +21,8 @@ func (t *table) blocks() map[int]int {
 	of := map[int]int{}
 	for _, cell := range t.slots {
 		for _, arm := range cell {
-			for i := range arm {
-				if v := arm[i].valid; v != nil {
-					of[v.Round] = v.SetUp
-				}
+			for v := range valid(arm) {
+				of[v.Round] = v.SetUp
 			}
 		}
 	}

@@ -20,11 +20,9 @@ import (
 // Installed is what the layer costs with none, any what the first brings whatever their number
 // (a hook that now has work to do), each the slope.
 //
-// The parts are found within rounds, as slopes are: in each round the costs of the levels, which
-// are their differences to the baseline of that round, give a line by least squares, and
-// with it one value of each part. Of ratio metrics each is divided by the same baseline. The values of
-// rounds are estimated as pairs are, with set-ups as units where rounds share them. Any and each
-// are sums of the arms' values with weights that add up to nothing, where there is a level 0:
+// The parts are found within rounds (fits.go): the costs of the levels, which are their differences to the baseline
+// of the round, give a line by least squares, and with it one value of each part. Of ratio metrics each is divided by
+// the same baseline. Any and each are sums of the arms' values with weights that add up to nothing, where there is a level 0:
 // what a round has in common, the baseline included, cancels.
 
 // Breakdown says of what the cost of an arm is made, for one metric in one cell.
@@ -80,21 +78,14 @@ type Miss struct {
 const mostFirst = 10
 
 // counts says whether the levels count something.
-func (l *ladder) counts() bool {
-	if l.unit != "" || l.x[0] < 0 {
-		return false
-	}
-	for _, x := range l.x {
-		if x != math.Trunc(x) {
-			return false
-		}
-	}
-	return l.x[l.first()] <= mostFirst
+func (s *sweep) counts() bool {
+	fraction := func(x float64) bool { return x != math.Trunc(x) }
+	return s.unit == "" && s.x[0] >= 0 && !slices.ContainsFunc(s.x, fraction) && s.x[s.first()] <= mostFirst
 }
 
 // first is the index of the first level above zero.
-func (l *ladder) first() int {
-	if l.x[0] == 0 {
+func (s *sweep) first() int {
+	if s.x[0] == 0 {
 		return 1
 	}
 	return 0
@@ -106,25 +97,25 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	if base < 0 || !x.plan.Paired() {
 		return nil
 	}
-	var all []*rise
+	var all []*costFit
 	var asked []*hypothesis
-	for _, l := range armLadders(x.plan) {
-		if !l.counts() {
+	for _, s := range armSweeps(x.plan) {
+		if !s.counts() {
 			continue
 		}
 		for c, cell := range x.plan.Cells {
 			for _, m := range cell.Metrics {
-				if r := t.rises(c, l, base, m); len(r.rounds) > 0 {
-					r.parts = []*hypothesis{r.ask(t, j, AnyPart), r.ask(t, j, EachPart)}
-					all, asked = append(all, r), append(asked, r.parts...)
+				if f := t.costs(c, s, base, m); len(f.rounds) > 0 {
+					f.parts = []*hypothesis{f.ask(t, j, AnyPart), f.ask(t, j, EachPart)}
+					all, asked = append(all, f), append(asked, f.parts...)
 				}
 			}
 		}
 	}
 	decide(asked, nil, j.Rules)
 	family, unfinished := claims(asked), t.unfinished()
-	for _, r := range all {
-		b := x.breakdown(r, run, unfinished)
+	for _, f := range all {
+		b := x.breakdown(f, run, unfinished)
 		b.Family = family
 		list = append(list, b)
 	}
@@ -132,103 +123,80 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 }
 
 // breakdown puts what was judged into the form of the result, and explains it.
-func (x explainer) breakdown(r *rise, run *Run, unfinished map[[2]string]Reason) Breakdown {
-	b := Breakdown{Cell: r.cell, Arm: r.ladder.of, Factor: r.ladder.factor, Held: r.ladder.held, Metric: r.metric, X: r.x, LeftOut: r.leftOut, Rounds: r.rounds}
-	for _, a := range r.steps {
+func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reason) Breakdown {
+	b := Breakdown{Cell: x.plan.Cells[f.cell].ID, Arm: f.of, Factor: f.factor, Held: f.held, Metric: f.metric, X: f.x, LeftOut: f.leftOut, Rounds: f.rounds}
+	for _, a := range f.indices {
 		b.Arms = append(b.Arms, x.plan.Arms[a].Name)
 	}
 	add := func(name PartName, c Comparison, values []float64) {
 		p := Part{Comparison: c, Part: name}
-		if r.ratio() {
-			at := r.located(x.plan, values).Interval
+		if f.ratio() {
+			at := f.located(values).Interval
 			p.Amount = &at
 		}
 		b.Parts = append(b.Parts, p)
 	}
-	if r.first() == 1 {
-		if c := run.Comparison(r.cell, b.Arms[0], r.metric.Name); c != nil {
-			add(Installed, *c, r.each(func(i int) float64 { return r.costs[i][0] }))
+	if f.first() == 1 {
+		if c := run.Comparison(b.Cell, b.Arms[0], f.metric.Name); c != nil {
+			add(Installed, *c, f.each(func(i int) float64 { return f.from[i].values[0] }))
 		}
 	}
 	for k, name := range []PartName{AnyPart, EachPart} {
-		c := x.together(r.parts[k], run, r.steps, unfinished, func(c *Comparison) { c.Floor /= r.per(name) })
-		add(name, c, r.amounts(name))
+		c := x.together(f.parts[k], run, f.indices, unfinished, func(c *Comparison) { c.Floor /= f.per(name) })
+		add(name, c, f.amounts(name))
 	}
-	for _, level := range r.x[r.first():] {
-		b.Line = append(b.Line, r.located(x.plan, r.scaled(r.each(func(i int) float64 { return r.lines[i].At(level) }))).Interval)
+	for _, level := range f.x[f.first():] {
+		b.Line = append(b.Line, f.located(f.scaled(f.heights(level))).Interval)
 	}
-	b.Miss = r.miss(x.Confidence)
+	b.Miss = f.miss(x.Confidence)
 	return b
 }
 
-// rise is what the arms of a ladder cost above the baseline, in the rounds that have a value
-// of each.
-type rise struct {
-	ladder
-	wholeRounds
-	cell    string
-	at      int // the cell's place in the plan
-	metric  experiment.Metric
-	pilot   int          // rounds of the pilot
-	failed  [][]bool     // of rounds that lack a value since a program failed: at which levels, and last whether in the baseline
-	base    []float64    // the baseline's value, by round
-	costs   [][]float64  // by round and level, in the metric's unit; positive is a cost
-	lines   []stats.Line // through the levels above zero, by round
-	parts   []*hypothesis
-	baseArm int
+// costFit is the lines of what the arms of a sweep cost above the baseline, in the metric's unit: through
+// the levels above zero, by round.
+type costFit struct {
+	sweep
+	*roundFits // from rounds whose values are costs by level, positive ones, and last the baseline's value
+	cell, base int
+	metric     experiment.Metric
+	failed     [][]bool // of rounds that lack a value since a program failed: at which levels, and last whether in the baseline
+	parts      []*hypothesis
 }
 
-// rises collects the costs of the arms of a ladder in a cell. What a trial's place within the
+// costs fits the costs of the arms of a sweep in a cell. What a trial's place within the
 // round does is taken away, as it is from pairs.
-func (t *table) rises(c int, l ladder, base int, m experiment.Metric) *rise {
-	r := &rise{ladder: l, cell: t.plan.Cells[c].ID, at: c, metric: m, baseArm: base}
-	places := t.places(c, m)
-	for i, round := range t.at[c] {
-		var failed []bool
-		read := func(arm int) (float64, bool) {
-			s := &t.slots[c][arm][i]
-			failed = append(failed, s.broke())
-			v, ok := value(s.valid, m)
-			return v * math.Exp(-places.of(s.valid)), ok
+func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
+	f := &costFit{sweep: s, cell: c, base: base, metric: m}
+	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
+	effects, last := t.orderEffects(c, m), len(s.indices)
+	for _, r := range list {
+		for k, trial := range r.trials {
+			r.values[k] *= math.Exp(-effects.of(trial))
 		}
-		b, whole := read(base)
-		costs := make([]float64, len(l.steps))
-		for k, arm := range l.steps {
-			v, ok := read(arm)
-			whole = whole && ok
-			if costs[k] = v - b; m.Better == experiment.Higher {
-				costs[k] = b - v
+		for k, v := range r.values[:last] {
+			if r.values[k] = v - r.values[last]; m.Better == experiment.Higher {
+				r.values[k] = r.values[last] - v
 			}
-		}
-		line, err := stats.FitLine(l.x[l.first():], costs[l.first():])
-		switch {
-		case whole && err == nil && moderate(line.Slope) && moderate(line.Intercept):
-			r.rounds, r.base, r.costs, r.lines = append(r.rounds, round), append(r.base, b), append(r.costs, costs), append(r.lines, line)
-			r.setUps = append(r.setUps, t.slots[c][base][i].valid.SetUp)
-			if round <= t.plan.Rounds {
-				r.pilot++
-			}
-		case slices.Contains(failed, true):
-			r.failed = append(r.failed, append(failed[1:], failed[0]))
 		}
 	}
-	r.setUps = t.sharedSetUps(r.setUps)
-	return r
+	above := s.x[s.first():]
+	f.roundFits = t.fitRounds(list, s.first(), points(above), lineAt(above))
+	return f
 }
 
 // ratio says whether costs are told as shares of the baseline.
-func (r *rise) ratio() bool { return r.metric.Scale != experiment.Difference }
+func (f *costFit) ratio() bool { return f.metric.Scale != experiment.Difference }
 
 // amounts are a part's values by round, in the metric's unit.
-func (r *rise) amounts(p PartName) []float64 {
-	return r.each(func(i int) float64 { return r.amount(p, r.costs[i], r.lines[i]) })
+func (f *costFit) amounts(p PartName) []float64 {
+	return f.each(func(i int) float64 { return f.amount(p, f.from[i].values, f.fits[i]) })
 }
 
-func (r *rise) amount(p PartName, costs []float64, line stats.Line) float64 {
+func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 {
 	switch {
 	case p == EachPart:
-		return line.Slope
-	case r.first() == 1:
+		return line.Slopes[0]
+	case f.first() == 1:
 		return line.Intercept - costs[0]
 	}
 	return line.Intercept
@@ -236,17 +204,17 @@ func (r *rise) amount(p PartName, costs []float64, line stats.Line) float64 {
 
 // missing counts the rounds in which programs failed by what that does to a part: more cost at
 // one level makes it larger, at another one smaller.
-func (r *rise) missing(p PartName) (n contrast.Missing) {
-	weights, all := make([]float64, len(r.x)+1), 0.0
-	for k := range r.x {
-		costs := make([]float64, len(r.x))
+func (f *costFit) missing(p PartName) (n contrast.Missing) {
+	weights, all := make([]float64, len(f.x)+1), 0.0
+	for k := range f.x {
+		costs := make([]float64, len(f.x))
 		costs[k] = 1
-		line, _ := stats.FitLine(r.x[r.first():], costs[r.first():]) // as it did with the values
-		weights[k] = r.amount(p, costs, line)
+		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // as it did with the values
+		weights[k] = f.amount(p, costs, line)
 		all += weights[k]
 	}
-	weights[len(r.x)] = -all
-	for _, failed := range r.failed {
+	weights[len(f.x)] = -all
+	for _, failed := range f.failed {
 		more, less := false, false
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
@@ -260,18 +228,18 @@ func (r *rise) missing(p PartName) (n contrast.Missing) {
 const negligible = 1e-9
 
 // scaled gives costs on the scale of overheads: of a ratio metric, as shares of the round's baseline.
-func (r *rise) scaled(amounts []float64) []float64 {
-	if !r.ratio() {
+func (f *costFit) scaled(amounts []float64) []float64 {
+	if !f.ratio() {
 		return amounts
 	}
-	return r.each(func(i int) float64 { return contrast.Finite(amounts[i] / r.base[i]) })
+	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
 // per is by what a bound on the cost of all is divided to be one on a part's: so many as there
 // are at most add to each other.
-func (r *rise) per(p PartName) float64 {
+func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
-		return r.x[len(r.x)-1]
+		return f.x[len(f.x)-1]
 	}
 	return 1
 }
@@ -280,13 +248,11 @@ func (r *rise) per(p PartName) float64 {
 const largestShare = 1 - 1e-6
 
 // ask makes the hypothesis on a part. Of each, all together are to lie within the margin of equivalence.
-func (r *rise) ask(t *table, j *judgement, p PartName) *hypothesis {
-	m, last := r.metric, r.steps[len(r.steps)-1]
-	d := contrast.Data{Metric: m, Paired: true, Uneven: true, Means: !r.ratio(), Rounds: r.rounds, SetUps: r.setUps, Pilot: r.pilot, Moved: make([]int, len(r.rounds))}
-	d.Missing = r.missing(p)
-	d.Contrasts = r.scaled(r.amounts(p))
-	d.Margin = t.margin(r.at, m)
-	if r.ratio() {
+func (f *costFit) ask(t *table, j *judgement, p PartName) *hypothesis {
+	m, last := f.metric, f.indices[len(f.indices)-1]
+	d := f.data(m, f.scaled(f.amounts(p)))
+	d.Means, d.Moved, d.Missing, d.Margin = !f.ratio(), make([]int, len(f.rounds)), f.missing(p), t.margin(f.cell, m)
+	if f.ratio() {
 		for i, share := range d.Contrasts {
 			bounded := max(share, -largestShare)
 			if m.Better == experiment.Higher {
@@ -294,13 +260,13 @@ func (r *rise) ask(t *table, j *judgement, p PartName) *hypothesis {
 			}
 			d.Contrasts[i] = contrast.FromOverhead(bounded, m)
 		}
-		d.Margin = math.Log1p(math.Expm1(j.MarginOf(&d)) / r.per(p))
+		d.Margin = math.Log1p(math.Expm1(j.MarginOf(&d)) / f.per(p))
 	} else {
-		d.Margin /= r.per(p)
+		d.Margin /= f.per(p)
 	}
-	h := j.askTogether(t, r.at, last, r.baseArm, r.of, d)
+	h := j.askTogether(t, f.cell, last, f.base, f.of, d)
 	h.unplanned = true
-	h.bias /= r.per(p)
+	h.bias /= f.per(p)
 	return h
 }
 
@@ -308,9 +274,9 @@ func (r *rise) ask(t *table, j *judgement, p PartName) *hypothesis {
 // these are too few to make a line that could miss it. What a line leaves at a level, over one less the weight
 // of that level's value in its own place on the line, is the distance from the line through the other
 // levels (Cook and Weisberg 1982, section 2.2): one test serves both.
-func (r *rise) miss(confidence float64) *Miss {
-	x := r.x[r.first():]
-	if len(x) < leastLevels || len(r.rounds) < 2 {
+func (f *costFit) miss(confidence float64) *Miss {
+	x := f.x[f.first():]
+	if len(x) < leastLevels || len(f.rounds) < 2 {
 		return nil
 	}
 	found := &Miss{X: x[len(x)-1], P: 1}
@@ -325,13 +291,15 @@ func (r *rise) miss(confidence float64) *Miss {
 	low, high := math.Inf(1), math.Inf(-1)
 	for k := len(x) - 1; k >= 0; k-- { // of levels that say the same, the highest
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
-		by := unitsOf(r.scaled(r.each(func(i int) float64 {
-			return (r.costs[i][r.first()+k] - r.lines[i].At(x[k])) / (1 - weight)
-		})), r.setUps)
-		cost := stat.Mean(r.scaled(r.each(func(i int) float64 { return r.costs[i][r.first()+k] })), nil)
+		residuals := f.residuals(k)
+		for i := range residuals {
+			residuals[i] /= 1 - weight
+		}
+		by := f.units(f.scaled(residuals))
+		cost := stat.Mean(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })), nil)
 		low, high = min(low, cost), max(high, cost)
 		left[k] = stat.Mean(by, nil) * (1 - weight)
-		p := missed(by)
+		p := nothingLeft(by)
 		if p >= least*(1-1e-6) {
 			continue
 		}
@@ -342,8 +310,7 @@ func (r *rise) miss(confidence float64) *Miss {
 	if high > low {
 		found.Off = contrast.Finite(math.Abs(found.By.Point) / (high - low))
 	}
-	found.Poor = found.P <= fitLevel && found.Off >= fitMiss
-	if found.Poor {
+	if found.Poor = poor(found.P, found.Off); found.Poor {
 		found.Bend = bend(x, left)
 	}
 	return found
@@ -353,8 +320,7 @@ func (r *rise) miss(confidence float64) *Miss {
 func meanOf(values []float64, confidence float64) Interval {
 	e, err := stats.PairedT(values, confidence)
 	if err != nil {
-		mean := contrast.Finite(stat.Mean(values, nil))
-		return Interval{mean, mean, mean}
+		return pointOnly(stat.Mean(values, nil))
 	}
-	return Interval{contrast.Finite(e.Point), contrast.Finite(e.Lo), contrast.Finite(e.Hi)}
+	return finite(e.Interval)
 }

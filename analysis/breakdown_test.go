@@ -192,6 +192,23 @@ func TestBreakdownOfPartialRuns(t *testing.T) {
 	}
 }
 
+// A trial that is missing has no place in its round, whose effect is taken from the other trials.
+func TestBreakdownWithoutSomeTrials(t *testing.T) {
+	plan := ruled(24, []experiment.Metric{headline("time", experiment.Lower)}, 0, 1, 2, 4)
+	trials := testTrials(plan, 24, noisy(5, 0.001, nil))
+	for i := range trials {
+		trials[i].Values["time"] *= 1 + 0.05*float64(trials[i].Position)
+	}
+	breakRounds(trials, "seccomp[rules=2]", "steal", 3, 9)
+	if tabulate(plan, trials, validOnly).orderEffects(0, plan.Cells[0].Metrics[0]) == nil {
+		t.Fatal("no effect of places")
+	}
+	r := Analyze(plan, trials, nil)
+	if len(r.Breakdowns) != 1 || len(r.Breakdowns[0].Rounds) != 22 {
+		t.Errorf("%+v", r.Breakdowns)
+	}
+}
+
 // TestBreakdownAgainstR compares with lm, wilcox.test and t.test.
 func TestBreakdownAgainstR(t *testing.T) {
 	text, err := os.ReadFile("testdata/breakdown.json")

@@ -168,19 +168,16 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 
 // unusable counts the valid trials of a cell that have no usable value of a
 // metric, though they have some.
-func (t *table) unusable(c int, m experiment.Metric) (bad, valid int) {
+func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	for _, arm := range t.slots[c] {
-		for i := range arm {
-			if arm[i].valid == nil {
-				continue
-			}
-			valid++
-			if _, ok := value(arm[i].valid, m); !ok {
+		for trial := range valid(arm) {
+			all++
+			if _, ok := value(trial, m); !ok {
 				bad++
 			}
 		}
 	}
-	return bad, valid
+	return bad, all
 }
 
 // autocorrelated says whether a lag-1 autocorrelation over n rounds is beyond

@@ -82,7 +82,7 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 			d.Trend = contrast.Finite(slope * float64(n-1) / math.Abs(s.Median))
 		}
 	}
-	if distinct(values)*2 > n { // values on a coarse grid look like many modes
+	if distinct := slices.Compact(slices.Sorted(slices.Values(values))); len(distinct)*2 > n { // values on a coarse grid look like many modes
 		if _, p, err := stats.Dip(values); err == nil {
 			d.DipP = p
 		}
@@ -119,10 +119,6 @@ func steps(values []float64, changes []int, level float64) bool {
 		from = to
 	}
 	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
-}
-
-func distinct(values []float64) int {
-	return len(slices.Compact(slices.Sorted(slices.Values(values))))
 }
 
 // Oddity is what a series does not look like independent values by. A change of

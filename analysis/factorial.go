@@ -12,9 +12,8 @@ import (
 // what they do together that they do not do one by one (Fisher 1935, The Design of
 // Experiments, chapter 6; Box, Hunter and Hunter 2005, Statistics for Experimenters, chapter 5).
 //
-// Each round that has a value of every combination gives one contrast for each effect: the
-// logarithms of its values with the signs of the design. Contrasts of rounds are estimated
-// by signed ranks and t together, as slopes are, with set-ups as units where rounds share them. Noise of any shape that
+// Each round that has a value of every combination gives one contrast for each effect (fits.go): the
+// logarithms of its values with the signs of the design. Noise of any shape that
 // is the same in all arms of a round leaves the contrast of an effect of nothing symmetric about
 // zero, since as many values come with a plus as with a minus: that is all that
 // the signed-rank test asks. Where one arm is noisier and skewed, only the mean is zero, for which
@@ -61,7 +60,7 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
 			for _, set := range effectSets(len(t.plan.Factorial)) {
-				h := j.askTogether(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.signed(c, arms, set, m))
+				h := j.askTogether(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
 				h.unplanned = bits.OnesCount(uint(set)) > plannedFactors
 				list, sets = append(list, h), append(sets, set)
 			}
@@ -83,57 +82,38 @@ func effectSets(factors int) (sets []int) {
 	return sets
 }
 
-// signed collects the contrasts of one effect: in each round the values of all combinations,
+// effect collects the contrasts of one effect: in each round the values of all combinations,
 // with a minus for each factor of the set that is off, averaged over the other factors.
-func (t *table) signed(c int, arms []int, set int, m experiment.Metric) contrast.Data {
-	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference, Uneven: true, Margin: t.margin(c, m)}
+func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast.Data {
 	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
 	weight := math.Ldexp(1, -others)
-	places := t.places(c, m)
-	var setUps []int
-	for i, round := range t.at[c] {
-		sum, moved, whole, more, less := 0.0, 0, true, false, false
-		for on, a := range arms {
-			s := &t.slots[c][a][i]
-			sign := 1 - 2*((of-bits.OnesCount(uint(on&set)))%2)
-			more, less = more || s.broke() && sign > 0, less || s.broke() && sign < 0
-			v, ok := value(s.valid, m)
-			if !ok {
-				whole = false
-				continue
-			}
-			sum += float64(sign) * weight * (level(v, m) - places.of(s.valid))
-			moved += sign * s.valid.Position
-		}
-		d.Missing.Add(less, more)
-		if whole {
-			d.Contrasts = append(d.Contrasts, min(max(sum, -largestSum), largestSum))
-			d.Rounds, d.Moved = append(d.Rounds, round), append(d.Moved, moved)
-			setUps = append(setUps, t.slots[c][arms[0]][i].valid.SetUp)
-			if places != nil { // already taken away, and the test is to know it
-				d.Places = append(d.Places, [3]float64{})
-			}
-			if round <= t.plan.Rounds {
-				d.Pilot++
-			}
-		}
+	signs := make([]int, len(arms))
+	for on := range signs {
+		signs[on] = 1 - 2*((of-bits.OnesCount(uint(on&set)))%2)
 	}
-	d.SetUps = t.sharedSetUps(setUps)
+	var missing contrast.Missing
+	list := t.completeRounds([]int{c}, arms, m, func(who []bool) {
+		more, less := false, false
+		for k, broke := range who {
+			more, less = more || broke && signs[k] > 0, less || broke && signs[k] < 0
+		}
+		missing.Add(less, more)
+	})
+	rounds, effects := t.setOf(list, 0), t.orderEffects(c, m)
+	sums, moved := make([]float64, len(list)), make([]int, len(list))
+	for i, r := range list {
+		for k, v := range r.values {
+			sums[i] += float64(signs[k]) * weight * (contrast.Scaled(v, m) - effects.of(r.trials[k]))
+			moved[i] += signs[k] * r.trials[k].Position
+		}
+		sums[i] = contrast.Bounded(sums[i])
+	}
+	d := rounds.data(m, sums)
+	d.Means, d.Margin, d.Missing, d.Moved = m.Scale == experiment.Difference, t.margin(c, m), missing, moved
+	if effects != nil { // already taken away, and the test is to know it
+		d.Places = make([][3]float64, len(list))
+	}
 	return d
-}
-
-// largestSum bounds a contrast, so that its square is finite.
-const largestSum = 1e150
-
-// level is a value on the scale of contrasts.
-func level(v float64, m experiment.Metric) float64 {
-	switch {
-	case m.Scale != experiment.Difference:
-		return math.Log(v)
-	case m.Better == experiment.Higher:
-		return -min(max(v, -largestSum), largestSum)
-	}
-	return min(max(v, -largestSum), largestSum)
 }
 
 // factorial judges the effects of a factorial design and explains the verdicts; nil: there is
@@ -180,7 +160,7 @@ func FewestForEffects(plan *experiment.Plan) int {
 	if plan.Effects() == 0 {
 		return 0
 	}
-	return contrast.Fewest(true, contrast.RulesOf(plan).Alpha/float64(plan.Effects()))
+	return contrast.RulesOf(plan).Fewest(true, false, plan.Effects())
 }
 
 // ofSum is a verdict on an interaction.

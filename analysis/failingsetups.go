@@ -30,7 +30,7 @@ func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
 // fewer or more executions in a set-up is left out of it.
 func (n tally) differs(references []tally) float64 {
 	if n.setUps == nil {
-		return fisher(n, sum(references))
+		return fisher(n.executed, sum(references).executed)
 	}
 	var blocks [][]int
 	for _, setUp := range slices.Sorted(maps.Keys(n.setUps)) {
@@ -60,11 +60,11 @@ func (n tally) able(references, arms []tally, alpha float64) bool {
 
 // sum is all executions of some arms together.
 func sum(list []tally) (all tally) {
-	all.setUps = map[int]shared{}
+	all.setUps = map[int]executed{}
 	for _, n := range list {
-		all.executions, all.failed = all.executions+n.executions, all.failed+n.failed
+		all.executed = all.plus(n.executed)
 		for setUp, s := range n.setUps {
-			all.setUps[setUp] = shared{all.setUps[setUp].executions + s.executions, all.setUps[setUp].failed + s.failed}
+			all.setUps[setUp] = all.setUps[setUp].plus(s)
 		}
 	}
 	return all

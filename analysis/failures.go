@@ -128,13 +128,17 @@ func (t *table) failures(c, a int) (n int) {
 
 // tally counts the executions of an arm in a cell.
 type tally struct {
-	executions, failed int
-	rules              map[string]int
-	setUps             map[int]shared // by set-up, where rounds share them; else nil
+	executed
+	rules  map[string]int
+	setUps map[int]executed // by set-up, where rounds share them; else nil
 }
 
-// shared are the executions that share a set-up.
-type shared struct{ executions, failed int }
+// executed is how often a program was executed, and how often it failed.
+type executed struct{ executions, failed int }
+
+func (e executed) plus(o executed) executed {
+	return executed{e.executions + o.executions, e.failed + o.failed}
+}
 
 // tallies counts every execution, by cell and arm.
 func tallies(t *table, trials []journal.Trial) [][]tally {
@@ -150,17 +154,16 @@ func tallies(t *table, trials []journal.Trial) [][]tally {
 			continue
 		}
 		n := &all[c][a]
-		failed := 0
+		once := executed{executions: 1}
 		if bad {
-			failed = 1
+			once.failed = 1
 		}
-		n.executions, n.failed = n.executions+1, n.failed+failed
+		n.executed = n.plus(once)
 		if n.setUps == nil && t.setUps.Shared() {
-			n.setUps = map[int]shared{}
+			n.setUps = map[int]executed{}
 		}
 		if n.setUps != nil {
-			s := n.setUps[trial.SetUp]
-			n.setUps[trial.SetUp] = shared{s.executions + 1, s.failed + failed}
+			n.setUps[trial.SetUp] = n.setUps[trial.SetUp].plus(once)
 		}
 		seen := map[string]bool{}
 		for _, v := range trial.Invalid {
@@ -231,7 +234,7 @@ func (n tally) byRule(r contrast.Rules) []RuleFailures {
 	return list
 }
 
-func fisher(a, b tally) float64 {
+func fisher(a, b executed) float64 {
 	p, err := stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
 	if err != nil {
 		return 1

@@ -33,7 +33,7 @@ type (
 	}
 	// PlacesRemoved: trials depend on their place in the round, and that was taken away.
 	PlacesRemoved struct {
-		PlaceEffects
+		OrderEffects
 	}
 	// Disagreement: by the second estimator alone the verdict would be another.
 	Disagreement struct {

@@ -38,31 +38,30 @@ func claims(all []*hypothesis) (n int) {
 // those of others that are tests of no difference. What a closed loop makes two metrics
 // say is one claim: the one that restates is adjusted in the other's place.
 func holm(all []*hypothesis, others []float64, of func(*hypothesis) (contrast.View, float64)) corrected {
-	n := len(all)
-	adj := corrected{p: make([]float64, n), equiv: make([]float64, n), both: make([]float64, n)}
-	type place struct{ cell, arm, against, metric string }
-	echoed := map[place]bool{}
-	for i, h := range all {
+	var raw corrected
+	type claim struct{ cell, arm, against, metric string }
+	echoed := map[claim]bool{}
+	for _, h := range all {
 		v, both := of(h)
-		adj.p[i], adj.equiv[i], adj.both[i] = v.P, v.Equiv, both
+		raw.p, raw.equiv, raw.both = append(raw.p, v.P), append(raw.equiv, v.Equiv), append(raw.both, both)
 		if h.echo {
-			echoed[place{h.Cell, h.Arm, h.Against, h.Restates}] = true
+			echoed[claim{h.Cell, h.Arm, h.Against, h.Restates}] = true
 		}
 	}
-	raw := corrected{p: slices.Clone(adj.p), equiv: slices.Clone(adj.equiv), both: slices.Clone(adj.both)}
+	adj := corrected{p: slices.Clone(raw.p), equiv: slices.Clone(raw.equiv), both: slices.Clone(raw.both)}
 	for _, echo := range []bool{false, true} { // the family as it is, then with every echo in its original's place
 		var family []int
+		var p, equiv, both []float64
 		for i, h := range all {
 			replaced := h.echo
 			if echo {
-				replaced = echoed[place{h.Cell, h.Arm, h.Against, h.Metric.Name}]
+				replaced = echoed[claim{h.Cell, h.Arm, h.Against, h.Metric.Name}]
 			}
 			if h.Metric.Headline && !replaced {
-				family = append(family, i)
+				family, p, equiv, both = append(family, i), append(p, raw.p[i]), append(equiv, raw.equiv[i]), append(both, raw.both[i])
 			}
 		}
-		p := stats.Holm(append(picked(raw.p, family), others...))
-		equiv, both := stats.Holm(picked(raw.equiv, family)), stats.Holm(picked(raw.both, family))
+		p, equiv, both = stats.Holm(append(p, others...)), stats.Holm(equiv), stats.Holm(both)
 		for k, i := range family {
 			if all[i].echo == echo {
 				adj.p[i], adj.equiv[i], adj.both[i] = p[k], equiv[k], both[k]
@@ -73,12 +72,4 @@ func holm(all []*hypothesis, others []float64, of func(*hypothesis) (contrast.Vi
 		}
 	}
 	return adj
-}
-
-func picked(x []float64, at []int) []float64 {
-	y := make([]float64, len(at))
-	for k, i := range at {
-		y[k] = x[i]
-	}
-	return y
 }

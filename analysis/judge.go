@@ -229,7 +229,11 @@ func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 
 // missing says what a claim has to withstand.
 func (h *hypothesis) missing() MissingTrials {
-	m := MissingTrials{Missing: h.Missing.Count(), Of: h.Missing.Count() + h.present(), Without: h.verdict}
+	present := len(h.Baseline) + len(h.Treated) // values
+	if h.Paired {
+		present = h.Size()
+	}
+	m := MissingTrials{Missing: h.Missing.Count(), Of: h.Missing.Count() + present, Without: h.verdict}
 	switch h.verdict {
 	case Costs:
 		m.Worst = h.Missing.Baseline
@@ -237,14 +241,6 @@ func (h *hypothesis) missing() MissingTrials {
 		m.Worst = h.Missing.Treated
 	}
 	return m
-}
-
-// present counts the pairs, or values, that there are.
-func (h *hypothesis) present() int {
-	if h.Paired {
-		return h.Size()
-	}
-	return len(h.Baseline) + len(h.Treated)
 }
 
 // measured is the view by which a measured claim is made, and the p of equivalence
@@ -294,7 +290,7 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 	case !v.OK:
 		return NotResolved, NoSpread{Fewest: contrast.Fewest(true, r.Alpha)}
 	case h.few && !adj.normal:
-		return NotResolved, TooFewToClaim{Family: h.family, Fewest: h.fewest(r)}
+		return NotResolved, TooFewToClaim{Family: h.family, Fewest: r.Fewest(h.Paired, h.Controlled() > 0, h.family)}
 	case h.control != nil && !h.control.Main.OK:
 		return NotResolved, NoControl{}
 	case h.control != nil && thinControl*h.control.Size() < h.Size():
@@ -324,14 +320,6 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 // grade only: it rests on normal noise, which so few values cannot show.
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
 	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
-}
-
-// fewest is how many values a claim would take.
-func (h *hypothesis) fewest(r contrast.Rules) int {
-	if h.Controlled() > 0 {
-		return r.FewestControlled(h.family)
-	}
-	return contrast.Fewest(h.Paired, r.Alpha/float64(h.family))
 }
 
 // different says whether a control differs from the baseline by more than

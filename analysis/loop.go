@@ -57,9 +57,9 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 	free := 0
 	for _, arm := range t.slots[c] {
 		first := len(products)
-		for i := range arm {
-			seconds, okLatency := value(arm[i].valid, *latency)
-			rate, okThroughput := value(arm[i].valid, *throughput)
+		for trial := range valid(arm) {
+			seconds, okLatency := value(trial, *latency)
+			rate, okThroughput := value(trial, *throughput)
 			if okLatency && okThroughput && seconds > 0 && rate > 0 {
 				products = append(products, contrast.Finite(seconds*rate))
 				logProducts = append(logProducts, math.Log(seconds)+math.Log(rate))

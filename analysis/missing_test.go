@@ -71,7 +71,7 @@ func TestTrialsOfTheMachineAreNotMissing(t *testing.T) {
 // A part of what levels cost is withstood by the same rule: more cost at one level makes it larger, and at
 // another one smaller.
 func TestMissingInParts(t *testing.T) {
-	r := &rise{ladder: ladder{x: []float64{0, 1, 2, 4, 8}}, failed: [][]bool{
+	r := &costFit{sweep: sweep{x: []float64{0, 1, 2, 4, 8}}, failed: [][]bool{
 		{false, false, false, false, true, false}, // the highest level
 		{false, true, false, false, false, false}, // the first above none
 		{true, false, false, false, false, false}, // none

@@ -38,12 +38,12 @@ func (t *table) parts(c int) []PartSummary {
 	for a, arm := range t.plan.Arms {
 		var trials []*journal.Trial
 		names := map[string]bool{}
-		for _, slot := range t.slots[c][a] {
-			if slot.valid == nil || slot.valid.Wall <= 0 {
+		for v := range valid(t.slots[c][a]) {
+			if v.Wall <= 0 {
 				continue
 			}
-			trials = append(trials, slot.valid)
-			for name, used := range slot.valid.Used {
+			trials = append(trials, v)
+			for name, used := range v.Used {
 				names[name] = names[name] || name != layerSum && !used.Unavailable
 			}
 		}

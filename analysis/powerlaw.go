@@ -15,9 +15,7 @@ import (
 // (experiment.PowerLaw): DNS queries are proxies × hosts × families ÷ TTL. The logarithm of
 // such a product is a plane over the logarithms of the factors, whose slopes are the exponents.
 //
-// The plane is fitted anew in each round, as lines are (scaling.go): exponents of rounds are
-// independent values with noise of their own, and their intervals come from the same estimators
-// as every other one. All cells of the workload take part, so that an exponent holds at the other
+// The plane is fitted in each round (fits.go). All cells of the workload take part, so that an exponent holds at the other
 // factors' levels too, and whether the law holds at all shows in what it leaves at each cell.
 
 // PowerLaw is how a metric of a workload depends on its factors together.
@@ -74,13 +72,13 @@ func powerLaws(t *table) []PowerLaw {
 		return nil
 	}
 	var list []PowerLaw
-	for _, f := range lawFields(t.plan) {
+	for _, f := range lawsOf(t.plan) {
 		l := PowerLaw{Workload: t.plan.Cells[f.cells[0]].Workload, Metric: f.metric, Held: f.held, Factors: f.factors, Arms: []PowerLawArm{}}
 		for _, c := range f.cells {
 			l.Cells = append(l.Cells, t.plan.Cells[c].ID)
 		}
 		for a, arm := range t.plan.Arms {
-			if one, there := t.law(f, a); there {
+			if one, there := t.law(f, l.Cells, a); there {
 				one.Arm = arm.Name
 				l.Arms = append(l.Arms, one)
 			}
@@ -92,8 +90,8 @@ func powerLaws(t *table) []PowerLaw {
 	return list
 }
 
-// lawField is the cells that one law is fitted to.
-type lawField struct {
+// lawCells is the cells that one law is fitted to.
+type lawCells struct {
 	metric  experiment.Metric
 	held    []factor.Level
 	cells   []int // of the plan
@@ -101,39 +99,34 @@ type lawField struct {
 	x       [][]float64 // logarithms of the levels, by cell and factor
 }
 
-// lawFields are those of a plan, in its order.
-func lawFields(plan *experiment.Plan) []lawField {
-	at := map[string]*lawField{}
-	var order []*lawField
+// lawsOf are those of a plan, in its order, but for those of too few cells to doubt a law by.
+func lawsOf(plan *experiment.Plan) []lawCells {
+	at := map[string]int{}
+	var list []lawCells
 	for i, c := range plan.Cells {
 		if c.PowerLaw == nil || c.Metric(c.PowerLaw.Metric) == nil {
 			continue
 		}
-		f := lawField{metric: *c.Metric(c.PowerLaw.Metric)}
+		f := lawCells{metric: *c.Metric(c.PowerLaw.Metric)}
 		for _, l := range c.Levels {
 			if _, of := c.PowerLaw.Exponents[l.Factor]; !of {
 				f.held = append(f.held, l)
 			}
 		}
 		id := fmt.Sprintf("%q,%q,%v,%q", c.Workload, f.metric.Name, c.PowerLaw.Exponents, f.held)
-		if at[id] == nil {
-			at[id] = &f
-			order = append(order, &f)
+		if _, known := at[id]; !known {
+			at[id], list = len(list), append(list, f)
 		}
-		at[id].cells = append(at[id].cells, i)
+		list[at[id]].cells = append(list[at[id]].cells, i)
 	}
-	var list []lawField
-	for _, f := range order {
-		if f.read(plan) {
-			list = append(list, *f)
-		}
+	for i := range list {
+		list[i].read(plan)
 	}
-	return list
+	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
 }
 
-// read reads the levels as numbers. It is false where they have no logarithms, or where there are too few
-// cells to doubt a law by.
-func (f *lawField) read(plan *experiment.Plan) bool {
+// read reads the levels as numbers. There are no factors where some have no logarithms.
+func (f *lawCells) read(plan *experiment.Plan) {
 	f.x = make([][]float64, len(f.cells))
 	first := plan.Cells[f.cells[0]]
 	for k, level := range first.Levels {
@@ -149,7 +142,8 @@ func (f *lawField) read(plan *experiment.Plan) bool {
 		}
 		x, unit := readLevels(texts)
 		if slices.ContainsFunc(x, func(v float64) bool { return !(v > 0) }) { // NaN, too
-			return false
+			f.factors = nil
+			return
 		}
 		levels := slices.Compact(slices.Sorted(slices.Values(x)))
 		if len(levels) < 2 {
@@ -160,59 +154,28 @@ func (f *lawField) read(plan *experiment.Plan) bool {
 			f.x[i] = append(f.x[i], math.Log(v))
 		}
 	}
-	return len(f.factors) > 0 && len(f.cells) >= len(f.factors)+2
 }
 
 // law fits the law of one arm; false where no round has a value in every cell.
-func (t *table) law(f lawField, arm int) (l PowerLawArm, there bool) {
-	var planes []stats.Plane
-	left := make([][]float64, len(f.cells)) // by cell and round, of the logarithms
-	w := t.whole(f.cells, arm, f.metric, func(y []float64) bool {
-		if slices.Min(y) <= 0 {
-			return false
-		}
-		for k := range y {
-			y[k] = math.Log(y[k])
-		}
-		plane, err := stats.FitPlane(f.x, y)
-		if err != nil {
-			return false
-		}
-		planes = append(planes, plane)
-		for k := range f.cells {
-			left[k] = append(left[k], y[k]-plane.At(f.x[k]))
-		}
-		return true
-	})
-	if len(planes) == 0 {
-		return l, false
+func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there bool) {
+	list := t.completeRounds(l.cells, []int{arm}, l.metric, nil)
+	for i := range list {
+		list[i].values = list[i].logarithms()
 	}
-	l.Rounds = w.rounds
-	for j, factor := range f.factors {
-		at := w.located(t.plan, w.each(func(i int) float64 { return planes[i].Slopes[j] }))
-		l.Exponents = append(l.Exponents, Exponent{at.Interval, at.PointOnly, at.Method,
+	f := t.fitRounds(list, 0, l.x, func(y []float64) (stats.Plane, error) { return stats.FitPlane(l.x, y) })
+	if len(f.rounds) == 0 {
+		return a, false
+	}
+	a.Rounds = f.rounds
+	for j, factor := range l.factors {
+		at := f.located(f.slopes(j))
+		a.Exponents = append(a.Exponents, Exponent{at.Interval, at.PointOnly, at.Method,
 			!at.PointOnly && (at.Lo > factor.Expected+exponentMiss || at.Hi < factor.Expected-exponentMiss)})
 	}
-	at := w.levelled(t.plan, w.each(func(i int) float64 { return planes[i].Intercept }))
-	l.Unity = Interval{contrast.Finite(math.Exp(at.Point)), contrast.Finite(math.Exp(at.Lo)), contrast.Finite(math.Exp(at.Hi))}
-	l.Method, l.PointOnly, l.Misfit = at.Method, at.PointOnly, t.misfit(f, left, w.setUps)
-	return l, true
-}
-
-// misfit finds where the law is off by most. Noise leaves as much above the law as below it.
-func (t *table) misfit(f lawField, left [][]float64, setUps []int) Misfit {
-	m := Misfit{P: 1}
-	farthest := -1.0
-	for k, residuals := range left {
-		mean := 0.0
-		for _, v := range residuals {
-			mean += v / float64(len(residuals))
-		}
-		if math.Abs(mean) > farthest {
-			farthest, m.Cell, m.Off = math.Abs(mean), t.plan.Cells[f.cells[k]].ID, contrast.Finite(math.Expm1(mean))
-		}
-		m.P = min(m.P, missed(unitsOf(residuals, setUps))*float64(len(left)))
-	}
-	m.Poor = m.P <= fitLevel && math.Abs(m.Off) >= fitMiss
-	return m
+	at := f.levelled(f.each(func(i int) float64 { return f.fits[i].Intercept }))
+	a.Unity, a.Method, a.PointOnly = finite(stats.Interval(at.Interval).Map(math.Exp)), at.Method, at.PointOnly
+	left, worst, p := f.missed(len(ids))
+	a.Misfit = Misfit{Cell: ids[worst], Off: contrast.Finite(math.Expm1(left[worst])), P: p}
+	a.Misfit.Poor = poor(p, a.Misfit.Off)
+	return a, true
 }

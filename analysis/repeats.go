@@ -44,7 +44,7 @@ func moreRepeats(t *table) (list []Warning) {
 		for a, arm := range t.plan.Arms {
 			if of := sum(references); arm.Role == experiment.Treatment && arms[a].able(references, arms, alpha) {
 				ables++
-				list = append(list, Warning{Cell: cell.ID, Arm: arm.Name, Finding: MoreRepeats{P: fisher(arms[a], of),
+				list = append(list, Warning{Cell: cell.ID, Arm: arm.Name, Finding: MoreRepeats{P: fisher(arms[a].executed, of.executed),
 					Arm: frequency(arms[a].failed, arms[a].executions, 1-alpha), Reference: frequency(of.failed, of.executions, 1-alpha)}})
 			}
 		}

@@ -89,7 +89,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 			}
 			for _, set := range plannedSets(plan) {
 				of, _ := split(plan.Factorial, set)
-				if err := ask(t.signed(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
+				if err := ask(t.effect(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
 					return 0, false, err
 				}
 			}
@@ -105,18 +105,8 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 // within the round are those of its rounds, too.
 func (t *table) pilot() *table {
 	p := *t
-	p.moved = nil
-	p.at, p.slots = make([][]int, len(t.at)), make([][][]slot, len(t.slots))
-	for c := range t.slots {
-		n := 0
-		for n < len(t.at[c]) && t.at[c][n] <= t.plan.Rounds {
-			n++
-		}
-		p.at[c] = t.at[c][:n]
-		for _, arm := range t.slots[c] {
-			p.slots[c] = append(p.slots[c], arm[:n])
-		}
-	}
+	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
+	p.moved, p.rounds = nil, t.rounds[:last]
 	return &p
 }
 
@@ -151,11 +141,8 @@ func totalRounds(t *table) (rounds int, capped bool) {
 // plan whose trials are independent samples it is the number of values of each
 // arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
-	r, family := contrast.RulesOf(plan), max(plan.HeadlineFamily(), 1)
-	if plan.Import == nil && role(plan, experiment.Control) >= 0 {
-		return r.FewestControlled(family)
-	}
-	return contrast.Fewest(plan.Paired(), r.Alpha/float64(family))
+	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
+	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
 // unitEffects remembers the minimum detectable effects for a deviation of 1, by their unitCase: each

@@ -200,7 +200,7 @@ func TestNeededRoundsAskedAgain(t *testing.T) {
 			trials[i].Values["time"] *= 1.2
 		}
 	}
-	if tabulate(plan, trials, validOnly).places(0, plan.Cells[0].Metrics[0]) == nil {
+	if tabulate(plan, trials, validOnly).orderEffects(0, plan.Cells[0].Metrics[0]) == nil {
 		t.Fatal("no effect of places is seen: the test shows nothing")
 	}
 	if again, err := NeededRounds(plan, trials); err != nil || again != first || first <= 8 {

@@ -13,18 +13,7 @@ import (
 // Where the cells of a workload differ in one factor whose levels are numbers,
 // the question is not only what an arm costs at each of them, but how the cost
 // grows: so many bytes for each object, so much time for each rule. That is the
-// slope of a line through the levels.
-//
-// The line is fitted anew in each round. A round is what drifts together, so that
-// the slopes of rounds, and the differences between an arm's slope and the
-// baseline's in the same round, are independent values with noise of their own;
-// their intervals come from the same estimators as every other one. One line
-// through the points of all rounds would count as noise what a round has in
-// common, and as information what its points do not tell anew.
-
-// leastLevels is the number of levels from which a line can be doubted, and from
-// which levels make a curve.
-const leastLevels = 3
+// slope of a line through the levels, fitted in each round (fits.go).
 
 // Scaling is how one metric of a workload grows with a factor of its cells: the
 // levels, at which the cells' own series and comparisons stand, and lines through
@@ -71,19 +60,38 @@ type RoundValue struct {
 	Method    string  `json:"method"`              // of the interval
 }
 
+// Fit says how well a line describes the values.
+type Fit struct {
+	// Off is how far the mean at one level lies from the line, at most, as a share
+	// of what the line, or the means, rise by from end to end.
+	Off float64 `json:"off"`
+	At  float64 `json:"at"` // that level
+	P   float64 `json:"p"`  // that the means lie on a line, by t tests of what is left at each level; 1 if untestable
+	// Bend says which way the means leave the line, by the quadratic that fits
+	// best: "steeper" towards higher levels, "flatter"; "" where they do neither.
+	Bend  string `json:"bend,omitempty"`
+	Poor  bool   `json:"poor"`            // the line misses by more than chance and by more than a little
+	Below bool   `json:"below,omitempty"` // the mean at that level lies below the line; else above
+}
+
 func scalings(t *table) []Scaling {
 	var list []Scaling
-	for _, l := range ladders(t.plan) {
+	for _, l := range cellSweeps(t.plan) {
 		for _, m := range l.metrics(t.plan) {
-			s := Scaling{Workload: t.plan.Cells[l.steps[0]].Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
+			s := Scaling{Workload: l.of, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
 				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
-			for _, c := range l.steps {
+			measured := 0 // levels at which there is any value
+			for _, c := range l.indices {
 				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
+				if sameForm(&t.plan.Cells[c], m) && slices.ContainsFunc(t.slots[c], func(arm []slot) bool { return len(sample(arm, m)) > 0 }) {
+					measured++
+				}
 			}
-			if t.plan.Paired() && l.everywhere(t.plan, m) {
+			everywhere := !slices.ContainsFunc(l.indices, func(c int) bool { return !sameForm(&t.plan.Cells[c], m) })
+			if t.plan.Paired() && everywhere {
 				s.Arms = append(s.Arms, t.lines(l, m)...)
 			}
-			if len(s.Arms) > 0 || m.Headline && t.measured(l, m) >= leastLevels-1 {
+			if len(s.Arms) > 0 || m.Headline && measured >= leastLevels-1 {
 				list = append(list, s)
 			}
 		}
@@ -91,26 +99,10 @@ func scalings(t *table) []Scaling {
 	return list
 }
 
-// measured is at how many levels there is any value of a metric.
-func (t *table) measured(l ladder, m experiment.Metric) (levels int) {
-	for _, c := range l.steps {
-		if own := t.plan.Cells[c].Metric(m.Name); own == nil || own.Unit != m.Unit || own.Scale != m.Scale {
-			continue
-		}
-		for a := range t.plan.Arms {
-			if len(t.sample(c, a, m)) > 0 {
-				levels++
-				break
-			}
-		}
-	}
-	return levels
-}
-
-// metrics are those of a ladder's cells, each once.
-func (l *ladder) metrics(plan *experiment.Plan) []experiment.Metric {
+// metrics are those of a sweep's cells, each once.
+func (s *sweep) metrics(plan *experiment.Plan) []experiment.Metric {
 	var list []experiment.Metric
-	for _, c := range l.steps {
+	for _, c := range s.indices {
 		for _, m := range plan.Cells[c].Metrics {
 			if !slices.ContainsFunc(list, func(known experiment.Metric) bool { return known.Name == m.Name }) {
 				list = append(list, m)
@@ -120,162 +112,60 @@ func (l *ladder) metrics(plan *experiment.Plan) []experiment.Metric {
 	return list
 }
 
-func (l *ladder) everywhere(plan *experiment.Plan, m experiment.Metric) bool {
-	return !slices.ContainsFunc(l.steps, func(c int) bool {
-		own := plan.Cells[c].Metric(m.Name)
-		return own == nil || own.Unit != m.Unit || own.Scale != m.Scale
-	})
+// sameForm says whether a cell has a metric, in the same unit and on the same scale.
+func sameForm(cell *experiment.Cell, m experiment.Metric) bool {
+	own := cell.Metric(m.Name)
+	return own != nil && own.Unit == m.Unit && own.Scale == m.Scale
 }
 
-func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
+// lines fits the lines of all arms to a metric.
+func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	base := role(t.plan, experiment.Baseline)
 	var list []ScalingArm
-	var baseline *climbing
+	var baseline *roundFits
 	for a, arm := range t.plan.Arms {
-		c := t.climbs(l, a, m)
+		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, points(s.x), lineAt(s.x))
 		if a == base {
-			baseline = &c
+			baseline = f
 		}
-		if len(c.rounds) == 0 {
+		if len(f.rounds) == 0 {
 			continue
 		}
-		s := c.describe(t.plan, l)
-		s.Arm = arm.Name
-		if a != base && baseline != nil && !slices.ContainsFunc(l.steps, func(c int) bool { return t.unlike(c, a, base) != nil }) {
-			s.Difference = c.beyond(t.plan, *baseline, func(l stats.Line) float64 { return l.Slope })
-			if s.Base != nil {
-				s.BaseDifference = c.beyond(t.plan, *baseline, func(l stats.Line) float64 { return l.Intercept })
+		one := s.describe(f)
+		one.Arm = arm.Name
+		if a != base && baseline != nil && !slices.ContainsFunc(s.indices, func(c int) bool { return t.unlike(c, a, base) != nil }) {
+			one.Difference = f.less(baseline, func(l stats.Plane) float64 { return l.Slopes[0] })
+			if one.Base != nil {
+				one.BaseDifference = f.less(baseline, func(l stats.Plane) float64 { return l.Intercept })
 			}
 		}
-		list = append(list, s)
+		list = append(list, one)
 	}
 	return list
 }
 
-// climbing is the values of one arm at all levels, in the rounds that have them.
-type climbing struct {
-	wholeRounds
-	values [][]float64 // by round and level
-	lines  []stats.Line
-}
-
-// climbs collects the values of an arm and fits a line to each round.
-func (t *table) climbs(l ladder, arm int, m experiment.Metric) (c climbing) {
-	c.wholeRounds = t.whole(l.steps, arm, m, func(y []float64) bool {
-		line, err := stats.FitLine(l.x, y)
-		if err != nil || !moderate(line.Slope) || !moderate(line.Intercept) {
-			return false
-		}
-		c.values, c.lines = append(c.values, y), append(c.lines, line)
-		return true
-	})
-	return c
-}
-
-// wholeRounds are the rounds that have a value of all that something is fitted to.
-type wholeRounds struct {
-	rounds []int
-	setUps []int // by round; nil: no two share one
-}
-
-// whole collects the rounds in which an arm has a value in each of some cells, if these values can be fitted.
-func (t *table) whole(cells []int, arm int, m experiment.Metric, fit func(values []float64) bool) (w wholeRounds) {
-	for _, round := range t.rounds {
-		y, setUp := make([]float64, 0, len(cells)), 0
-		for _, cell := range cells {
-			if at, there := slices.BinarySearch(t.at[cell], round); there {
-				s := &t.slots[cell][arm][at]
-				if v, ok := value(s.valid, m); ok {
-					y, setUp = append(y, v), s.valid.SetUp
-				}
-			}
-		}
-		if len(y) == len(cells) && fit(y) {
-			w.rounds, w.setUps = append(w.rounds, round), append(w.setUps, setUp)
-		}
-	}
-	w.setUps = t.sharedSetUps(w.setUps)
-	return w
-}
-
-// each gives something for each round.
-func (w *wholeRounds) each(of func(i int) float64) []float64 {
-	values := make([]float64, len(w.rounds))
-	for i := range values {
-		values[i] = of(i)
-	}
-	return values
-}
-
-// moderate says whether a number can be squared and summed.
-func moderate(v float64) bool { return math.Abs(v) < 1e150 } // false for NaN
-
-func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
-	s := ScalingArm{Rounds: c.rounds, Slopes: c.each(func(i int) float64 { return c.lines[i].Slope })}
-	slope := c.levelled(plan, s.Slopes)
-	s.Slope, s.Method, s.PointOnly = slope.Interval, slope.Method, slope.PointOnly
-	height := func(x float64) Interval {
-		return c.levelled(plan, c.each(func(i int) float64 { return c.lines[i].At(x) })).Interval
-	}
-	for k, x := range l.x {
+// describe puts the lines of an arm into the form of the result.
+func (s *sweep) describe(f *roundFits) ScalingArm {
+	slope := f.levelled(f.slopes(0))
+	a := ScalingArm{Rounds: f.rounds, Slopes: f.slopes(0), Slope: slope.Interval, Method: slope.Method, PointOnly: slope.PointOnly}
+	for k, x := range s.x {
 		sum := 0.0
-		for i := range c.lines {
-			sum += c.values[i][k] / float64(len(c.lines))
+		for i := range f.fits {
+			sum += f.value(i, k) / float64(len(f.fits))
 		}
-		s.Line, s.Means = append(s.Line, height(x)), append(s.Means, contrast.Finite(sum))
+		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(sum))
 	}
-	if l.unit == "" || l.unit == "1/s" {
-		base := height(0)
-		s.Base = &base
+	if s.unit == "" || s.unit == "1/s" {
+		base := f.levelled(f.heights(0)).Interval
+		a.Base = &base
 	}
-	s.Fit = c.fit(l, s.Means)
-	return s
-}
-
-// beyond compares something of the lines of an arm with the baseline's, round by round.
-func (c *climbing) beyond(plan *experiment.Plan, base climbing, of func(stats.Line) float64) *RoundValue {
-	var both wholeRounds
-	var differences []float64
-	for i, round := range c.rounds {
-		if k, there := slices.BinarySearch(base.rounds, round); there {
-			both.rounds = append(both.rounds, round)
-			differences = append(differences, of(c.lines[i])-of(base.lines[k]))
-			if c.setUps != nil {
-				both.setUps = append(both.setUps, c.setUps[i])
-			}
-		}
+	left, worst, p := f.missed(independent(len(s.x)))
+	a.Fit = Fit{P: p, At: s.x[worst], Below: left[worst] < 0}
+	if rise := slices.Max(a.Means) - slices.Min(a.Means); rise > 0 {
+		a.Fit.Off = contrast.Finite(math.Abs(left[worst]) / rise)
 	}
-	if len(both.rounds) == 0 {
-		return nil
+	if a.Fit.Poor = poor(p, a.Fit.Off); a.Fit.Poor {
+		a.Fit.Bend = bend(s.x, left)
 	}
-	d := both.located(plan, differences)
-	return &d
-}
-
-// located estimates where values of one per round lie, as everywhere else; where rounds
-// share set-ups, these are the unit. Where the values allow no interval, it gives their middle.
-func (w *wholeRounds) located(plan *experiment.Plan, values []float64) RoundValue {
-	return w.estimated(plan, values, contrast.Rules.Estimate)
-}
-
-// levelled is the same for values of one arm, in which the machine's drift does not cancel.
-func (w *wholeRounds) levelled(plan *experiment.Plan, values []float64) RoundValue {
-	return w.estimated(plan, values, contrast.Rules.Level)
-}
-
-func (w *wholeRounds) estimated(plan *experiment.Plan, values []float64, by func(contrast.Rules, *contrast.Data) contrast.Estimate) RoundValue {
-	d := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Uneven: true, Contrasts: values, SetUps: w.setUps}
-	for _, round := range w.rounds {
-		if round <= plan.Rounds {
-			d.Pilot++
-		}
-	}
-	e := by(contrast.RulesOf(plan), &d)
-	if !e.Main.OK {
-		v := contrast.Finite(stats.Quantile(slices.Sorted(slices.Values(values)), 0.5))
-		return RoundValue{Interval: Interval{v, v, v}, Rounds: len(w.rounds), PointOnly: true, P: 1, Method: e.Method}
-	}
-	i := e.Main.At
-	at := Interval{contrast.Finite(i.Point), contrast.Finite(i.Lo), contrast.Finite(i.Hi)}
-	return RoundValue{Interval: at, Rounds: len(w.rounds), P: e.Main.P, Method: e.Method}
+	return a
 }

@@ -19,8 +19,8 @@ import (
 
 var memory = experiment.Metric{Name: "memory-istiod", Unit: "B", Better: experiment.Lower, Scale: experiment.Difference}
 
-// ladderPlan is a plan of a workload at levels of the factor objects.
-func ladderPlan(rounds int, levels []string, metrics []experiment.Metric, treatments ...string) *experiment.Plan {
+// sweepPlan is a plan of a workload at levels of the factor objects.
+func sweepPlan(rounds int, levels []string, metrics []experiment.Metric, treatments ...string) *experiment.Plan {
 	p := testPlan(rounds, metrics, treatments...)
 	p.Cells = nil
 	for _, l := range levels {
@@ -51,7 +51,7 @@ func TestScalingAgainstR(t *testing.T) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	plan := ladderPlan(8, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
+	plan := sweepPlan(8, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
 	levels := map[string]int{"churn.objects=100": 0, "churn.objects=300": 1, "churn.objects=1000": 2}
 	trials := testTrials(plan, 8, func(round int, cell, arm, _ string) float64 {
 		if arm == experiment.ControlName {
@@ -97,7 +97,7 @@ func TestScalingAgainstR(t *testing.T) {
 	if text := fmt.Sprintf("%.1f [%.1f %.1f]", mesh.Difference.Point/1e3, mesh.Difference.Lo/1e3, mesh.Difference.Hi/1e3); text != "0.9 [0.6 1.2]" {
 		t.Errorf("difference %s", text)
 	}
-	few := ladderPlan(5, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
+	few := sweepPlan(5, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
 	s = Analyze(few, slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > 5 }), nil).Scaling[0]
 	if s.Arms[2].Method != "t" || s.Arms[2].Difference.Method != "t" {
 		t.Errorf("five rounds: methods %s and %s", s.Arms[2].Method, s.Arms[2].Difference.Method)
@@ -111,7 +111,7 @@ func TestScalingCoverage(t *testing.T) {
 	const slope, more = 0.25, 0.05
 	exact := 0.9609 // of the signed-rank interval at eight rounds
 	rng := rand.New(rand.NewPCG(17, 5))
-	plan := ladderPlan(rounds, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
+	plan := sweepPlan(rounds, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
 	base, arm, difference, straight := 0, 0, 0, 0
 	for range runs {
 		drift := map[int]float64{}
@@ -175,7 +175,7 @@ func TestScalingFit(t *testing.T) {
 		{"a little", []string{"100", "300", "1000"}, func(x float64) float64 { return 5*x + x*x/2000 }, "", ""},
 	} {
 		rng := rand.New(rand.NewPCG(3, 3))
-		plan := ladderPlan(10, c.levels, []experiment.Metric{memory})
+		plan := sweepPlan(10, c.levels, []experiment.Metric{memory})
 		trials := testTrials(plan, 10, func(_ int, cell, _, _ string) float64 { return c.curve(objectsOf(cell)) + rng.NormFloat64() })
 		f := scalings(tabulate(plan, trials, validOnly))[0].Arms[0].Fit
 		off := ""
@@ -219,8 +219,8 @@ func TestLadders(t *testing.T) {
 		{"numbers of another kind", []experiment.Cell{cell("a", "n", "0x10"), cell("a", "n", "Inf"), cell("a", "n", "NaN")}, nil},
 	} {
 		var got []string
-		for _, l := range ladders(&experiment.Plan{Cells: c.cells}) {
-			text := fmt.Sprintf("%s per %s %v of %v", l.factor, l.unit, l.x, l.steps)
+		for _, l := range cellSweeps(&experiment.Plan{Cells: c.cells}) {
+			text := fmt.Sprintf("%s per %s %v of %v", l.factor, l.unit, l.x, l.indices)
 			if l.held != nil {
 				text += fmt.Sprintf(" at %v", l.held[0])
 			}
@@ -235,7 +235,7 @@ func TestLadders(t *testing.T) {
 func TestScalingLeavesOut(t *testing.T) {
 	other := memory
 	other.Name = "other"
-	plan := ladderPlan(6, []string{"1", "2", "3"}, []experiment.Metric{memory, other}, "mesh")
+	plan := sweepPlan(6, []string{"1", "2", "3"}, []experiment.Metric{memory, other}, "mesh")
 	plan.Cells[1].Metrics = []experiment.Metric{memory} // other is not everywhere
 	trials := testTrials(plan, 6, func(_ int, cell, _, _ string) float64 { return objectsOf(cell) })
 	for i := range trials {

@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -58,10 +60,11 @@ type BetweenSetUps struct {
 
 // spreadBetween estimates what differs between set-ups; nil where no two rounds share one.
 func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
-	groups := map[int][]float64{}
+	bySetUp := map[int][]float64{}
 	for i, s := range d.SetUps {
-		groups[s] = append(groups[s], d.Contrasts[i])
+		bySetUp[s] = append(bySetUp[s], d.Contrasts[i])
 	}
+	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sums in a fixed order have the same digits
 	n, k := float64(len(d.SetUps)), float64(len(groups))
 	if k < 2 || n <= k {
 		return nil

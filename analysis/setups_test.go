@@ -73,3 +73,18 @@ func TestSpreadBetweenSetUps(t *testing.T) {
 		t.Error("rounds that have a set-up each say nothing of set-ups")
 	}
 }
+
+// The same values give the same digits each time.
+func TestSpreadBetweenSetUpsIsOneNumber(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	d := contrast.Data{Metric: headline("time", experiment.Lower), Paired: true}
+	for i := range 60 {
+		d.Contrasts, d.SetUps = append(d.Contrasts, 0.02*rng.NormFloat64()), append(d.SetUps, i/5)
+	}
+	first := *spreadBetween(&d, 0.95)
+	for range 100 {
+		if again := *spreadBetween(&d, 0.95); again != first {
+			t.Fatalf("%+v, then %+v", first, again)
+		}
+	}
+}

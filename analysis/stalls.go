@@ -58,30 +58,22 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks are of different levels
 		return nil
 	}
-	cell := slices.IndexFunc(x.cells, func(s CellSummary) bool { return s.ID == c.Cell })
-	if cell < 0 {
-		return nil
-	}
-	at := slices.IndexFunc(x.cells[cell].Metrics, func(m MetricSeries) bool { return m.Metric.Name == c.Metric.Name })
-	if at < 0 {
-		return nil
-	}
-	series := &x.cells[cell].Metrics[at]
+	metrics := x.cells[x.table.cells[c.Cell]].Metrics
+	series := &metrics[slices.IndexFunc(metrics, func(m MetricSeries) bool { return m.Metric.Name == c.Metric.Name })]
 	if series.stalled == nil {
 		series.factor, series.stalled = stalled(series)
 	}
-	count := func(arm int) tally {
+	count := func(arm int) executed {
 		if arm < 0 {
-			return tally{}
+			return executed{}
 		}
-		return tally{executions: len(series.Arms[arm].Values), failed: series.stalled[arm]}
+		return executed{len(series.Arms[arm].Values), series.stalled[arm]}
 	}
-	arm := count(slices.IndexFunc(series.Arms, func(a ArmSeries) bool { return a.Arm == c.Arm }))
+	arm := count(x.table.arms[c.Arm])
 	reference, control := count(role(x.plan, experiment.Baseline)), count(role(x.plan, experiment.Control))
 	s := &Stalls{Factor: series.factor}
 	if !c.Control && control.executions > 0 && fisher(control, reference) > x.Alpha {
-		s.Pooled = true
-		reference = tally{executions: reference.executions + control.executions, failed: reference.failed + control.failed}
+		s.Pooled, reference = true, reference.plus(control)
 	}
 	if arm.failed+reference.failed == 0 {
 		return nil

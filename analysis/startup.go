@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"tare/experiment"
 	"tare/stats"
 )
 
@@ -17,12 +16,10 @@ const startShare = 0.1
 func startUps(t *table, run *Run) []Warning {
 	var list []Warning
 	for _, c := range run.Comparisons {
-		cell := slices.IndexFunc(t.plan.Cells, func(x experiment.Cell) bool { return x.ID == c.Cell })
-		arm := slices.IndexFunc(t.plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == c.Arm })
-		if !c.Metric.FromStart || c.Control || cell < 0 || arm < 0 {
+		if !c.Metric.FromStart || c.Control {
 			continue
 		}
-		took := starts(t.slots[cell][arm])
+		took := starts(t.slots[t.cells[c.Cell]][t.arms[c.Arm]])
 		for _, program := range slices.Sorted(maps.Keys(took)) {
 			start, whole := stats.Median(took[program]), c.Treated.Median
 			if start > startShare*whole {
@@ -37,11 +34,8 @@ func startUps(t *table, run *Run) []Warning {
 // starts are the start-ups that the checks of trials have, in seconds, by program. Trials of one set-up have the same one.
 func starts(slots []slot) map[string][]float64 {
 	took := map[string][]float64{}
-	for _, s := range slots {
-		if s.valid == nil {
-			continue
-		}
-		for _, c := range s.valid.Checks {
+	for v := range valid(slots) {
+		for _, c := range v.Checks {
 			if c.Program != "" {
 				took[c.Program] = append(took[c.Program], c.StartUp.Seconds())
 			}

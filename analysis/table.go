@@ -1,9 +1,10 @@
 package analysis
 
 import (
+	"iter"
+	"math"
 	"slices"
 
-	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 	"tare/workload"
@@ -26,7 +27,7 @@ type table struct {
 	setUps   SetUps                                  // how often arms were set up
 	blockOf  map[int]int                             // numbers of the blocks of an import, by round; nil: it has none
 	settings map[string][]experiment.ImportedSetting // of the workload, by cell: those that differ between files
-	moved    map[[2]string]*PlaceEffects             // of cells and metrics that were asked for
+	moved    map[[2]string]*OrderEffects             // of cells and metrics that were asked for
 }
 
 // admission says which trials are data.
@@ -80,6 +81,14 @@ func (t *table) place(cell, arm string) (c, a int, ok bool) {
 	return c, a, okCell && okArm
 }
 
+// slot is that of an arm in a cell and round; an empty one where the cell has none.
+func (t *table) slot(c, a, round int) *slot {
+	if at, there := slices.BinarySearch(t.at[c], round); there {
+		return &t.slots[c][a][at]
+	}
+	return &slot{}
+}
+
 // byRound puts trials of the same round side by side. In a run of Tare's own, every
 // cell is measured in every round. Files that are imported may each bring a cell of
 // their own, and slots for all rounds in all cells would be the square of their number.
@@ -114,8 +123,7 @@ func (t *table) byRound(trials []journal.Trial) {
 			t.lose(trial)
 			continue
 		}
-		at, _ := slices.BinarySearch(t.at[c], trial.Round)
-		s := &t.slots[c][a][at]
+		s := t.slot(c, a, trial.Round)
 		if trial.Attempt < last[block{c, trial.Round}] {
 			s.attempts++ // the arms have run again
 			continue
@@ -229,6 +237,17 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	return c
 }
 
+// valid are the valid trials of an arm in a cell.
+func valid(arm []slot) iter.Seq[*journal.Trial] {
+	return func(yield func(*journal.Trial) bool) {
+		for i := range arm {
+			if v := arm[i].valid; v != nil && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
 // value gives a metric of a valid trial, if it can be analysed: finite, and
 // positive on a ratio scale.
 func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
@@ -236,10 +255,7 @@ func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 		return 0, false
 	}
 	v, ok := t.Values[m.Name]
-	if !ok || !contrast.Usable(v, m) {
-		return 0, false
-	}
-	return v, true
+	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0) && (m.Scale == experiment.Difference || v > 0)
 }
 
 // role gives the index of the first arm with that role, -1 if there is none.
@@ -270,34 +286,32 @@ func (t *table) complete(last int) bool {
 // where every file of an arm tells it, otherwise as they stand in the journal.
 // Rounds mean nothing here, and no trial replaces another.
 func (t *table) inOrder(trials []journal.Trial) {
-	lists := make([][][]*journal.Trial, len(t.plan.Cells))
-	for c := range lists {
-		lists[c] = make([][]*journal.Trial, len(t.plan.Arms))
-	}
+	lists := map[[2]int][]*journal.Trial{} // by cell and arm
 	for i := range trials {
 		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
 		if !ok {
 			t.lose(&trials[i])
 			continue
 		}
-		lists[c][a] = append(lists[c][a], &trials[i])
+		lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
 	}
-	t.slots = make([][][]slot, len(lists))
-	for c := range lists {
-		t.slots[c] = make([][]slot, len(lists[c]))
-		for a, list := range lists[c] {
+	longest := 0
+	t.slots, t.at = make([][][]slot, len(t.plan.Cells)), make([][]int, len(t.plan.Cells))
+	for c := range t.slots {
+		for a := range t.plan.Arms {
+			list := lists[[2]int{c, a}]
 			byStart(list)
-			t.slots[c][a] = make([]slot, len(list))
+			arm := make([]slot, len(list))
 			for i, trial := range list {
-				t.add(&t.slots[c][a][i], trial)
+				t.add(&arm[i], trial)
 			}
-			for len(t.rounds) < len(list) {
-				t.rounds = append(t.rounds, len(t.rounds)+1)
-			}
+			t.slots[c], longest = append(t.slots[c], arm), max(longest, len(list))
 		}
 	}
-	t.final = len(t.rounds)
-	t.at = make([][]int, len(lists))
+	for i := range longest {
+		t.rounds = append(t.rounds, i+1)
+	}
+	t.final = longest
 	for c := range t.at {
 		t.at[c] = t.rounds
 	}

@@ -42,7 +42,7 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	if !ok {
 		return nil
 	}
-	return v.table.sample(c, a, m)
+	return sample(v.table.slots[c][a], m)
 }
 
 // compared collects what arm a and the baseline b have to say of a metric.
@@ -57,7 +57,7 @@ func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
 		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // else refused where the file is read
-			return contrast.MarginFrom(bound)
+			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
 	return 0
@@ -70,15 +70,15 @@ func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
 	if t.plan.Paired() {
 		return t.pair(c, a, b, m)
 	}
-	return contrast.Data{Metric: m, Baseline: t.sample(c, b, m), Treated: t.sample(c, a, m),
+	return contrast.Data{Metric: m, Baseline: sample(t.slots[c][b], m), Treated: sample(t.slots[c][a], m),
 		Missing: contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}}
 }
 
 // sample is every usable value of an arm, in the order measured.
-func (t *table) sample(c, a int, m experiment.Metric) []float64 {
-	values := make([]float64, 0, len(t.slots[c][a]))
-	for _, s := range t.slots[c][a] {
-		if v, ok := value(s.valid, m); ok {
+func sample(arm []slot, m experiment.Metric) []float64 {
+	values := make([]float64, 0, len(arm))
+	for trial := range valid(arm) {
+		if v, ok := value(trial, m); ok {
 			values = append(values, v)
 		}
 	}
@@ -88,47 +88,33 @@ func (t *table) sample(c, a int, m experiment.Metric) []float64 {
 // pair collects the pairs of arm a with the baseline b in cell c, and the control's values
 // beside them: a second copy of the baseline, it serves as a reference as well.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
-	n := len(t.at[c])
-	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference,
-		Rounds: make([]int, 0, n), Moved: make([]int, 0, n), Baseline: make([]float64, 0, n), Treated: make([]float64, 0, n)}
-	arm, base := t.slots[c][a], t.slots[c][b]
-	var control []slot
-	if k := role(t.plan, experiment.Control); k >= 0 && !d.Means && t.plan.Arms[a].Role == experiment.Treatment && t.plan.Arms[b].Role == experiment.Baseline {
-		control = t.slots[c][k]
-		d.Control = make([]float64, 0, n)
+	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
+	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
+	control := -1
+	if !d.Means && t.plan.Arms[a].Role == experiment.Treatment && t.plan.Arms[b].Role == experiment.Baseline {
+		control = role(t.plan, experiment.Control)
 	}
-	setUps := make([]int, 0, n)
-	places := t.places(c, m)
-	for i := range arm {
-		d.Missing.Add(base[i].broke(), arm[i].broke())
-		x, okArm := value(arm[i].valid, m)
-		y, okBase := value(base[i].valid, m)
-		if !okArm || !okBase {
-			continue
-		}
-		d.Rounds = append(d.Rounds, t.at[c][i])
-		d.Treated = append(d.Treated, x)
-		d.Baseline = append(d.Baseline, y)
-		d.Moved = append(d.Moved, arm[i].valid.Position-base[i].valid.Position)
-		setUps = append(setUps, arm[i].valid.SetUp)
-		if t.at[c][i] <= t.plan.Rounds {
-			d.Pilot++
-		}
-		place := [3]float64{places.of(arm[i].valid), places.of(base[i].valid)}
-		if control != nil {
-			z, ok := value(control[i].valid, m)
-			if !ok {
-				z = math.NaN()
+	rounds, effects := t.setOf(list, 1), t.orderEffects(c, m)
+	d.Rounds, d.SetUps, d.Pilot = rounds.rounds, rounds.setUps, rounds.pilot()
+	for _, r := range list {
+		base, arm := r.trials[0], r.trials[1]
+		d.Baseline, d.Treated = append(d.Baseline, r.values[0]), append(d.Treated, r.values[1])
+		d.Moved = append(d.Moved, arm.Position-base.Position)
+		place := [3]float64{effects.of(arm), effects.of(base)}
+		if control >= 0 {
+			beside := t.slot(c, control, r.round).valid
+			z, ok := value(beside, m)
+			if ok {
+				place[2] = effects.of(beside)
 			} else {
-				place[2] = places.of(control[i].valid)
+				z = math.NaN()
 			}
 			d.Control = append(d.Control, z)
 		}
-		if places != nil {
+		if effects != nil {
 			d.Places = append(d.Places, place)
 		}
 	}
-	d.SetUps = t.sharedSetUps(setUps)
 	d.Compare()
 	return d
 }
@@ -149,9 +135,9 @@ func (t *table) still(c int, m experiment.Metric) bool {
 		return false
 	}
 	count, first := 0, 0.0
-	for a := range t.slots[c] {
-		for _, s := range t.slots[c][a] {
-			v, ok := value(s.valid, m)
+	for _, arm := range t.slots[c] {
+		for trial := range valid(arm) {
+			v, ok := value(trial, m)
 			if ok && count > 0 && v != first {
 				return false
 			}

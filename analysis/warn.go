@@ -14,7 +14,7 @@ import (
 )
 
 // orderLevel is the p under which an effect of the order within rounds is
-// reported.
+// reported, or taken away.
 const orderLevel = 0.01
 
 // diagnose sets the diagnostics of one comparison and warns of what they say.
@@ -30,7 +30,7 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 			warn(Autocorrelation{Lag1: c.Lag1})
 		}
 		if x.table != nil {
-			if p := x.table.places(h.cell, h.Metric); p != nil && h.Places != nil {
+			if p := x.table.orderEffects(h.cell, h.Metric); p != nil && h.Places != nil {
 				warn(PlacesRemoved{*p})
 			}
 		}
@@ -50,7 +50,7 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	switch {
 	case !h.Main.OK:
 	case h.Method == contrast.MethodT:
-		warn(NormalPairs{Pairs: h.Size(), Fewest: x.FewestPairs()})
+		warn(NormalPairs{Pairs: h.Size(), Fewest: contrast.Fewest(true, 1-x.AtLook())})
 	case h.Method == contrast.MethodWelch:
 		warn(NormalSamples{Baseline: len(h.Baseline), Treated: len(h.Treated)})
 	case h.Paired && h.Metric.Headline:
@@ -196,12 +196,7 @@ func unexercised(t *table, run *Run) []Warning {
 		if c.Verdict != Costs && c.Verdict != Gains {
 			continue
 		}
-		cell := slices.IndexFunc(t.plan.Cells, func(x experiment.Cell) bool { return x.ID == c.Cell })
-		arm := slices.IndexFunc(t.plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == c.Arm })
-		if cell < 0 || arm < 0 {
-			continue
-		}
-		for _, kind := range idle(t.slots[cell][arm]) {
+		for _, kind := range idle(t.slots[t.cells[c.Cell]][t.arms[c.Arm]]) {
 			list = append(list, Warning{Cell: c.Cell, Metric: c.Metric.Name, Arm: c.Arm, Exploratory: !c.Metric.Headline, Finding: Unexercised{kind}})
 		}
 	}
@@ -212,11 +207,8 @@ func unexercised(t *table, run *Run) []Warning {
 func idle(slots []slot) []string {
 	var kinds []string
 	trials, said := 0, map[string]int{}
-	for _, s := range slots {
-		if s.valid == nil {
-			continue
-		}
-		for _, c := range s.valid.Checks {
+	for v := range valid(slots) {
+		for _, c := range v.Checks {
 			if c.Unexercised && said[c.Layer] == 0 {
 				kinds = append(kinds, c.Layer)
 			}
@@ -248,15 +240,12 @@ func caveats(plan *experiment.Plan, run *Run) []Warning {
 // trials: a trial that follows finds a cluster that has just been changed. Trials
 // of the arm that has such a layer nearly always do, others only sometimes.
 func (t *table) switching() []Warning {
-	after, valid, turned := make([]int, len(t.plan.Arms)), make([]int, len(t.plan.Arms)), false
+	after, trials, turned := make([]int, len(t.plan.Arms)), make([]int, len(t.plan.Arms)), false
 	for c := range t.slots {
 		for a := range t.slots[c] {
-			for _, s := range t.slots[c][a] {
-				if s.valid == nil {
-					continue
-				}
-				valid[a]++
-				if s.valid.Switched {
+			for v := range valid(t.slots[c][a]) {
+				trials[a]++
+				if v.Switched {
 					after[a]++
 					turned = true
 				}
@@ -268,7 +257,7 @@ func (t *table) switching() []Warning {
 	}
 	var arms []SwitchedArm
 	for a, arm := range t.plan.Arms {
-		arms = append(arms, SwitchedArm{Arm: arm.Name, After: after[a], Valid: valid[a]})
+		arms = append(arms, SwitchedArm{Arm: arm.Name, After: after[a], Valid: trials[a]})
 	}
 	return []Warning{{Finding: Switching{arms}}}
 }

@@ -99,47 +99,36 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 	}
 }
 
+// alignMetrics finds the metrics of a cell, each as the first run with it has it.
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
-	for _, in := range c.in {
-		cell := in.Run.Plan.Cell(id)
-		if cell == nil {
-			continue
-		}
-		for _, m := range cell.Metrics {
-			if slices.ContainsFunc(list, func(s shared) bool { return s.metric.Name == m.Name }) {
-				continue
-			}
-			list = append(list, c.sharedMetric(id, m))
-		}
-	}
-	return list
-}
-
-func (c *comparison) sharedMetric(id string, m experiment.Metric) shared {
-	s := shared{cell: id, metric: m}
-	var other []int
-	cells := 0
+	cells, other := 0, map[string][]int{} // runs that have a metric in another form, by name
 	for i, in := range c.in {
 		cell := in.Run.Plan.Cell(id)
 		if cell == nil {
 			continue
 		}
 		cells++
-		switch theirs := cell.Metric(m.Name); {
-		case theirs == nil:
-		case m.Unit != theirs.Unit || m.Better != theirs.Better || m.Scale != theirs.Scale:
-			other = append(other, i+1)
-		default:
-			s.runs = append(s.runs, i+1)
-			s.metric.Headline = s.metric.Headline && theirs.Headline
+		for _, m := range cell.Metrics {
+			at := slices.IndexFunc(list, func(s shared) bool { return s.metric.Name == m.Name })
+			if at < 0 {
+				at, list = len(list), append(list, shared{cell: id, metric: m})
+			}
+			s := &list[at]
+			if m.Unit != s.metric.Unit || m.Better != s.metric.Better || m.Scale != s.metric.Scale {
+				other[m.Name] = append(other[m.Name], i+1)
+				continue
+			}
+			s.runs, s.metric.Headline = append(s.runs, i+1), s.metric.Headline && m.Headline
 		}
 	}
-	if len(s.runs) < cells {
-		at := m.Name + " in " + id
-		c.result.Apart = append(c.result.Apart, Apart{What: "metric", Name: at, Runs: s.runs, Other: other})
+	for _, s := range list {
+		if len(s.runs) < cells {
+			name := s.metric.Name
+			c.result.Apart = append(c.result.Apart, Apart{What: "metric", Name: name + " in " + id, Runs: s.runs, Other: other[name]})
+		}
 	}
-	return s
+	return list
 }
 
 // mostNamed is how many cells an error names.

@@ -257,10 +257,9 @@ func (c *comparison) plan() *experiment.Plan { return c.in[c.reference.Run-1].Ru
 
 // order gives the indices of the runs, the reference's first.
 func (c *comparison) order() []int {
-	ref := c.reference.Run - 1
-	list := []int{ref}
+	list := []int{c.reference.Run - 1}
 	for i := range c.in {
-		if i != ref {
+		if i != list[0] {
 			list = append(list, i)
 		}
 	}

@@ -32,15 +32,12 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 // failing are the cases of arms that fail more often than the baseline and have no
 // budget for it, among those that the gate judges.
 func (j *judge) failing() (list []Case) {
-	type place struct{ cell, arm string }
-	judged, bounded := map[place]bool{}, map[place]bool{}
-	for i := range j.result.Cases {
-		at := place{j.result.Cases[i].Cell, j.result.Cases[i].Arm}
-		judged[at] = true
-		bounded[at] = bounded[at] || j.result.Cases[i].ofFailures
+	bounded := map[cellArm]bool{} // of those that are judged
+	for _, c := range j.result.Cases {
+		bounded[cellArm{c.Cell, c.Arm}] = bounded[cellArm{c.Cell, c.Arm}] || c.ofFailures
 	}
 	for _, f := range j.run.Failures {
-		if at := (place{f.Cell, f.Arm}); f.Verdict == analysis.Fails && judged[at] && !bounded[at] {
+		if bounded, judged := bounded[cellArm{f.Cell, f.Arm}]; f.Verdict == analysis.Fails && judged && !bounded {
 			list = append(list, Case{Cell: f.Cell, Arm: f.Arm, Metric: experiment.FailuresMetric, Outcome: Fail, Reason: FailsMore,
 				Limit:     experiment.Bound{Value: f.Reference.Share.Point, Scale: experiment.Ratio},
 				Estimated: true, Overhead: f.Failed.Share, Method: f.Method, P: f.P, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})

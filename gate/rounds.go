@@ -19,9 +19,9 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	if err != nil || len(all) == 0 { // budgets that cannot be are refused where the file is read
 		return 0, 0, 0
 	}
-	level := (1 - float64(plan.Judged())) / 2
+	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}
 	controlled := plan.Import == nil && plan.ArmWith(experiment.Control) != ""
-	return len(all), fewest(plan.Paired(), controlled, level, 1), fewest(plan.Paired(), controlled, level, len(all))
+	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
 }
 
 // needed is about how many rounds resolve a case in a new run with the chance power, given
@@ -31,10 +31,13 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 // number of cases at worst.
 func needed(c *Case, level float64, cases int, power float64) int {
 	d := &c.data
+	fewest := func(cases int) int {
+		return contrast.Rules{Alpha: 2 * level}.Fewest(d.Paired, d.Controlled() > 0, cases)
+	}
 	switch c.Reason {
 	case Straddles, NotByHolm:
 	case TooFew:
-		return fewest(d.Paired, d.Controlled() > 0, level, 1)
+		return fewest(1)
 	default:
 		return 0
 	}
@@ -43,9 +46,9 @@ func needed(c *Case, level float64, cases int, power float64) int {
 	if math.IsInf(over, 0) || math.IsNaN(over) {
 		return 0
 	}
-	least := max(fewest(d.Paired, d.Controlled() > 0, level, 1), d.Size()+1)
+	least := max(fewest(1), d.Size()+1)
 	if over > 0 {
-		least = max(least, fewest(d.Paired, d.Controlled() > 0, level, cases))
+		least = max(least, fewest(cases))
 	}
 	each := d.RoundsEach()
 	if at.Lo == at.Hi {
@@ -67,13 +70,4 @@ func needed(c *Case, level float64, cases int, power float64) int {
 		return 0
 	}
 	return max(n, least) * each
-}
-
-// fewest is the smallest number of values of each arm at which the test can give a
-// one-sided p of level over the number of cases at all.
-func fewest(paired, controlled bool, level float64, cases int) int {
-	if controlled {
-		return contrast.Rules{Alpha: 2 * level}.FewestControlled(cases)
-	}
-	return contrast.Fewest(paired, 2*level/float64(cases))
 }

@@ -117,19 +117,21 @@ func (r *Result) share(trials []journal.Trial) {
 	if r.Seconds == 0 {
 		return
 	}
-	type place struct{ cell, arm string }
-	spent, cases := map[place]time.Duration{}, map[place]int{}
+	spent, cases := map[cellArm]time.Duration{}, map[cellArm]int{}
 	for i := range trials {
-		spent[place{trials[i].Cell, trials[i].Arm}] += trials[i].Wall
+		spent[cellArm{trials[i].Cell, trials[i].Arm}] += trials[i].Wall
 	}
 	for _, c := range r.Cases {
-		cases[place{c.Cell, c.Arm}]++
+		cases[cellArm{c.Cell, c.Arm}]++
 	}
 	for i := range r.Cases {
-		at := place{r.Cases[i].Cell, r.Cases[i].Arm}
-		r.Cases[i].Seconds = spent[at].Seconds() / float64(cases[at])
+		of := cellArm{r.Cases[i].Cell, r.Cases[i].Arm}
+		r.Cases[i].Seconds = spent[of].Seconds() / float64(cases[of])
 	}
 }
+
+// cellArm names an arm in a cell.
+type cellArm struct{ cell, arm string }
 
 // judge makes the estimates that cases rest on.
 type judge struct {

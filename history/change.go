@@ -108,14 +108,14 @@ func (s *strand) shift(from, at, to int, runs []*Run) Shift {
 	if err != nil { // segments are long enough and finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
 	}
-	place := locate(s.values[from:to], at-from)
+	site := locate(s.values[from:to], at-from)
 	c := Shift{
 		Stretch: s.stretch, Run: s.runs[at], Last: s.runs[at-1],
 		Direction: direction(size.Interval, s.series.Metric.Better),
 		Size:      analysis.Interval(size.Map(s.series.scale().change)),
-		Earliest:  s.runs[from+place.earliest], Latest: s.runs[from+place.latest], Sure: place.sure,
+		Earliest:  s.runs[from+site.earliest], Latest: s.runs[from+site.latest], Sure: site.sure,
 	}
-	before := s.runs[max(from+place.earliest-1, 0)]
+	before := s.runs[max(from+site.earliest-1, 0)]
 	for i := before + 1; i <= c.Latest; i++ {
 		for _, d := range runs[i].Events {
 			if i > c.Last && i <= c.Run {

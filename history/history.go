@@ -26,7 +26,7 @@
 // the changes, because they are what explains them.
 //
 // The way through the files: read.go finds and reads runs, run.go keeps what a
-// history needs of one, series.go makes series of them, change.go and place.go
+// history needs of one, series.go makes series of them, change.go and locate.go
 // find changes and how sure their place is, growth.go compares a new run;
 // differences.go says what differed between runs, scale.go is the scale that
 // everything is computed on.

@@ -36,7 +36,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	read, errs := make([]*Run, len(found)), make([]error, len(found))
 	each(len(found), func(i int) {
 		if ctx.Err() == nil {
-			read[i], errs[i] = Open(found[i])
+			read[i], errs[i] = open(found[i])
 		}
 	})
 	if err := ctx.Err(); err != nil {

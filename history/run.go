@@ -45,8 +45,8 @@ type facts struct {
 	design      map[string]string // what the plan sets besides parameters
 }
 
-// Open reads one run directory.
-func Open(dir string) (*Run, error) {
+// open reads one run directory.
+func open(dir string) (*Run, error) {
 	j, err := journal.Open(dir)
 	if err != nil {
 		return nil, err

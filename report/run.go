@@ -148,7 +148,7 @@ func (s *sheet) warnings(headline bool) []string {
 	var list []told
 	add := func(f analysis.Finding, parts ...string) {
 		text, place := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
-		w := found(&list, func(w told) bool { return w.text == text }, told{text: text, gravity: analysis.Gravity(f)})
+		w := found(&list, func(w told) bool { return w.text == text }, told{text: text, gravity: analysis.Severity(f)})
 		placed(&w.places, place)
 	}
 	for _, w := range s.run.Warnings {

@@ -51,6 +51,7 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	}
 	lower, upper := a.tails(0)
 	e := Estimate{P: twoSided(lower, upper), N: len(r.Contrasts)}
+	e.equivalence = bothTails(func(by float64) (lower, upper float64) { return a.tails(-by) })
 	if a.width = a.typical(); a.width == 0 {
 		return e, nil // all values are the same
 	}
@@ -59,25 +60,6 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	e.Hi = -a.bound(-e.Point-2*a.width, level, func(shift float64) float64 { p, _ := a.tails(-shift); return p })
 	e.Lo, e.Hi = min(e.Lo, e.Point)+0, max(e.Hi, e.Point)+0
 	return e, nil
-}
-
-// EquivalenceAlignedRank is the p of "the shift is -margin or less, or margin or more":
-// the larger p of two one-sided aligned rank tests (Schuirmann's TOST).
-func EquivalenceAlignedRank(r AlignedRounds, margin float64) (p float64, err error) {
-	const name = "aligned-rank equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name, len(r.Contrasts), 2); err != nil {
-		return 0, err
-	}
-	a, err := r.align(name)
-	if err != nil {
-		return 0, err
-	}
-	_, above := a.tails(-margin)
-	below, _ := a.tails(margin)
-	return max(above, below), nil
 }
 
 // Noisier is the p of an arm that spreads no more than the others: Mann and Whitney's test, one-sided, of how far its contrasts lie

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -70,15 +71,7 @@ func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	}
 	a.near = largest * 1e-12
 	for _, g := range a.groups {
-		slices.SortFunc(g.values, func(x, y alignedValue) int {
-			switch {
-			case x.at < y.at:
-				return -1
-			case x.at > y.at:
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(g.values, func(x, y alignedValue) int { return cmp.Compare(x.at, y.at) })
 	}
 	return a, nil
 }

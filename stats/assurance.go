@@ -34,7 +34,7 @@ type Belief struct{ At, Error, DF float64 }
 
 // BeliefOf is what an interval of a confidence from n values says.
 func BeliefOf(i Interval, confidence, df float64) Belief {
-	return Belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / studentQuantile(1-(1-confidence)/2, df), DF: df}
+	return Belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
 }
 
 func (b Belief) valid() bool {
@@ -139,12 +139,8 @@ func verdictSize(t noise, b Belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
 	}
-	enough := func(n int) bool { return verdictChance(t, b, &a, n) >= a.Assurance }
-	if !enough(a.Limit) {
-		return 0
-	}
-	n := fewest(a.Limit, enough)
-	if a.Resamples == 0 || n > t.most() {
+	n := fewest(a.Limit, func(n int) bool { return verdictChance(t, b, &a, n) >= a.Assurance })
+	if n == 0 || a.Resamples == 0 || n > t.most() {
 		return n
 	}
 	return resampledSize(t, b, &a, n)
@@ -181,7 +177,7 @@ func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
 func resampledSize(t noise, b Belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
-		effects[i] = b.At + b.Error*studentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
+		effects[i] = b.At + b.Error*StudentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
 	}
 	// Effects and noise are to be independent: neighbours get noise from afar.
 	rng := rand.New(rand.NewPCG(a.Seed, 1))
@@ -230,11 +226,11 @@ type pairs struct {
 func (p *pairs) err(n int) float64 { return p.scale / math.Sqrt(float64(n)) }
 
 func (p *pairs) claim(n int, alpha float64) float64 {
-	return bar(p.err(n), signedRankLevel(n, alpha), float64(n-1))
+	return bar(p.err(n), signedRankNull(n).level(alpha), float64(n-1))
 }
 
 func (p *pairs) equal(n int, alpha float64) float64 {
-	return bar(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankLevel(n, 2*alpha), float64(n-1))
+	return bar(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
 }
 
 // bar is how many standard errors t's quantile for a two-sided level is.
@@ -242,20 +238,7 @@ func bar(err, level, df float64) float64 {
 	if level <= 0 || df < 1 {
 		return math.Inf(1)
 	}
-	return -studentQuantile(level/2, df) * err
-}
-
-// signedRankLevel is what is left of a level where the test is discrete; 0: nothing can
-// be claimed.
-func signedRankLevel(n int, alpha float64) float64 {
-	depth := signedRankDepth(n, alpha)
-	switch {
-	case depth < 1:
-		return 0
-	case n <= maxExactSignedRank:
-		return 2 * signedRankCDF(n)[depth-1]
-	}
-	return alpha
+	return -StudentQuantile(level/2, df) * err
 }
 
 func (p *pairs) most() int { return 120 }
@@ -263,8 +246,9 @@ func (p *pairs) most() int { return 120 }
 // trials count Walsh averages below and above bounds, in place of making intervals
 // and asking on which side they lie.
 func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
-	claim, equal, shown := signedRankDepth(n, a.Alpha), signedRankDepth(n, 2*a.Alpha), signedRankDepth(n, a.Shown)
-	t := -studentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
+	null := signedRankNull(n)
+	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
+	t := -StudentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
 	e := make(walshAverages, n)
 	return func(rng *rand.Rand, effect float64) bool {
 		for i := range e {
@@ -307,14 +291,7 @@ type samples struct {
 func (s *samples) err(n int) float64 { return s.scale / math.Sqrt(float64(n)) }
 
 func (s *samples) claim(n int, alpha float64) float64 {
-	level, depth := alpha, rankSumDepth(n, n, alpha)
-	switch {
-	case depth < 1:
-		level = 0
-	case n <= maxExactRankSum:
-		level = 2 * rankSumCDF(n, n)[depth-1]
-	}
-	return bar(s.err(n), level, float64(2*n-2))
+	return bar(s.err(n), rankSumNull(n, n).level(alpha), float64(2*n-2))
 }
 
 func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alpha) }
@@ -322,7 +299,8 @@ func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alph
 func (s *samples) most() int { return maxExactRankSum }
 
 func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
-	claim, equal, shown := rankSumDepth(n, n, a.Alpha), rankSumDepth(n, n, 2*a.Alpha), rankSumDepth(n, n, a.Shown)
+	null := rankSumNull(n, n)
+	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
 		for i := range n { // in turn: the first are the same whatever n is
@@ -337,7 +315,7 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 		}
 		se, df := welchError(sdX, sdY, n, n)
 		mean := math.Abs(meanY - meanX + effect)
-		t := func(level float64) float64 { return -se * studentQuantile(level, math.Floor(df)) } // of whole ones quantiles are remembered
+		t := func(level float64) float64 { return -se * StudentQuantile(level, math.Floor(df)) } // of whole ones quantiles are remembered
 		switch {
 		case differs(d, effect, claim) && mean > t(a.Alpha/2):
 			return true

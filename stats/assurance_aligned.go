@@ -41,7 +41,7 @@ func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), Apart: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0
 	if n > 1 {
-		factor = -studentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
+		factor = -StudentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
 	}
 	return func(rng *rand.Rand, effect float64) bool {
 		for i := range n {

@@ -33,11 +33,7 @@ func (s Side) size(t noise, b Belief) int {
 	if !valid || s.Limit < 2 || !b.valid() {
 		return 0
 	}
-	enough := func(n int) bool { return s.chance(t, b, n) >= s.Assurance }
-	if !enough(s.Limit) {
-		return 0
-	}
-	return fewest(s.Limit, enough)
+	return fewest(s.Limit, func(n int) bool { return s.chance(t, b, n) >= s.Assurance })
 }
 
 // chance is that of an estimate so far from the limit that the interval does not hold it.

@@ -11,7 +11,7 @@ var assuranceN = flag.Int("assurance.n", 2000, "simulated runs behind each share
 
 // drawnEffect draws from a belief.
 func drawnEffect(rng *rand.Rand, b Belief) float64 {
-	return b.At + b.Error*studentQuantile(math.Round(rng.Float64()*1998+1)/2000, b.DF)
+	return b.At + b.Error*StudentQuantile(math.Round(rng.Float64()*1998+1)/2000, b.DF)
 }
 
 // TestVerdictSizes draws the effect from what is believed of it and new noise, and
@@ -134,11 +134,11 @@ func verdictOfPairs(t *testing.T, d []float64, a Aim) bool {
 	if a.Margin == 0 {
 		return false
 	}
-	ranks, err := EquivalenceSignedRank(d, a.Margin)
+	ranks, err := equivalent(a.Margin)(SignedRank(d, 0.5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	byT, err := EquivalenceT(d, a.Margin)
+	byT, err := equivalent(a.Margin)(PairedT(d, 0.5))
 	return err == nil && max(ranks, byT) <= a.Alpha && -a.Reach < e.Lo && e.Hi < a.Reach
 }
 
@@ -153,11 +153,11 @@ func verdictOfRounds(t *testing.T, r AlignedRounds, a Aim) bool {
 	if a.Margin == 0 {
 		return false
 	}
-	ranks, err := EquivalenceAlignedRank(r, a.Margin)
+	ranks, err := equivalent(a.Margin)(AlignedRank(r, 0.5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	byT, err := EquivalenceT(r.Contrasts, a.Margin)
+	byT, err := equivalent(a.Margin)(PairedT(r.Contrasts, 0.5))
 	return err == nil && max(ranks, byT) <= a.Alpha && -a.Reach < e.Lo && e.Hi < a.Reach
 }
 
@@ -173,11 +173,11 @@ func verdictOfValues(t *testing.T, x, y []float64, a Aim) bool {
 	if max(ranks.P, welch.P) <= a.Alpha {
 		return true
 	}
-	one, err := EquivalenceRankSum(x, y, a.Margin)
+	one, err := equivalent(a.Margin)(RankSum(x, y, 0.5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := EquivalenceWelch(x, y, a.Margin)
+	other, err := equivalent(a.Margin)(WelchT(x, y, 0.5))
 	return err == nil && max(one, other) <= a.Alpha && -a.Reach < min(ranks.Lo, welch.Lo) && max(ranks.Hi, welch.Hi) < a.Reach
 }
 
@@ -196,7 +196,7 @@ func TestAssuranceClosedForms(t *testing.T) {
 		for _, n := range []int{40, 100, 190} {
 			a := aim
 			got := verdictChance(p, b, &a, n)
-			z := -studentQuantile(signedRankLevel(n, 0.05)/2, float64(n-1))
+			z := -StudentQuantile(signedRankNull(n).level(0.05)/2, float64(n-1))
 			above := func(m float64) float64 {
 				return 1 - studentTail((math.Sqrt(float64(n))*m-z)/math.Sqrt(1+float64(n)*c.v), many)
 			}

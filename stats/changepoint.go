@@ -149,19 +149,7 @@ type energy struct {
 
 func newEnergy(x []float64) *energy {
 	n := len(x)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if x[a] < x[b] {
-			return -1
-		}
-		if x[a] > x[b] {
-			return 1
-		}
-		return 0
-	})
+	order := ascending(x)
 	e := &energy{
 		ranks: make([]int, n), sorted: make([]float64, n), whole: make([]float64, n),
 		counts: make([]int, n+1), sums: make([]float64, n+1),

@@ -18,14 +18,14 @@ func falseClaimSimulations() []simulation {
 			return d
 		}
 		rows = append(rows,
-			simulation{method: "EquivalenceSignedRank", noise: "normal, on the margin", n: n, most: 0.05,
+			simulation{method: "SignedRank: equivalent", noise: "normal, on the margin", n: n, most: 0.05,
 				happens: func(r *rand.Rand) bool {
-					p, err := EquivalenceSignedRank(edge(r), 1)
+					p, err := equivalent(1)(SignedRank(edge(r), 0.5))
 					return err == nil && p <= 0.05
 				}},
-			simulation{method: "EquivalenceT", noise: "normal, on the margin", n: n, most: 0.05,
+			simulation{method: "PairedT: equivalent", noise: "normal, on the margin", n: n, most: 0.05,
 				happens: func(r *rand.Rand) bool {
-					p, err := EquivalenceT(edge(r), 1)
+					p, err := equivalent(1)(PairedT(edge(r), 0.5))
 					return err == nil && p <= 0.05
 				}})
 	}

@@ -112,7 +112,7 @@ func pairedSimulations() []simulation {
 			}})
 	}
 	for _, n := range []int{6, 8, 12, 20, 50} {
-		exact := 1 - 2*signedRankCDF(n)[signedRankDepth(n, 0.05)-1]
+		exact := 1 - 2*signedRankCDF(n)[signedRankNull(n).depth(0.05)-1]
 		for _, noise := range []string{"normal", "heavy tails", "spiky", "bimodal"} {
 			add("SignedRank", SignedRank, noise, n, 0, exact, exact)
 		}
@@ -175,7 +175,7 @@ func otherSimulations() []simulation {
 	}
 	for _, sizes := range [][2]int{{4, 4}, {6, 6}, {12, 6}, {30, 30}} {
 		m, n := sizes[0], sizes[1]
-		exact := 1 - 2*rankSumCDF(m, n)[rankSumDepth(m, n, 0.05)-1]
+		exact := 1 - 2*rankSumCDF(m, n)[rankSumNull(m, n).depth(0.05)-1]
 		two("RankSum", RankSum, "normal", m, n, 1, exact, exact)
 		two("RankSum", RankSum, "skewed", m, n, 1, exact, exact)
 		two("RankSum", RankSum, "rounded", m, n, 1, exact, 1)

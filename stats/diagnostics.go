@@ -60,10 +60,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	if len(values) != len(positions) {
 		return 0, fmt.Errorf("%s: %d values but %d positions: %w", name, len(values), len(positions), ErrArgument)
 	}
-	if err := checkFinite(name, values); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name, len(values), 4); err != nil {
+	if err := checkValues(name, values, 4); err != nil {
 		return 0, err
 	}
 	at := make([]float64, len(positions))

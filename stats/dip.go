@@ -24,10 +24,7 @@ import (
 // look unimodal.
 func Dip(x []float64) (d, p float64, err error) {
 	const name = "dip"
-	if err := checkFinite(name, x); err != nil {
-		return 0, 0, err
-	}
-	if err := checkCount(name, len(x), 4); err != nil {
+	if err := checkValues(name, x, 4); err != nil {
 		return 0, 0, err
 	}
 	s := sortedCopy(x)
@@ -86,7 +83,7 @@ func dipOf(s []float64) float64 {
 			if gap < largest {
 				break
 			}
-			largest = max(largest, convexMisfit(s, convex[i:]), concaveMisfit(s, concave[j:]))
+			largest = max(largest, misfit(s, convex[i:], aboveChord), misfit(s, concave[j:], belowChord))
 			if low == convex[i] && high == concave[j] {
 				break
 			}
@@ -147,13 +144,13 @@ func widest(s []float64, convex, concave []int) (gap float64, atConvex, atConcav
 	for i, j := len(convex)-2, 1; ; {
 		if corner := concave[j]; convex[i] > corner {
 			from, to := convex[i+1], convex[i]
-			if d := float64(corner-from+1) - chord(s, from, to, corner); d >= gap {
+			if d := aboveChord(s, from, to, corner); d >= gap {
 				gap, atConvex, atConcave = d, i+1, j
 			}
 			j++
 		} else {
 			corner, from, to := convex[i], concave[j-1], concave[j]
-			if d := chord(s, from, to, corner) - float64(corner-from-1); d >= gap {
+			if d := belowChord(s, from, to, corner); d >= gap {
 				gap, atConvex, atConcave = d, i, j
 			}
 			i--
@@ -170,36 +167,28 @@ func chord(s []float64, from, to, at int) float64 {
 	return (s[at] - s[from]) * float64(to-from) / (s[to] - s[from])
 }
 
-// convexMisfit returns the largest distance of the values from the minorant
-// below them, concaveMisfit from the majorant above them.
-func convexMisfit(s []float64, convex []int) float64 {
-	misfit := 0.
-	for i := 1; i < len(convex); i++ {
-		from, to := convex[i], convex[i-1]
-		misfit = max(misfit, 1)
-		if to-from <= 1 || s[to] == s[from] {
-			continue
-		}
-		for at := from; at <= to; at++ {
-			misfit = max(misfit, float64(at-from+1)-chord(s, from, to, at))
-		}
-	}
-	return misfit
+// aboveChord is how far values up to one lie above the straight line between two corners, belowChord how far below.
+func aboveChord(s []float64, from, to, at int) float64 {
+	return float64(at-from+1) - chord(s, from, to, at)
 }
 
-func concaveMisfit(s []float64, concave []int) float64 {
-	misfit := 0.
-	for j := 1; j < len(concave); j++ {
-		from, to := concave[j-1], concave[j]
-		misfit = max(misfit, 1)
+func belowChord(s []float64, from, to, at int) float64 {
+	return chord(s, from, to, at) - float64(at-from-1)
+}
+
+// misfit returns the largest distance of the values from straight lines between corners.
+func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) float64) (largest float64) {
+	for i := 1; i < len(corners); i++ {
+		from, to := min(corners[i-1], corners[i]), max(corners[i-1], corners[i])
+		largest = max(largest, 1)
 		if to-from <= 1 || s[to] == s[from] {
 			continue
 		}
 		for at := from; at <= to; at++ {
-			misfit = max(misfit, chord(s, from, to, at)-float64(at-from-1))
+			largest = max(largest, off(s, from, to, at))
 		}
 	}
-	return misfit
+	return largest
 }
 
 // dipP interpolates in the table: between sizes linearly in 1/√n, in which √n

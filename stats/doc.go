@@ -29,20 +29,18 @@
 // hand, ties and zeros included. Approximations fail in the tails of small
 // samples, which is where verdicts are made.
 //
-// Equivalence is a claim that needs evidence ([EquivalenceSignedRank],
-// [EquivalenceT]; without rounds [EquivalenceRankSum], [EquivalenceWelch]): a p
+// Equivalence is a claim that needs evidence ([Estimate.Equivalence]): a p
 // over 5 % of "no difference" is not evidence of none. And what is not resolved
 // is told with the size that would have been ([DetectableEffect],
 // [RankSumDetectableEffect]) and the rounds that a verdict would take, averaged over
-// what the effect may be ([PairsForVerdict], [ValuesForVerdict]). For an effect that is
-// known, [SignedRankRoundsNeeded] says it. A claim that was just
+// what the effect may be ([PairsForVerdict], [ValuesForVerdict]). A claim that was just
 // enough is too large on average ([Exaggeration]).
 //
 // Stopping is decided once ([SteinRounds], and [PrecisionRounds] for the hull with the
 // signed-rank interval), from the spread of a pilot. Looking
 // after every round until the interval is narrow selects quiet runs and loses
 // coverage; Stein's interval is exact because it keeps to the pilot's spread, and
-// so does [EquivalenceStein].
+// so does its test of equivalence.
 //
 // [Holm] over all that is claimed together: it assumes nothing about how the
 // claims depend on each other, which matters because all arms share one
@@ -142,8 +140,8 @@
 // 10,000):
 //
 //	ten arms like the baseline, any claim, n = 12    Holm 4.1, unadjusted 26.8
-//	EquivalenceSignedRank on the margin, n = 5, 6, 12, 50    3.1, 4.7, 4.6, 5.1
-//	EquivalenceT on the margin, n = 5, 6, 12, 50             5.0, 5.0, 5.0, 5.1
+//	SignedRank: equivalent on the margin, n = 5, 6, 12, 50   3.1, 4.7, 4.6, 5.1
+//	PairedT: equivalent on the margin, n = 5, 6, 12, 50      5.0, 5.0, 5.0, 5.1
 //	OrderEffect, 5 arms, n = 6, 8, 9, 12, 30                 3.8, 4.7, 5.5, 5.4, 4.9
 //	OrderEffect, 2 arms, n = 6, 8, 9, 12, 30                 0.0, 2.3, 5.4, 5.3, 5.2
 //	Trend, n = 6, 12, 50     normal 1.7, 4.3, 5.1, skewed 1.6, 4.7, 4.9, rounded 1.7, 3.7, 4.6

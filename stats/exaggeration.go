@@ -25,14 +25,7 @@ func Exaggeration(p, alpha float64) (power, factor float64) {
 	if p < alpha {
 		z = min(-distuv.UnitNormal.Quantile(max(p, 1e-300)/2), 37)
 	}
-	few, much := 0.0, z // effects in standard errors whose claims are smaller and larger than z
-	for range 60 {
-		if mid := (few + much) / 2; claimedMean(mid, c) < z {
-			few = mid
-		} else {
-			much = mid
-		}
-	}
+	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z }) // in standard errors
 	power = distuv.UnitNormal.CDF(much-c) + distuv.UnitNormal.CDF(-much-c)
 	size := much*(distuv.UnitNormal.CDF(much-c)-distuv.UnitNormal.CDF(-much-c)) + distuv.UnitNormal.Prob(c-much) + distuv.UnitNormal.Prob(c+much)
 	return power, size / power / much

@@ -33,20 +33,18 @@ func ExampleSignedRank() {
 	// Output: costs 7.9 % [7.3, 8.4], p = 0.0078
 }
 
-func ExampleEquivalenceSignedRank() {
+func ExampleEstimate_Equivalence() {
+	e, err := stats.SignedRank(costs(), 0.95)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	for _, percent := range []float64{5, 10} {
-		p, err := stats.EquivalenceSignedRank(costs(), math.Log1p(percent/100))
-		fmt.Printf("within %g %%: p = %.4f %v\n", percent, p, err)
+		fmt.Printf("within %g %%: p = %.4f\n", percent, e.Equivalence(math.Log1p(percent/100)))
 	}
 	// Output:
-	// within 5 %: p = 1.0000 <nil>
-	// within 10 %: p = 0.0039 <nil>
-}
-
-func ExampleSignedRankRoundsNeeded() {
-	const sd = 0.02 // of the log ratios
-	fmt.Println(stats.SignedRankRoundsNeeded(0.01, sd, 0.05, 0.8, 1000), "rounds find 1.0 %")
-	// Output: 35 rounds find 1.0 %
+	// within 5 %: p = 1.0000
+	// within 10 %: p = 0.0039
 }
 
 func ExampleWelchDetectableEffect() { // docs/studies/varmor.md quotes it

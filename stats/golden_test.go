@@ -92,7 +92,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.p(t, got.P, err)
 	},
 	"equivalenceSignedRank": func(t *testing.T, g golden) {
-		p, err := EquivalenceSignedRank(g.D, g.Margin)
+		p, err := equivalent(g.Margin)(SignedRank(g.D, 0.5))
 		g.p(t, p, err)
 	},
 	"pairedT": func(t *testing.T, g golden) {
@@ -100,7 +100,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.estimate(t, got, err)
 	},
 	"equivalenceT": func(t *testing.T, g golden) {
-		p, err := EquivalenceT(g.D, g.Margin)
+		p, err := equivalent(g.Margin)(PairedT(g.D, 0.5))
 		g.p(t, p, err)
 	},
 	"rankSum": func(t *testing.T, g golden) {
@@ -120,7 +120,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.interval(t, got.Interval, err)
 	},
 	"equivalenceRankSum": func(t *testing.T, g golden) {
-		p, err := EquivalenceRankSum(g.X, g.Y, g.Margin)
+		p, err := equivalent(g.Margin)(RankSum(g.X, g.Y, 0.5))
 		g.p(t, p, err)
 	},
 	"welch": func(t *testing.T, g golden) {
@@ -132,7 +132,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.near(t, "degrees of freedom", df, g.DF, 1e-9)
 	},
 	"equivalenceWelch": func(t *testing.T, g golden) {
-		p, err := EquivalenceWelch(g.X, g.Y, g.Margin)
+		p, err := equivalent(g.Margin)(WelchT(g.X, g.Y, 0.5))
 		g.p(t, p, err)
 	},
 	"holm": func(t *testing.T, g golden) {
@@ -141,14 +141,14 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		}
 	},
 	"power": func(t *testing.T, g golden) {
-		g.near(t, "power", Power(g.Effect, g.SD, g.N, g.Alpha), g.P, 1e-9)
+		g.near(t, "power", studentTestPower(g.Effect, g.SD, g.N, g.Alpha), g.P, 1e-9)
 	},
 	"detectable": func(t *testing.T, g golden) {
 		g.near(t, "effect", DetectableEffect(g.SD, g.N, g.Alpha, g.Power), g.Point, 1e-9)
 	},
 	"rounds": func(t *testing.T, g golden) {
-		if got := RoundsNeeded(g.Effect, g.SD, g.Alpha, g.Power, 10000); got != g.N {
-			t.Errorf("RoundsNeeded(%v) = %d, want %d", g.Effect, got, g.N)
+		if got := fewest(10000, func(n int) bool { return n > 1 && studentTestPower(g.Effect, g.SD, n, g.Alpha) >= g.Power }); got != g.N {
+			t.Errorf("an effect of %v takes %d rounds, want %d", g.Effect, got, g.N)
 		}
 	},
 	"quantile": func(t *testing.T, g golden) {
@@ -180,7 +180,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		if err != nil {
 			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
 		}
-		g.near(t, "slope", line.Slope, g.Point, 1e-9)
+		g.near(t, "slope", line.Slopes[0], g.Point, 1e-9)
 		g.near(t, "intercept", line.Intercept, g.Q, 1e-9)
 	},
 	"dip": func(t *testing.T, g golden) {

@@ -1,10 +1,6 @@
 package stats
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // Holm returns the p-values adjusted for having tested all of them, in the
 // order given (Holm 1979). An adjusted p of at most 5 % may be claimed while
@@ -14,17 +10,13 @@ import (
 // hypothesis that could not be tested is not claimed, and stays in the family.
 func Holm(p []float64) []float64 {
 	adjusted := make([]float64, len(p))
-	order := make([]int, len(p))
 	for i, v := range p {
-		order[i] = i
-		if math.IsNaN(v) {
-			v = 1
+		if adjusted[i] = v; math.IsNaN(v) {
+			adjusted[i] = 1
 		}
-		adjusted[i] = v
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(adjusted[a], adjusted[b]) })
 	largest := 0.0
-	for i, at := range order {
+	for i, at := range ascending(adjusted) {
 		largest = max(largest, min(1, adjusted[at]*float64(len(p)-i)))
 		adjusted[at] = largest
 	}

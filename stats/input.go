@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -36,12 +37,45 @@ func (i Interval) Map(to func(float64) float64) Interval {
 	return i
 }
 
-// Estimate is an interval with the test that belongs to it.
+// Estimate is an interval with the tests that belong to it.
 type Estimate struct {
 	Interval
 	P float64 // two-sided p of "the location, or the shift, is 0"
 	N int     // values used; of both samples together for two samples
+
+	equivalence func(margin float64) float64
 }
+
+// Equivalence is the p of "the location, or the shift, is -margin or less, or margin or more": the larger
+// p of two one-sided tests (Schuirmann 1987), exact where P is. A p up to 5 % is evidence of equivalence
+// within the margin at 5 %; the 90 % interval then lies inside it. It is NaN unless the margin is a positive number.
+func (e Estimate) Equivalence(margin float64) float64 {
+	if checkPositive("equivalence", "margin", margin) != nil {
+		return math.NaN()
+	}
+	return e.equivalence(margin)
+}
+
+// bothTails makes tests of equivalence of the tails that values have when they are moved.
+func bothTails(moved func(by float64) (lower, upper float64)) func(margin float64) float64 {
+	return func(margin float64) float64 {
+		_, above := moved(margin)  // against: they lie at -margin or below
+		below, _ := moved(-margin) // against: at margin or above
+		return max(above, below)
+	}
+}
+
+// shifted is each value and an amount.
+func shifted(x []float64, by float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v + by
+	}
+	return y
+}
+
+// firstError is the first error that is there.
+func firstError(errs ...error) error { return cmp.Or(errs...) }
 
 func checkFinite(name string, x []float64) error {
 	for i, v := range x {
@@ -59,18 +93,14 @@ func checkCount(name string, n, least int) error {
 	return nil
 }
 
+// checkValues looks for so many finite values.
+func checkValues(name string, x []float64, least int) error {
+	return firstError(checkFinite(name, x), checkCount(name, len(x), least))
+}
+
 // checkSamples looks at two samples of which each needs some least count.
 func checkSamples(name string, x, y []float64, least int) error {
-	for i, sample := range [][]float64{x, y} {
-		which := name + [2]string{", first sample", ", second sample"}[i]
-		if err := checkFinite(which, sample); err != nil {
-			return err
-		}
-		if err := checkCount(which, len(sample), least); err != nil {
-			return err
-		}
-	}
-	return nil
+	return firstError(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
 }
 
 func checkConfidence(name string, confidence float64) error {
@@ -85,11 +115,6 @@ func checkPositive(name, what string, v float64) error {
 		return fmt.Errorf("%s: %s %v is not a positive number: %w", name, what, v, ErrArgument)
 	}
 	return nil
-}
-
-// lengths is the error of two samples that should be of the same length.
-func lengths(name string, m, n int) error {
-	return fmt.Errorf("%s: %d and %d values do not make pairs: %w", name, m, n, ErrArgument)
 }
 
 // constant is the error of values that do not vary.

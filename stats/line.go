@@ -5,13 +5,7 @@ import (
 	"math"
 )
 
-// Line is a straight line: Intercept where x is 0, and Slope per unit of x.
-type Line struct{ Intercept, Slope float64 }
-
-// At is the line's height at x.
-func (l Line) At(x float64) float64 { return l.Intercept + l.Slope*x }
-
-// FitLine fits a line to y at x by least squares. It needs two different x.
+// FitLine fits a line, a plane of one slope, to y at x by least squares. It needs two different x.
 //
 // The slope is a sum of the y with weights that do not depend on them, so that
 // the slope of a mean is the mean of the slopes, and noise that is symmetric, or
@@ -19,18 +13,18 @@ func (l Line) At(x float64) float64 { return l.Intercept + l.Slope*x }
 // [SignedRank], which an interval from the residuals of one line through all
 // rounds would not be, since what a round has in common would count as the noise
 // of every point in it.
-func FitLine(x, y []float64) (Line, error) {
+func FitLine(x, y []float64) (Plane, error) {
 	const name = "line"
 	if err := checkSamples(name, x, y, 2); err != nil {
-		return Line{}, err
+		return Plane{}, err
 	}
 	if len(x) != len(y) {
-		return Line{}, fmt.Errorf("%s: %d values at %d places: %w", name, len(y), len(x), ErrArgument)
+		return Plane{}, fmt.Errorf("%s: %d values at %d places: %w", name, len(y), len(x), ErrArgument)
 	}
 	meanX, sdX := meanSD(x)
 	meanY, _ := meanSD(y)
 	if negligible(sdX, math.Abs(meanX)) {
-		return Line{}, fmt.Errorf("%s: all %d places are %v: %w", name, len(x), x[0], ErrConstant)
+		return Plane{}, fmt.Errorf("%s: all %d places are %v: %w", name, len(x), x[0], ErrConstant)
 	}
 	var products, squares float64
 	for i := range x {
@@ -38,5 +32,5 @@ func FitLine(x, y []float64) (Line, error) {
 		squares += (x[i] - meanX) * (x[i] - meanX)
 	}
 	slope := products / squares
-	return Line{Intercept: meanY - slope*meanX, Slope: slope}, nil
+	return Plane{Intercept: meanY - slope*meanX, Slopes: []float64{slope}}, nil
 }

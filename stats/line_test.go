@@ -16,7 +16,7 @@ func TestLinePublished(t *testing.T) {
 		556.0, 228.1, 995.8, 887.6, 120.2, 0.3, 0.3, 556.8, 339.1, 887.2, 999.0, 779.0, 11.1, 118.3, 229.2, 669.1, 448.9, 0.5}
 	line, err := FitLine(x, y)
 	printed(t, "NIST StRD, Norris (intercept, slope)", err,
-		[]float64{line.Intercept, line.Slope}, []float64{-0.262323073774029, 1.00211681802045}, 1e-12)
+		[]float64{line.Intercept, line.Slopes[0]}, []float64{-0.262323073774029, 1.00211681802045}, 1e-12)
 	if got := line.At(100); math.Abs(got-99.94935872827097) > 1e-9 {
 		t.Errorf("the line is %v at 100", got)
 	}
@@ -38,7 +38,7 @@ func TestLineRefuses(t *testing.T) {
 			t.Errorf("a line through %v at %v: %v, want %v", c.y, c.x, err, c.want)
 		}
 	}
-	if line, err := FitLine([]float64{100, 300, 1000}, []float64{7, 7, 7}); err != nil || line.Slope != 0 || line.Intercept != 7 {
+	if line, err := FitLine([]float64{100, 300, 1000}, []float64{7, 7, 7}); err != nil || line.Slopes[0] != 0 || line.Intercept != 7 {
 		t.Errorf("a line through equal values is %v, %v", line, err)
 	}
 }

@@ -66,19 +66,23 @@ func (l *Looks) Level(alpha float64) float64 {
 
 // P is the smallest one-sided level at which the last look claims something, from the one-sided p there.
 func (l *Looks) P(p float64) float64 {
-	low, high := 0., lookLevels*lookStep
 	if p >= l.Level(0.5) {
 		return max(p, 0.5)
 	}
-	for range 60 {
-		mid := (low + high) / 2
-		if l.Level(distuv.UnitNormal.Survival(mid)) > p {
+	low, _ := bisect(0, lookLevels*lookStep, 60, func(z float64) bool { return l.Level(distuv.UnitNormal.Survival(z)) > p })
+	return distuv.UnitNormal.Survival(low)
+}
+
+// bisect halves the range from low to high so many times, and keeps in it the place up to which holds is true.
+func bisect(low, high float64, times int, holds func(float64) bool) (float64, float64) {
+	for range times {
+		if mid := (low + high) / 2; holds(mid) {
 			low = mid
 		} else {
 			high = mid
 		}
 	}
-	return distuv.UnitNormal.Survival(low)
+	return low, high
 }
 
 // last is the bound in deviations at the last look, where all together spend alpha.
@@ -99,18 +103,12 @@ func (l *Looks) last(alpha float64) float64 {
 				return p * width
 			}
 		}
-		low, high := 0., 9.
+		low := 0.
 		if crossed(0) < spent-before {
 			low = -9
 		}
-		for range 50 {
-			if mid := (low + high) / 2; crossed(mid) > spent-before {
-				low = mid
-			} else {
-				high = mid
-			}
-		}
-		bound, before = high, spent
+		_, bound = bisect(low, 9, 50, func(z float64) bool { return crossed(z) > spent-before })
+		before = spent
 		if k == len(l.at)-1 {
 			break
 		}

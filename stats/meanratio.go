@@ -27,7 +27,7 @@ func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 		return Interval{}, err
 	}
 	if len(x) != len(y) {
-		return Interval{}, lengths(name, len(x), len(y))
+		return Interval{}, fmt.Errorf("%s: %d and %d values do not make pairs: %w", name, len(x), len(y), ErrArgument)
 	}
 	d := make([]float64, len(x))
 	for i := range x {
@@ -65,7 +65,7 @@ func skewed(name string, point, se, third, df float64, n int, confidence float64
 	if negligible(se, 1) {
 		return Interval{}, constant(name)
 	}
-	q := studentQuantile(1-(1-confidence)/2, df)
+	q := StudentQuantile(1-(1-confidence)/2, df)
 	skew := third / (se * se * se)
 	hall := func(t float64) float64 {
 		if n < fewestSkewed || math.Abs(skew) < 1e-6 {
@@ -97,10 +97,7 @@ func relative(x []float64, mean float64) []float64 {
 // positiveMeans gives the means of two samples of positive values, or what is wrong
 // with them.
 func positiveMeans(name string, x, y []float64, confidence float64) (meanX, meanY float64, err error) {
-	if err := checkConfidence(name, confidence); err != nil {
-		return 0, 0, err
-	}
-	if err := checkSamples(name, x, y, 2); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
 		return 0, 0, err
 	}
 	for _, sample := range [][]float64{x, y} {

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -55,7 +54,7 @@ func (l located) quantile(p float64) float64 {
 	if math.IsInf(l.df, 1) {
 		return distuv.UnitNormal.Quantile(p)
 	}
-	return studentQuantile(p, l.df)
+	return StudentQuantile(p, l.df)
 }
 
 // RandomEffects pools estimates with their standard errors under a model of random
@@ -124,7 +123,10 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 		e := l.estimate(confidence, k)
 		p.Lo, p.Hi, p.P = min(p.Lo, e.Lo), max(p.Hi, e.Hi), max(p.P, e.P)
 	}
-	half := studentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
+	p.equivalence = func(margin float64) float64 { // the largest of the three that the interval holds
+		return p.largest(func(l located) float64 { return margin - math.Abs(l.point) })
+	}
+	half := StudentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
 	p.Prediction = Interval{Point: mean, Lo: mean - half, Hi: mean + half}
 	chi := distuv.ChiSquared{K: df}
 	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(chi.Quantile(1 - tail))), Hi: math.Sqrt(m.variance(chi.Quantile(tail)))}
@@ -136,21 +138,15 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	return p, nil
 }
 
-// Equivalence is the p of "the mean effect lies at -margin or below, or at margin or
-// above", by two one-sided tests: the largest of the three that the interval holds.
-func (p Pooled) Equivalence(margin float64) float64 {
-	most := 0.0
-	for _, l := range p.three {
-		most = max(most, l.tail(margin-math.Abs(l.point)))
-	}
-	return most
-}
-
 // Exceeds is the one-sided p of "the mean effect is limit or less", made likewise.
 func (p Pooled) Exceeds(limit float64) float64 {
-	most := 0.0
+	return p.largest(func(l located) float64 { return l.point - limit })
+}
+
+// largest is the largest of three p by their distances from a limit.
+func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
-		most = max(most, l.tail(l.point-limit))
+		most = max(most, l.tail(distance(l)))
 	}
 	return most
 }
@@ -164,7 +160,7 @@ func checkPooled(name string, estimates, errs []float64, confidence float64) err
 			return err
 		}
 	}
-	return errors.Join(checkConfidence(name, confidence), checkFinite(name, estimates), checkCount(name, len(estimates), 2))
+	return firstError(checkConfidence(name, confidence), checkValues(name, estimates, 2))
 }
 
 // pooling is estimates with their standard errors.

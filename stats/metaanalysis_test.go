@@ -38,7 +38,7 @@ func TestRandomEffectsAgainstMetafor(t *testing.T) {
 		for _, se := range c.Errors {
 			squares += se * se / float64(len(c.Errors))
 		}
-		half := studentQuantile((1+c.Confidence)/2, float64(len(c.Y)-1)) * math.Sqrt(squares)
+		half := StudentQuantile((1+c.Confidence)/2, float64(len(c.Y)-1)) * math.Sqrt(squares)
 		for _, v := range []struct {
 			what      string
 			got, want float64

@@ -15,7 +15,7 @@ type Plane struct {
 }
 
 // At is the plane's height at a point, which has as many coordinates as there are slopes.
-func (p Plane) At(x []float64) float64 {
+func (p Plane) At(x ...float64) float64 {
 	height := p.Intercept
 	for j, slope := range p.Slopes {
 		height += slope * x[j]
@@ -39,10 +39,7 @@ func FitPlane(x [][]float64, y []float64) (Plane, error) {
 		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), ErrArgument)
 	}
 	slopes := len(x[0])
-	if err := checkCount(name, len(y), slopes+1); err != nil {
-		return Plane{}, err
-	}
-	if err := checkFinite(name, y); err != nil {
+	if err := firstError(checkCount(name, len(y), slopes+1), checkFinite(name, y)); err != nil {
 		return Plane{}, err
 	}
 	meanY, _ := meanSD(y)

@@ -36,7 +36,7 @@ func TestPlanePublished(t *testing.T) {
 			t.Errorf("NIST StRD, Longley: coefficient %d is %v, want %v", i, got, want[i])
 		}
 	}
-	if got := plane.At(x[0]); math.Abs(got-60055.66) > 0.01 {
+	if got := plane.At(x[0]...); math.Abs(got-60055.66) > 0.01 {
 		t.Errorf("the plane is %v at the first point", got)
 	}
 }
@@ -49,7 +49,7 @@ func TestPlaneIsALine(t *testing.T) {
 		t.Fatal(err)
 	}
 	plane, err := FitPlane([][]float64{{100}, {300}, {1000}}, y)
-	if err != nil || math.Abs(plane.Slopes[0]-line.Slope) > 1e-14 || math.Abs(plane.Intercept-line.Intercept) > 1e-12 {
+	if err != nil || math.Abs(plane.Slopes[0]-line.Slopes[0]) > 1e-14 || math.Abs(plane.Intercept-line.Intercept) > 1e-12 {
 		t.Errorf("plane %v (%v), line %v", plane, err, line)
 	}
 }

@@ -11,17 +11,6 @@ import (
 // cannot tell larger ones from 1.
 const mostPower = 1 - 1e-9
 
-// Power returns the chance that a two-sided paired t test at level alpha over
-// n rounds claims a difference when the true mean of the differences is effect
-// and their standard deviation sd: both tails of the noncentral t distribution.
-// NaN if n < 2, sd ≤ 0 or alpha is not between 0 and 1.
-func Power(effect, sd float64, n int, alpha float64) float64 {
-	if n < 2 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
-		return math.NaN()
-	}
-	return studentPower(math.Abs(effect)/sd*math.Sqrt(float64(n)), float64(n-1), -studentQuantile(alpha/2, float64(n-1)))
-}
-
 // DetectableEffect returns the smallest true mean difference that a two-sided
 // paired t test at level alpha over n rounds finds with the given power, in
 // the unit of sd, the standard deviation of the differences. It is 0 for
@@ -31,7 +20,7 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 		return math.NaN()
 	}
 	df := float64(n - 1)
-	critical := -studentQuantile(alpha/2, df)
+	critical := -StudentQuantile(alpha/2, df)
 	shift := smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
 	return shift * sd / math.Sqrt(float64(n))
 }
@@ -73,27 +62,11 @@ func smallestShift(power float64, at func(shift float64) float64) float64 {
 	return hi
 }
 
-// RoundsNeeded returns the smallest number of rounds after which a two-sided
-// paired t test at level alpha finds a true mean difference of effect with the
-// given power, or 0 if that takes more than limit rounds, or cannot be said:
-// effect 0 or an argument out of range.
-func RoundsNeeded(effect, sd, alpha, power float64, limit int) int {
-	enough := func(n int) bool { return Power(effect, sd, n, alpha) >= power }
-	valid := effect != 0 && sd >= 0 && alpha > 0 && alpha < power && power <= mostPower && limit >= 2
-	switch {
-	case !valid || math.IsNaN(effect) || math.IsInf(sd, 0):
-		return 0
-	case sd == 0:
-		return 2
-	case !enough(limit):
+// fewest returns the smallest number that is enough, given that more never are too few; 0 if limit is not enough.
+func fewest(limit int, enough func(n int) bool) int {
+	if !enough(limit) {
 		return 0
 	}
-	return fewest(limit, enough)
-}
-
-// fewest returns the smallest number that is enough, given that limit is and
-// that more never are too few.
-func fewest(limit int, enough func(n int) bool) int {
 	few, many := 1, limit // too few, and enough
 	for many-few > 1 {
 		if mid := few + (many-few)/2; enough(mid) {

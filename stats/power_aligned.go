@@ -25,14 +25,7 @@ var alignedEfficiency = math.Sqrt(3 / math.Pi * 1.5 / (1 + 6/math.Pi*math.Asin(0
 // two-sided level, of n rounds with two others each, where contrasts have the standard
 // deviation sd. It is 0 where n allows no claim.
 func AlignedRankPower(effect, sd float64, n int, alpha float64) float64 {
-	if n < 1 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
-		return math.NaN()
-	}
-	at := alignedPower(n, alpha)
-	if at == nil {
-		return 0
-	}
-	return at(math.Abs(effect) / sd * math.Sqrt(float64(n)))
+	return powerOf(alignedPower, effect, sd, n, alpha)
 }
 
 // alignedPower returns the power at level alpha as a function of the shift
@@ -49,7 +42,7 @@ func alignedPower(n int, alpha float64) func(shift float64) float64 {
 		}
 	}
 	df := AlignedDF(n)
-	critical := -studentQuantile(alignedLevel(n, alpha)/2, df)
+	critical := -StudentQuantile(alignedLevel(n, alpha)/2, df)
 	return func(shift float64) float64 { return studentPower(alignedEfficiency*shift, df, critical) }
 }
 

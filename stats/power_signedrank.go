@@ -18,32 +18,20 @@ import (
 // rankEfficiency is what a shift counts with ranks, also those of two samples.
 var rankEfficiency = math.Sqrt(3 / math.Pi)
 
-// SignedRankPower is Power for the signed-rank test. It is 0 where n allows no
-// claim at level alpha at all (n < 6 at 5 %).
+// SignedRankPower is the chance that a two-sided signed-rank test at level alpha over n rounds claims
+// a difference when the true centre of the differences is effect and their standard deviation sd. It is 0
+// where n allows no claim at level alpha at all (n < 6 at 5 %), and NaN if n < 1, sd ≤ 0 or alpha is not between 0 and 1.
 func SignedRankPower(effect, sd float64, n int, alpha float64) float64 {
+	return powerOf(signedRankPower, effect, sd, n, alpha)
+}
+
+// powerOf is the power for an effect, by the function that gives it for a number of rounds and a level as one of the shift.
+func powerOf(by func(n int, alpha float64) func(shift float64) float64, effect, sd float64, n int, alpha float64) float64 {
 	if n < 1 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
 		return math.NaN()
 	}
-	at := signedRankPower(n, alpha)
-	if at == nil {
-		return 0
-	}
-	return at(math.Abs(effect) / sd * math.Sqrt(float64(n)))
-}
-
-// SignedRankRoundsNeeded is RoundsNeeded for the signed-rank test: at least
-// the number below which it can claim nothing.
-func SignedRankRoundsNeeded(effect, sd, alpha, power float64, limit int) int {
-	n := RoundsNeeded(effect*rankEfficiency, sd, alpha, power, limit)
-	if n == 0 {
-		return 0
-	}
-	// The level reached is alpha at most, so that this many are too few or
-	// just enough; a few more make up for the steps of the level.
-	for n = max(n, LeastSignedRank(alpha)); n <= limit; n++ {
-		if sd == 0 || SignedRankPower(effect, sd, n, alpha) >= power {
-			return n
-		}
+	if at := by(n, alpha); at != nil {
+		return at(math.Abs(effect) / sd * math.Sqrt(float64(n)))
 	}
 	return 0
 }
@@ -51,8 +39,8 @@ func SignedRankRoundsNeeded(effect, sd, alpha, power float64, limit int) int {
 // signedRankPower returns the power at level alpha as a function of the shift
 // effect/sd·√n, or nil where nothing can be claimed.
 func signedRankPower(n int, alpha float64) func(shift float64) float64 {
-	depth := signedRankDepth(n, alpha)
-	switch {
+	null := signedRankNull(n)
+	switch depth := null.depth(alpha); {
 	case depth < 1:
 		return nil
 	case depth == 1: // claimed only if all differences have one sign
@@ -61,11 +49,7 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 			return math.Pow(distuv.UnitNormal.CDF(each), float64(n)) + math.Pow(distuv.UnitNormal.CDF(-each), float64(n))
 		}
 	}
-	level := alpha
-	if n <= maxExactSignedRank {
-		level = 2 * signedRankCDF(n)[depth-1]
-	}
 	df := float64(n - 1)
-	critical := -studentQuantile(level/2, df)
+	critical := -StudentQuantile(null.level(alpha)/2, df)
 	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
 }

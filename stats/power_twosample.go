@@ -34,7 +34,7 @@ func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) flo
 		return 0
 	}
 	se, df := welchError(sdX, sdY, m, n)
-	critical := -studentQuantile(alpha/2, df)
+	critical := -StudentQuantile(alpha/2, df)
 	return se * smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
 }
 
@@ -76,8 +76,8 @@ func twoSampleError(m, n int) float64 { return math.Sqrt(1/float64(m) + 1/float6
 // rankSumPower returns the power at level alpha as a function of the shift in
 // standard errors, or nil where nothing can be claimed.
 func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
-	depth := rankSumDepth(m, n, alpha)
-	switch {
+	null := rankSumNull(m, n)
+	switch depth := null.depth(alpha); {
 	case depth < 1:
 		return nil
 	case depth == 1:
@@ -86,12 +86,8 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 			return separated(m, n, by) + separated(m, n, -by)
 		}
 	}
-	level := alpha
-	if m <= maxExactRankSum && n <= maxExactRankSum {
-		level = 2 * rankSumCDF(m, n)[depth-1]
-	}
 	df := float64(m + n - 2)
-	critical := -studentQuantile(level/2, df)
+	critical := -StudentQuantile(null.level(alpha)/2, df)
 	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
 }
 

@@ -36,10 +36,7 @@ func Median(x []float64) float64 {
 // is the one reached, at least the one asked for. n ≥ 6 at 95 %.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Interval{}, 0, err
-	}
-	if err := checkFinite(name, x); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {
 		return Interval{}, 0, err
 	}
 	n := len(x)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -32,16 +30,13 @@ const (
 // and tie-corrected variance takes over.
 func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "rank sum"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkSamples(name, x, y, 0); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
 		return Estimate{}, err
 	}
 	m, n := len(x), len(y)
 	k := 0
 	if m > 0 && n > 0 {
-		k = rankSumDepth(m, n, 1-confidence)
+		k = rankSumNull(m, n).depth(1 - confidence)
 	}
 	if k < 1 {
 		return Estimate{}, fmt.Errorf("%s: samples of %d and %d allow no interval at %g %%: %w",
@@ -57,33 +52,9 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 		},
 		P: twoSided(lower, upper),
 		N: m + n,
-	}, nil
-}
 
-// EquivalenceRankSum is the p of "y lies margin or more above or below x", two
-// independent samples whose distributions differ by a shift only: the larger p
-// of two one-sided Mann–Whitney tests (Schuirmann's TOST with Wilcoxon's test),
-// exact where that of RankSum is. It needs 2 values at least in each sample, and
-// says little below 4 and 4: p is 1/6 at best for 2 and 2.
-func EquivalenceRankSum(x, y []float64, margin float64) (p float64, err error) {
-	const name = "rank-sum equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkSamples(name, x, y, 2); err != nil {
-		return 0, err
-	}
-	sx, sy := sortedCopy(x), sortedCopy(y)
-	shifted := func(by float64) []float64 {
-		s := make([]float64, len(sy))
-		for i, v := range sy {
-			s[i] = v + by
-		}
-		return s
-	}
-	_, above := rankSumTails(sx, shifted(margin))  // against: y lies margin or more below
-	below, _ := rankSumTails(sx, shifted(-margin)) // against: margin or more above
-	return max(above, below), nil
+		equivalence: bothTails(func(by float64) (lower, upper float64) { return rankSumTails(all.x, shifted(all.y, by)) }),
+	}, nil
 }
 
 // differences are all y[j]-x[i] of two sorted samples.
@@ -119,19 +90,13 @@ func (d differences) between(a, b float64) (members []float64) {
 	return members
 }
 
-// rankSumDepth returns the largest k with P(U ≤ k-1) ≤ alpha/2, or 0.
-func rankSumDepth(m, n int, alpha float64) int {
-	level := alpha / 2 * (1 + 1e-12)
+// rankSumNull is the null distribution of U for samples of m and n values.
+func rankSumNull(m, n int) rankNull {
 	if m > maxExactRankSum || n > maxExactRankSum {
 		fm, fn := float64(m), float64(n)
-		mean, sd := fm*fn/2, math.Sqrt(fm*fn*(fm+fn+1)/12)
-		return max(0, 1+int(math.Floor(mean+sd*distuv.UnitNormal.Quantile(level)-0.5)))
+		return rankNull{mean: fm * fn / 2, sd: math.Sqrt(fm * fn * (fm + fn + 1) / 12)}
 	}
-	k := 0
-	for cdf := rankSumCDF(m, n); k < len(cdf) && cdf[k] <= level; {
-		k++
-	}
-	return k
+	return rankNull{cdf: rankSumCDF(m, n)}
 }
 
 // rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the
@@ -190,33 +155,26 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 // Mann and Whitney's recurrence: the largest value comes from y, in which case
 // it exceeds all m of x, or from x.
 func rankSumCDF(m, n int) []float64 {
-	key := [2]int{m, n}
-	if known, ok := rankSumCDFs.Load(key); ok {
-		return known.([]float64)
-	}
-	row := make([][]float64, n+1) // row[j]: distribution for i of x and j of y
-	for j := range row {
-		row[j] = []float64{1}
-	}
-	for i := 1; i <= m; i++ {
-		for j := 1; j <= n; j++ {
-			fromX, fromY := float64(i)/float64(i+j), float64(j)/float64(i+j)
-			p := make([]float64, i*j+1)
-			for u, q := range row[j] {
-				p[u] += fromX * q
-			}
-			for u, q := range row[j-1] {
-				p[u+i] += fromY * q
-			}
-			row[j] = p
+	return cumulated(&rankSumCDFs, [2]int{m, n}, func() []float64 {
+		row := make([][]float64, n+1) // row[j]: distribution for i of x and j of y
+		for j := range row {
+			row[j] = []float64{1}
 		}
-	}
-	cdf := row[n]
-	for u := 1; u < len(cdf); u++ {
-		cdf[u] += cdf[u-1]
-	}
-	rankSumCDFs.Store(key, cdf)
-	return cdf
+		for i := 1; i <= m; i++ {
+			for j := 1; j <= n; j++ {
+				fromX, fromY := float64(i)/float64(i+j), float64(j)/float64(i+j)
+				p := make([]float64, i*j+1)
+				for u, q := range row[j] {
+					p[u] += fromX * q
+				}
+				for u, q := range row[j-1] {
+					p[u+i] += fromY * q
+				}
+				row[j] = p
+			}
+		}
+		return row[n]
+	})
 }
 
 var rankSumCDFs sync.Map // [2]int{m, n} → []float64

@@ -40,7 +40,7 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, err
 	}
 	n := len(d)
-	k := signedRankDepth(n, 1-confidence)
+	k := signedRankNull(n).depth(1 - confidence)
 	walsh := walshAverages(sortedCopy(d))
 	lower, upper := signedRankTails(d)
 	return Estimate{
@@ -51,48 +51,20 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		},
 		P: twoSided(lower, upper),
 		N: n,
+
+		equivalence: bothTails(func(by float64) (lower, upper float64) { return signedRankTails(shifted(d, by)) }),
 	}, nil
 }
 
 // checkPairs rejects what no interval can be made of.
 func checkPairs(name string, d []float64, confidence float64) error {
-	if err := checkConfidence(name, confidence); err != nil {
-		return err
-	}
-	if err := checkFinite(name, d); err != nil {
+	if err := firstError(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
 		return err
 	}
 	if least := LeastSignedRank(1 - confidence); len(d) < least {
 		return fmt.Errorf("%s: %d values, at least %d needed at %g %%: %w", name, len(d), least, 100*confidence, ErrTooFew)
 	}
 	return nil
-}
-
-// EquivalenceSignedRank is the p of "the centre of d lies at -margin or below,
-// or at margin or above": the larger p of two one-sided exact signed-rank
-// tests (Schuirmann's TOST with Wilcoxon's test). A p up to 5 % is evidence of
-// equivalence within the margin at 5 %; the 90 % interval then lies inside it.
-func EquivalenceSignedRank(d []float64, margin float64) (p float64, err error) {
-	const name = "signed-rank equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name, len(d), 2); err != nil {
-		return 0, err
-	}
-	shifted := func(by float64) []float64 {
-		s := make([]float64, len(d))
-		for i, v := range d {
-			s[i] = v + by
-		}
-		return s
-	}
-	_, above := signedRankTails(shifted(margin))  // against: the centre is at -margin or below
-	below, _ := signedRankTails(shifted(-margin)) // against: it is at margin or above
-	return max(above, below), nil
 }
 
 // walshAverages are all (s[i]+s[j])/2, i ≤ j, of a sorted sample.
@@ -128,20 +100,13 @@ func (s walshAverages) between(a, b float64) (members []float64) {
 	return members
 }
 
-// signedRankDepth returns the largest k with P(T ≤ k-1) ≤ alpha/2, which is 0
-// if there is none.
-func signedRankDepth(n int, alpha float64) int {
-	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is not quite 0.05
+// signedRankNull is the null distribution of the sum of the ranks of positive values, of n.
+func signedRankNull(n int) rankNull {
 	if n > maxExactSignedRank {
 		f := float64(n)
-		mean, sd := f*(f+1)/4, math.Sqrt(f*(f+1)*(2*f+1)/24)
-		return max(0, 1+int(math.Floor(mean+sd*distuv.UnitNormal.Quantile(level)-0.5)))
+		return rankNull{mean: f * (f + 1) / 4, sd: math.Sqrt(f * (f + 1) * (2*f + 1) / 24)}
 	}
-	k := 0
-	for cdf := signedRankCDF(n); k < len(cdf) && cdf[k] <= level; {
-		k++
-	}
-	return k
+	return rankNull{cdf: signedRankCDF(n)}
 }
 
 // LeastSignedRank is the smallest n that allows an interval: 2·2⁻ⁿ ≤ alpha.
@@ -191,19 +156,13 @@ func signedRankTails(d []float64) (lower, upper float64) {
 // signedRankCDF returns P(T ≤ t) for t = 0 … n(n+1)/2. It is worked out once
 // for every n.
 func signedRankCDF(n int) []float64 {
-	if known, ok := signedRankCDFs.Load(n); ok {
-		return known.([]float64)
-	}
-	ranks := make([]int, n)
-	for i := range ranks {
-		ranks[i] = i + 1
-	}
-	cdf := subsetSumProbabilities(ranks)
-	for t := 1; t < len(cdf); t++ {
-		cdf[t] += cdf[t-1]
-	}
-	signedRankCDFs.Store(n, cdf)
-	return cdf
+	return cumulated(&signedRankCDFs, n, func() []float64 {
+		ranks := make([]int, n)
+		for i := range ranks {
+			ranks[i] = i + 1
+		}
+		return subsetSumProbabilities(ranks)
+	})
 }
 
 var signedRankCDFs sync.Map // n → []float64

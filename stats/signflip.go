@@ -38,26 +38,11 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	e := Estimate{Interval: Interval{Point: stat.Mean(d, nil), Lo: means[k-1], Hi: means[len(means)-k]}, P: 1, N: len(d)}
 	e.Lo, e.Hi = min(e.Lo, e.Point), max(e.Hi, e.Point)
 	e.P = twoSided(tailAt(means, 0))
+	e.equivalence = bothTails(func(by float64) (lower, upper float64) {
+		lower, upper = tailAt(means, -by)
+		return upper, lower
+	})
 	return e, nil
-}
-
-// EquivalenceSignFlip is the p of "the mean of d is -margin or less, or margin or more": the
-// larger p of two one-sided sign-flip tests (Schuirmann's TOST).
-func EquivalenceSignFlip(d []float64, margin float64) (p float64, err error) {
-	const name = "sign-flip equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name, len(d), 2); err != nil {
-		return 0, err
-	}
-	means := subsetMeans(d)
-	lower, _ := tailAt(means, -margin)
-	_, upper := tailAt(means, margin)
-	return max(lower, upper), nil
 }
 
 // tailAt is the share of sorted subset means, and of one more, that lie at v or below, and

@@ -19,7 +19,7 @@ func TestSignFlip(t *testing.T) {
 	if _, err := SignFlip(make([]float64, 40), 0.9995); !errors.Is(err, ErrTooFew) {
 		t.Errorf("a confidence of 99.95 %%: %v", err)
 	}
-	if p, err := EquivalenceSignFlip([]float64{0, 0, 0, 0, 0, 0}, 1); err != nil || math.Abs(p-1./64) > 1e-12 {
+	if p, err := equivalent(1)(SignFlip([]float64{0, 0, 0, 0, 0, 0}, 0.5)); err != nil || math.Abs(p-1./64) > 1e-12 {
 		t.Errorf("equivalence %v, %v", p, err)
 	}
 }

@@ -8,6 +8,16 @@ import (
 	"testing"
 )
 
+// equivalent is the p of equivalence of an estimate.
+func equivalent(margin float64) func(Estimate, error) (float64, error) {
+	return func(e Estimate, err error) (float64, error) {
+		if err != nil {
+			return 0, err
+		}
+		return e.Equivalence(margin), nil
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	six := []float64{1, 2, 3, 4, 5, 6}
@@ -30,10 +40,6 @@ func TestRefusals(t *testing.T) {
 		{estimate(PairedT([]float64{1, inf}, 0.95)), ErrNotFinite, "paired t: value 2 of 2 is +Inf: not a finite number"},
 		{estimate(PairedT([]float64{0.1, 0.1, 0.1}, 0.95)), ErrConstant, "paired t: all 3 values are 0.1: values do not vary"},
 		{estimate(PairedT(six, 0)), ErrArgument, "paired t: confidence 0 is not between 0 and 1 (95 % is 0.95): argument out of range"},
-		{p(EquivalenceSignedRank(six, 0)), ErrArgument, "signed-rank equivalence: margin 0 is not a positive number: argument out of range"},
-		{p(EquivalenceSignedRank(six[:1], 1)), ErrTooFew, "signed-rank equivalence: 1 given, at least 2 needed: too few values"},
-		{p(EquivalenceT(six, nan)), ErrArgument, "t equivalence: margin NaN is not a positive number: argument out of range"},
-		{p(EquivalenceT([]float64{2, 2}, 1)), ErrConstant, "t equivalence: all 2 values are 2: values do not vary"},
 		{stein(SteinRounds(six, 0.1, 0.95, 5)), ErrArgument, "Stein rounds: at most 5 rounds, but the pilot has 6: argument out of range"},
 		{stein(SteinRounds(six, -1, 0.95, 50)), ErrArgument, "Stein rounds: half-width -1 is not a positive number: argument out of range"},
 		{stein(SteinRounds(six[:1], 1, 0.95, 50)), ErrTooFew, "Stein rounds: 1 given, at least 2 needed: too few values"},
@@ -47,10 +53,6 @@ func TestRefusals(t *testing.T) {
 		{estimate(RankSum(six, []float64{inf}, 0.95)), ErrNotFinite, "rank sum, second sample: value 1 of 1 is +Inf: not a finite number"},
 		{estimate(WelchT(six, six[:1], 0.95)), ErrTooFew, "Welch t, second sample: 1 given, at least 2 needed: too few values"},
 		{estimate(WelchT([]float64{1, 1}, []float64{2, 2}, 0.95)), ErrConstant, "Welch t: neither sample varies: values do not vary"},
-		{p(EquivalenceRankSum(six, six, 0)), ErrArgument, "rank-sum equivalence: margin 0 is not a positive number: argument out of range"},
-		{p(EquivalenceRankSum(six, six[:1], 1)), ErrTooFew, "rank-sum equivalence, second sample: 1 given, at least 2 needed: too few values"},
-		{p(EquivalenceWelch(six[:1], six, 1)), ErrTooFew, "Welch equivalence, first sample: 1 given, at least 2 needed: too few values"},
-		{p(EquivalenceWelch([]float64{1, 1}, []float64{2, 2}, 1)), ErrConstant, "Welch equivalence: neither sample varies: values do not vary"},
 		{p(OrderEffect(six, []int{1, 2})), ErrArgument, "order effect: 6 values but 2 positions: argument out of range"},
 		{p(OrderEffect(six[:3], []int{0, 1, 2})), ErrTooFew, "order effect: 3 given, at least 4 needed: too few values"},
 		{p(OrderEffect(six[:4], []int{1, 1, 1, 1})), ErrConstant, "order effect: every position is 1: values do not vary"},
@@ -117,7 +119,7 @@ func TestIntervalAndPAgree(t *testing.T) {
 		}
 		inner, _ := SignedRank(d, 0.9)
 		margin := 2 * random.Float64()
-		p, err := EquivalenceSignedRank(d, margin)
+		p, err := equivalent(margin)(SignedRank(d, 0.5))
 		if inside := -margin < inner.Lo && inner.Hi < margin; inside != (p <= 0.05) || err != nil {
 			t.Fatalf("equivalence of %v within %v: p = %v, %v, 90 %% interval %+v", d, margin, p, err, inner)
 		}
@@ -137,12 +139,12 @@ func TestIntervalAndPAgree(t *testing.T) {
 func TestLargeSampleDepths(t *testing.T) {
 	for _, alpha := range []float64{0.1, 0.05, 0.01, 0.001} {
 		cdf := signedRankCDF(maxExactSignedRank + 1)
-		k := signedRankDepth(maxExactSignedRank+1, alpha)
+		k := signedRankNull(maxExactSignedRank + 1).depth(alpha)
 		if reached := cdf[k-1]; reached > alpha/2*1.001 || reached < alpha/2*0.85 {
 			t.Errorf("signed rank: tail %v for alpha/2 = %v", reached, alpha/2)
 		}
 		both := rankSumCDF(maxExactRankSum+1, maxExactRankSum+1)
-		k = rankSumDepth(maxExactRankSum+1, maxExactRankSum+1, alpha)
+		k = rankSumNull(maxExactRankSum+1, maxExactRankSum+1).depth(alpha)
 		if reached := both[k-1]; reached > alpha/2*1.001 || reached < alpha/2*0.85 {
 			t.Errorf("rank sum: tail %v for alpha/2 = %v", reached, alpha/2)
 		}
@@ -188,14 +190,21 @@ func TestMedianInterval(t *testing.T) {
 func TestSignedRankDegenerate(t *testing.T) {
 	for _, c := range []struct {
 		d    []float64
-		want Estimate
+		want Interval
+		p    float64
 	}{
-		{make([]float64, 6), Estimate{Interval{0, 0, 0}, 1, 6}},
-		{[]float64{2, 2, 2, 2, 2, 2}, Estimate{Interval{2, 2, 2}, 0.03125, 6}},
-		{[]float64{-1, -2, -3, -4, -5, -6}, Estimate{Interval{-3.5, -6, -1}, 0.03125, 6}},
+		{make([]float64, 6), Interval{0, 0, 0}, 1},
+		{[]float64{2, 2, 2, 2, 2, 2}, Interval{2, 2, 2}, 0.03125},
+		{[]float64{-1, -2, -3, -4, -5, -6}, Interval{-3.5, -6, -1}, 0.03125},
 	} {
-		if got, err := SignedRank(c.d, 0.95); got != c.want || err != nil {
-			t.Errorf("SignedRank(%v) = %+v, %v; want %+v", c.d, got, err, c.want)
+		got, err := SignedRank(c.d, 0.95)
+		if got.Interval != c.want || got.P != c.p || got.N != 6 || err != nil {
+			t.Errorf("SignedRank(%v) = %+v, %v; want %+v, p = %v", c.d, got, err, c.want, c.p)
+		}
+		for _, margin := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+			if p := got.Equivalence(margin); !math.IsNaN(p) {
+				t.Errorf("within %v: p = %v, want NaN", margin, p)
+			}
 		}
 	}
 }

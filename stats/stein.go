@@ -16,23 +16,15 @@ import (
 // capped: the interval is then still valid, but wider than asked for.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
-	if err := checkConfidence(name, confidence); err != nil {
-		return 0, false, err
-	}
-	if err := checkPositive(name, "half-width", halfWidth); err != nil {
-		return 0, false, err
-	}
-	if err := checkFinite(name, pilot); err != nil {
-		return 0, false, err
-	}
-	if err := checkCount(name, len(pilot), 2); err != nil {
+	err = firstError(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
+	if err != nil {
 		return 0, false, err
 	}
 	if limit < len(pilot) {
 		return 0, false, fmt.Errorf("%s: at most %d rounds, but the pilot has %d: %w", name, limit, len(pilot), ErrArgument)
 	}
 	_, sd := meanSD(pilot)
-	t := studentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
+	t := StudentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
 	needed := math.Ceil((t * sd / halfWidth) * (t * sd / halfWidth))
 	switch {
 	case needed > float64(limit):
@@ -50,49 +42,14 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 // for normal values, capped or not.
 func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
 	const name = "Stein interval"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkPositive(name, "pilot's standard deviation", pilotSD); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkCount(name+", pilot", pilotN, 2); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkCount(name, len(d), pilotN); err != nil {
+	err := firstError(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),
+		checkCount(name+", pilot", pilotN, 2), checkValues(name, d, pilotN))
+	if err != nil {
 		return Estimate{}, err
 	}
 	mean, _ := meanSD(d)
 	se := pilotSD / math.Sqrt(float64(len(d)))
 	return studentEstimate(mean, se, float64(pilotN-1), confidence, len(d)), nil
-}
-
-// EquivalenceStein is the p of "the mean of d lies at -margin or below, or at
-// margin or above", by two one-sided tests with the pilot's spread and degrees of
-// freedom, as in SteinInterval.
-func EquivalenceStein(pilotSD float64, pilotN int, d []float64, margin float64) (p float64, err error) {
-	const name = "Stein equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	if err := checkPositive(name, "pilot's standard deviation", pilotSD); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name+", pilot", pilotN, 2); err != nil {
-		return 0, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return 0, err
-	}
-	if err := checkCount(name, len(d), pilotN); err != nil {
-		return 0, err
-	}
-	mean, _ := meanSD(d)
-	se := pilotSD / math.Sqrt(float64(len(d)))
-	return studentTail((margin-math.Abs(mean))/se, float64(pilotN-1)), nil
 }
 
 // PrecisionRounds returns the total number of rounds (the pilot's included) after
@@ -114,13 +71,13 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 		return least, capped, err
 	}
 	_, sd := meanSD(pilot)
-	enough := func(n int) bool {
+	n = fewest(limit, func(n int) bool {
 		return n >= least && predictedHalf(sd, len(pilot), n, confidence, assurance) <= halfWidth
-	}
-	if !enough(limit) {
+	})
+	if n == 0 {
 		return limit, true, nil
 	}
-	return fewest(limit, enough), false, nil
+	return n, false, nil
 }
 
 // hullAllowance is how much wider than a t interval the hull is taken to be: the
@@ -136,5 +93,5 @@ func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) floa
 		f := distuv.F{D1: float64(n - pilot), D2: float64(pilot - 1)}.Quantile(assurance)
 		variance *= (float64(pilot-1) + float64(n-pilot)*f) / all
 	}
-	return -studentQuantile((1-confidence)/2, all) * math.Sqrt(variance/float64(n)) * hullAllowance
+	return -StudentQuantile((1-confidence)/2, all) * math.Sqrt(variance/float64(n)) * hullAllowance
 }

@@ -25,21 +25,6 @@ func PairedT(d []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
 }
 
-// EquivalenceT is the p of "the mean of d lies at -margin or below, or at
-// margin or above", by two one-sided t tests (Schuirmann 1987).
-func EquivalenceT(d []float64, margin float64) (p float64, err error) {
-	const name = "t equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	mean, se, err := meanAndError(name, d)
-	if err != nil {
-		return 0, err
-	}
-	df := float64(len(d) - 1)
-	return studentTail((margin-math.Abs(mean))/se, df), nil
-}
-
 // WelchT estimates mean(y) - mean(x) of two independent samples with unequal
 // variances: Welch's interval and test with the Welch–Satterthwaite degrees of
 // freedom (two values at least in each).
@@ -53,20 +38,6 @@ func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, err
 	}
 	return studentEstimate(difference, se, df, confidence, len(x)+len(y)), nil
-}
-
-// EquivalenceWelch is the p of "the mean of y lies margin or more above or
-// below the mean of x", by two one-sided Welch tests.
-func EquivalenceWelch(x, y []float64, margin float64) (p float64, err error) {
-	const name = "Welch equivalence"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	difference, se, df, err := welch(name, x, y)
-	if err != nil {
-		return 0, err
-	}
-	return studentTail((margin-math.Abs(difference))/se, df), nil
 }
 
 // welch returns mean(y) - mean(x), its standard error and the
@@ -94,20 +65,19 @@ func welchError(sdX, sdY float64, m, n int) (se, df float64) {
 }
 
 func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
-	half := se * studentQuantile(1-(1-confidence)/2, df)
+	half := se * StudentQuantile(1-(1-confidence)/2, df)
 	return Estimate{
 		Interval: Interval{Point: mean, Lo: mean - half, Hi: mean + half},
 		P:        min(1, 2*studentTail(math.Abs(mean)/se, df)),
 		N:        n,
+
+		equivalence: func(margin float64) float64 { return studentTail((margin-math.Abs(mean))/se, df) },
 	}
 }
 
 // meanAndError returns the mean and its standard error, or why there is none.
 func meanAndError(name string, d []float64) (mean, se float64, err error) {
-	if err := checkFinite(name, d); err != nil {
-		return 0, 0, err
-	}
-	if err := checkCount(name, len(d), 2); err != nil {
+	if err := checkValues(name, d, 2); err != nil {
 		return 0, 0, err
 	}
 	mean, sd := meanSD(d)
@@ -141,13 +111,10 @@ func studentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
 }
 
-// StudentQuantile is the quantile of Student's t distribution.
-func StudentQuantile(p, df float64) float64 { return studentQuantile(p, df) }
-
-// studentQuantile remembers the quantiles of whole degrees of freedom: they are
-// asked for again with every comparison of a run, and take longer to work out
+// StudentQuantile is the quantile of Student's t distribution. Those of whole degrees of freedom are
+// remembered: they are asked for again with every comparison of a run, and take longer to work out
 // than the rest of an interval.
-func studentQuantile(p, df float64) float64 {
+func StudentQuantile(p, df float64) float64 {
 	whole := df == math.Trunc(df)
 	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {
 		return known.(float64)

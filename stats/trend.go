@@ -1,9 +1,7 @@
 package stats
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sync"
 )
 
@@ -33,10 +31,7 @@ const (
 // and no bias, and makes it linear instead of quadratic in time.
 func Trend(x []float64) (slope, p float64, err error) {
 	const name = "trend"
-	if err := checkFinite(name, x); err != nil {
-		return 0, 0, err
-	}
-	if err := checkCount(name, len(x), 4); err != nil {
+	if err := checkValues(name, x, 4); err != nil {
 		return 0, 0, err
 	}
 	return theilSen(x), mannKendall(x), nil
@@ -76,11 +71,7 @@ func mannKendall(x []float64) float64 {
 // each, of those before it, come from a Fenwick tree over the ranks.
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	order := ascending(x)
 	rank, size := make([]int, n), make([]int, n+1) // from 1, shared by equal values
 	last := 0
 	for i, at := range order {
@@ -114,24 +105,19 @@ func kendallScore(x []float64) (score int, ties float64) {
 // order of n different values: the i-th value rises above 0 … i-1 of those
 // before it, each with the same chance. It is worked out once for every n.
 func inversionCDF(n int) []float64 {
-	if known, ok := inversionCDFs.Load(n); ok {
-		return known.([]float64)
-	}
-	p := []float64{1}
-	for i := 2; i <= n; i++ {
-		next := make([]float64, len(p)+i-1)
-		for k, q := range p {
-			for j := range i {
-				next[k+j] += q / float64(i)
+	return cumulated(&inversionCDFs, n, func() []float64 {
+		p := []float64{1}
+		for i := 2; i <= n; i++ {
+			next := make([]float64, len(p)+i-1)
+			for k, q := range p {
+				for j := range i {
+					next[k+j] += q / float64(i)
+				}
 			}
+			p = next
 		}
-		p = next
-	}
-	for k := 1; k < len(p); k++ {
-		p[k] += p[k-1]
-	}
-	inversionCDFs.Store(n, p)
-	return p
+		return p
+	})
 }
 
 var inversionCDFs sync.Map // n → []float64

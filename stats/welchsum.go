@@ -31,20 +31,6 @@ func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	return studentEstimate(sum, se, df, confidence, n), nil
 }
 
-// EquivalenceWelchSum is the p of "the weighted sum of the means lies at -margin
-// or below, or at margin or above", by two one-sided tests.
-func EquivalenceWelchSum(samples []Weighted, margin float64) (p float64, err error) {
-	const name = "equivalence of a Welch sum"
-	if err := checkPositive(name, "margin", margin); err != nil {
-		return 0, err
-	}
-	sum, se, df, err := welchSum(name, samples)
-	if err != nil {
-		return 0, err
-	}
-	return studentTail((margin-math.Abs(sum))/se, df), nil
-}
-
 // welchSum returns the weighted sum of the means, its standard error and the
 // degrees of freedom.
 func welchSum(name string, samples []Weighted) (sum, se, df float64, err error) {
@@ -57,10 +43,7 @@ func welchSum(name string, samples []Weighted) (sum, se, df float64, err error) 
 		if math.IsNaN(s.Weight) || math.IsInf(s.Weight, 0) {
 			return 0, 0, 0, fmt.Errorf("%s: weight %v is not a finite number: %w", which, s.Weight, ErrArgument)
 		}
-		if err := checkFinite(which, s.Values); err != nil {
-			return 0, 0, 0, err
-		}
-		if err := checkCount(which, len(s.Values), 2); err != nil {
+		if err := checkValues(which, s.Values, 2); err != nil {
 			return 0, 0, 0, err
 		}
 		mean, sd := meanSD(s.Values)

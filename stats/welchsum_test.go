@@ -26,7 +26,7 @@ func TestWelchSumAgainstSciPy(t *testing.T) {
 	if e.N != 18 {
 		t.Errorf("%d values, want 18", e.N)
 	}
-	p, err := EquivalenceWelchSum(four, 1)
+	p, err := equivalent(1)(WelchSum(four, 0.5))
 	golden{Kind: "Welch sum", Name: "equivalence", P: 0.0036911032616115456}.p(t, p, err)
 }
 
@@ -40,11 +40,11 @@ func TestWelchSumOfTwo(t *testing.T) {
 	g := golden{Kind: "two samples", Point: want.Point, Lo: want.Lo, Hi: want.Hi, P: want.P}
 	got, err := WelchSum(four[:2], 0.95)
 	g.estimate(t, got, err)
-	g.P, err = EquivalenceWelch(x, y, 0.9)
+	g.P, err = equivalent(0.9)(WelchT(x, y, 0.5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := EquivalenceWelchSum(four[:2], 0.9)
+	p, err := equivalent(0.9)(WelchSum(four[:2], 0.5))
 	g.p(t, p, err)
 }
 
@@ -91,14 +91,8 @@ func TestWelchSumRefuses(t *testing.T) {
 		if _, err := WelchSum(c.samples, 0.95); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
-		if _, err := EquivalenceWelchSum(c.samples, 1); !errors.Is(err, c.want) {
-			t.Errorf("%s, equivalence: %v, want %v", c.name, err, c.want)
-		}
 	}
 	if _, err := WelchSum(four, 1); !errors.Is(err, ErrArgument) {
 		t.Errorf("confidence 1: %v", err)
-	}
-	if _, err := EquivalenceWelchSum(four, 0); !errors.Is(err, ErrArgument) {
-		t.Errorf("margin 0: %v", err)
 	}
 }

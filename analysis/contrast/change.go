@@ -28,8 +28,7 @@ func Changed(from, to Data) Data {
 	}
 	d.estimate = func(r Rules) Estimate {
 		samples := append(from.weighted(-1), to.weighted(1)...)
-		e, err := stats.WelchSum(samples, r.Confidence)
-		v := r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceWelchSum(samples, margin) })
+		v := r.seen(stats.WelchSum(samples, r.Confidence))
 		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
 	}
 	return d
@@ -56,7 +55,7 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 		contrasts, _, _ := d.Units()
 		return []stats.Weighted{{Weight: weight, Values: contrasts}}
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
@@ -81,7 +80,7 @@ func (d *Data) spread() float64 {
 	if d.Size() == 0 {
 		return 0
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	b, a := Deviation(base), Deviation(arm)
 	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
 }

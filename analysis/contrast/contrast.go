@@ -54,32 +54,32 @@ type Data struct {
 	// Missing counts the trials that failed and so have no value.
 	Missing Missing
 
-	apart    []float64                       // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
-	estimate func(Rules) Estimate            // where the values do not say how they are to be estimated; nil: they do
-	imputed  func(sign, margin float64) Data // Imputed of what Over was given; nil: it was not
-	errs     []float64                       // standard errors of the contrasts, where runs are combined
+	controlDelta []float64                       // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
+	estimate     func(Rules) Estimate            // where the values do not say how they are to be estimated; nil: they do
+	imputed      func(sign, margin float64) Data // Imputed of what Over was given; nil: it was not
+	errs         []float64                       // standard errors of the contrasts, where runs are combined
 }
 
 // Compare sets the contrasts of pairs from their values.
 func (d *Data) Compare() {
-	d.Contrasts, d.apart = make([]float64, len(d.Treated)), nil
+	d.Contrasts, d.controlDelta = make([]float64, len(d.Treated)), nil
 	if d.Control != nil {
-		d.apart = make([]float64, len(d.Treated))
+		d.controlDelta = make([]float64, len(d.Treated))
 	}
 	for i, v := range d.Treated {
 		var place [3]float64
 		if d.Places != nil {
 			place = d.Places[i]
 		}
-		base := Of(v, d.Baseline[i], d.Metric) - place[0] + place[1]
+		base := of(v, d.Baseline[i], d.Metric) - place[0] + place[1]
 		d.Contrasts[i] = base
 		if d.Control == nil {
 			continue
 		}
-		d.apart[i] = math.NaN()
+		d.controlDelta[i] = math.NaN()
 		if !math.IsNaN(d.Control[i]) {
-			control := Of(v, d.Control[i], d.Metric) - place[0] + place[2]
-			d.Contrasts[i], d.apart[i] = base/2+control/2, base/2-control/2
+			control := of(v, d.Control[i], d.Metric) - place[0] + place[2]
+			d.Contrasts[i], d.controlDelta[i] = base/2+control/2, base/2-control/2
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (d *Data) bare() bool { return d.Paired && len(d.Baseline) != len(d.Contras
 
 // Controlled counts the pairs whose reference is the mean of baseline and control.
 func (d *Data) Controlled() (n int) {
-	for _, a := range d.apart {
+	for _, a := range d.controlDelta {
 		if !math.IsNaN(a) {
 			n++
 		}
@@ -107,15 +107,6 @@ func (d *Data) Size() int {
 		return len(d.Contrasts)
 	}
 	return min(len(d.Baseline), len(d.Treated))
-}
-
-// alone are differences of two references for n pairs that have one.
-func alone(n int) []float64 {
-	list := make([]float64, n)
-	for i := range list {
-		list[i] = math.NaN()
-	}
-	return list
 }
 
 // blocks gives the pairs of each set-up, by index.
@@ -137,52 +128,55 @@ func (d *Data) blocks() [][]int {
 // Units are the independent values of pairs: themselves, or the means over each set-up of
 // several. A set-up of which some round has no control is compared with the baseline alone.
 // Of the units, the first pilot ones are of the pilot's rounds.
-func (d *Data) Units() (contrasts, apart []float64, pilot int) {
+func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
-		return d.Contrasts, d.apart, d.Pilot
+		return d.Contrasts, d.controlDelta, d.Pilot
 	}
 	blocks := d.blocks()
-	if d.apart != nil {
-		apart = make([]float64, len(blocks))
+	if d.controlDelta != nil {
+		deltas = make([]float64, len(blocks))
 	}
 	contrasts = make([]float64, len(blocks))
 	for k, block := range blocks {
-		lone := apart != nil && slices.ContainsFunc(block, func(i int) bool { return math.IsNaN(d.apart[i]) })
+		lone := deltas != nil && slices.ContainsFunc(block, func(i int) bool { return math.IsNaN(d.controlDelta[i]) })
 		for _, i := range block {
 			c := d.Contrasts[i]
 			switch {
-			case lone && !math.IsNaN(d.apart[i]):
-				c += d.apart[i] // to the baseline
-			case apart != nil && !lone:
-				apart[k] += d.apart[i] / float64(len(block))
+			case lone && !math.IsNaN(d.controlDelta[i]):
+				c += d.controlDelta[i] // to the baseline
+			case deltas != nil && !lone:
+				deltas[k] += d.controlDelta[i] / float64(len(block))
 			}
 			contrasts[k] += c / float64(len(block))
 		}
 		if lone {
-			apart[k] = math.NaN()
+			deltas[k] = math.NaN()
 		}
 		if block[len(block)-1] < d.Pilot {
 			pilot++
 		}
 	}
-	return contrasts, apart, pilot
+	return contrasts, deltas, pilot
 }
 
-// Of compares one value of an arm with one of the baseline. Logarithms are
+// of compares one value of an arm with one of the baseline. Logarithms are
 // taken first so that no quotient overflows; a difference whose square would
 // overflow is held at a size that does not.
-func Of(arm, base float64, m experiment.Metric) float64 {
+func of(arm, base float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale != experiment.Difference:
 		return math.Log(arm) - math.Log(base)
 	case m.Better == experiment.Higher:
-		return min(max(base-arm, -largest), largest)
+		return Bounded(base - arm)
 	}
-	return min(max(arm-base, -largest), largest)
+	return Bounded(arm - base)
 }
 
 // largest is the largest contrast; its square, summed over any run, is finite.
 const largest = 1e150
+
+// Bounded holds a contrast at a size that does not overflow.
+func Bounded(x float64) float64 { return min(max(x, -largest), largest) }
 
 // Overhead turns a contrast into an overhead: a share of the baseline for a
 // ratio metric, in the metric's unit for a difference metric.
@@ -223,12 +217,6 @@ func Cost(x float64, m experiment.Metric) float64 {
 		return -x
 	}
 	return x
-}
-
-// Usable says whether a value of a metric can be compared: finite, and positive
-// on a ratio scale.
-func Usable(v float64, m experiment.Metric) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && (m.Scale == experiment.Difference || v > 0)
 }
 
 // Finite keeps a number fit for JSON and for arithmetic: infinities become the

@@ -36,7 +36,7 @@ func drawn(seed uint64, n int, factor float64) []float64 {
 func pairsOf(m experiment.Metric, base, arm []float64, pilot int) Data {
 	d := Data{Metric: m, Baseline: base, Treated: arm, Paired: true, Pilot: pilot}
 	for i := range base {
-		d.Contrasts = append(d.Contrasts, Of(arm[i], base[i], m))
+		d.Contrasts = append(d.Contrasts, of(arm[i], base[i], m))
 	}
 	return d
 }
@@ -182,7 +182,7 @@ func TestExceeds(t *testing.T) {
 				steinT.P = max(steinT.P, signed.P)
 				check("after a pilot", stein, pairsOf(m, base, arm, 6), steinT, err)
 				unpaired := Data{Metric: m, Baseline: held, Treated: arm}
-				x, y := unpaired.samples()
+				x, y := unpaired.Scaled()
 				ranks, err := stats.RankSum(x, y, 0.95)
 				if err != nil {
 					t.Fatal(err)

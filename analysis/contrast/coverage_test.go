@@ -54,7 +54,7 @@ func TestCoverage(t *testing.T) {
 		for range *runs {
 			d := Data{Metric: experiment.Metric{Better: experiment.Lower, Scale: experiment.Ratio}, Baseline: draw(c.m, 1), Treated: draw(c.n, c.spread)}
 			both += holds(level95.Estimate(&d).Main.At)
-			x, y := d.samples()
+			x, y := d.Scaled()
 			alone, err := stats.RankSum(x, y, level95.Confidence)
 			if err != nil {
 				t.Fatal(err)

@@ -169,7 +169,7 @@ func (r Rules) Estimate(d *Data) Estimate {
 		return d.estimate(r)
 	}
 	if !d.Paired {
-		base, arm := d.samples()
+		base, arm := d.Scaled()
 		return r.twoSamples(base, arm)
 	}
 	return r.pairs(d)
@@ -179,10 +179,10 @@ func (r Rules) Estimate(d *Data) Estimate {
 func (r Rules) pairs(d *Data) Estimate {
 	step := d.grid()
 	r.Margin = max(0, r.Margin-step/2)
-	contrasts, apart, pilot := d.Units()
+	contrasts, _, pilot := d.Units()
 	e := Estimate{SD: Deviation(contrasts)}
 	if d.Means {
-		e.Method, e.Main, e.T = MethodMeans, r.means(contrasts), r.pairedT(contrasts)
+		e.Method, e.Main, e.T = MethodMeans, r.seen(stats.SignFlip(contrasts, r.AtLook())), r.pairedT(contrasts)
 		return e
 	}
 	method, both := MethodSignedRank, MethodBoth
@@ -191,7 +191,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	if d.Uneven {
 		uneven = MethodUneven
 	}
-	if rounds, ok := d.aligned(contrasts, apart); ok {
+	if rounds, ok := d.Aligned(); ok {
 		method, both = MethodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
 		few := len(contrasts) < manyRounds
@@ -199,7 +199,7 @@ func (r Rules) pairs(d *Data) Estimate {
 			uneven = MethodNoisier
 		}
 	} else {
-		rank = r.signedRank(contrasts)
+		rank = r.seen(stats.SignedRank(contrasts, r.AtLook())) // there as soon as the number of pairs allows its interval
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {
@@ -238,7 +238,7 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 		moved.Contrasts = shifted(d.Contrasts, -shift)
 		v = r.Estimate(&moved).Main
 	} else {
-		base, arm := d.samples()
+		base, arm := d.Scaled()
 		v = r.twoSamples(shifted(base, shift), arm).Main
 	}
 	if !v.OK {
@@ -261,33 +261,17 @@ func shifted(x []float64, by float64) []float64 {
 // none is the view of an estimator that has nothing to say.
 var none = View{P: 1, Equiv: 1}
 
-// signedRank is there as soon as the number of pairs allows its interval.
-func (r Rules) signedRank(contrasts []float64) View {
-	e, err := stats.SignedRank(contrasts, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignedRank(contrasts, margin) })
-}
-
 // aligned is there where the signed-rank interval is: below, the control itself could not
 // be shown to differ.
 func (r Rules) aligned(rounds stats.AlignedRounds) View {
 	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
 		return none
 	}
-	e, err := stats.AlignedRank(rounds, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) {
-		return stats.EquivalenceAlignedRank(rounds, margin)
-	})
-}
-
-// means compares means by flipping signs.
-func (r Rules) means(contrasts []float64) View {
-	e, err := stats.SignFlip(contrasts, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignFlip(contrasts, margin) })
+	return r.seen(stats.AlignedRank(rounds, r.AtLook()))
 }
 
 func (r Rules) pairedT(contrasts []float64) View {
-	e, err := stats.PairedT(contrasts, r.AtLook())
-	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceT(contrasts, margin) })
+	return r.seen(stats.PairedT(contrasts, r.AtLook()))
 }
 
 // stein is there where a pilot of varying values sets the number of rounds.
@@ -296,10 +280,7 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	if !r.Pilot || sd == 0 {
 		return none
 	}
-	e, err := stats.SteinInterval(sd, pilot, contrasts, r.Confidence)
-	return r.seen(e, err, func(margin float64) (float64, error) {
-		return stats.EquivalenceStein(sd, pilot, contrasts, margin)
-	})
+	return r.seen(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
 // hull claims only what both views claim: the point of the first, the smallest
@@ -313,13 +294,13 @@ func hull(a, b View) View {
 // seen turns an estimate into a view, with a test of equivalence where there is a
 // margin for the metric. An error means that the values allow no estimate (too few,
 // or no spread for a t interval): there is then none.
-func (r Rules) seen(e stats.Estimate, err error, equivalence func(margin float64) (float64, error)) View {
+func (r Rules) seen(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return none
 	}
 	v := View{OK: true, At: e.Interval, P: r.TwoSided(e.P), Equiv: 1}
 	if r.Margin > 0 {
-		if p, err := equivalence(r.Margin); err == nil && !math.IsNaN(p) {
+		if p := e.Equivalence(r.Margin); !math.IsNaN(p) {
 			v.Equiv = r.oneSided(p)
 		}
 	}
@@ -336,14 +317,6 @@ func (r Rules) MarginOf(d *Data) float64 {
 		return 0
 	}
 	return r.Margin
-}
-
-// MarginFrom is the margin that a bound stands for, on the scale of contrasts.
-func MarginFrom(b experiment.Bound) float64 {
-	if b.Scale == experiment.Difference {
-		return b.Value
-	}
-	return math.Log1p(b.Value)
 }
 
 // MarginShown is the margin of what is compared as it is written: a share of the baseline,

@@ -22,7 +22,7 @@ func (d *Data) grid() float64 {
 	slices.Sort(all)
 	step, distinct := math.Inf(1), 1
 	for i := 1; i < len(all); i++ {
-		if gap := Of(all[i], all[i-1], d.Metric); gap > 0 {
+		if gap := of(all[i], all[i-1], d.Metric); gap > 0 {
 			distinct, step = distinct+1, min(step, gap)
 		}
 	}

@@ -25,7 +25,7 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 		contrasts, _, _ := d.Units()
 		at, err = interval(stats.PairedT(contrasts, r.AtLook()))
 	case d.Metric.Scale == experiment.Difference:
-		base, arm := d.samples()
+		base, arm := d.Scaled()
 		at, err = interval(stats.WelchT(base, arm, r.Confidence))
 	case d.Paired:
 		base, arm := d.meanUnits()

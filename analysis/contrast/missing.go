@@ -61,7 +61,7 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	if d.Size() == 0 {
 		return full
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	all := slices.Concat(base, arm)
 	beyond := max(slices.Max(all)-slices.Min(all), 2*farther*margin)
 	low, high := stats.Median(arm)+unlucky(-sign, base), farthest(sign, all)+sign*beyond
@@ -84,8 +84,8 @@ func (d *Data) put(contrast float64, n int) {
 	}
 	d.Contrasts = extended(d.Contrasts, contrast, n)
 	d.Rounds, d.Moved = extended(d.Rounds, 0, n), extended(d.Moved, 0, n)
-	if d.apart != nil {
-		d.Control, d.apart = extended(d.Control, typical, n), extended(d.apart, 0, n)
+	if d.controlDelta != nil {
+		d.Control, d.controlDelta = extended(d.Control, typical, n), extended(d.controlDelta, 0, n)
 	}
 	if d.Places != nil {
 		d.Places = extended(d.Places, [3]float64{}, n)

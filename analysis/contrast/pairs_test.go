@@ -14,14 +14,14 @@ func TestCompareWithTheControl(t *testing.T) {
 	if want := math.Log(4); math.Abs(d.Contrasts[0]-want) > 1e-12 || math.Abs(d.Contrasts[1]-math.Log(2)) > 1e-12 {
 		t.Errorf("contrasts %v", d.Contrasts)
 	}
-	if d.Controlled() != 1 || math.Abs(d.apart[0]+math.Log(2)) > 1e-12 {
-		t.Errorf("apart %v", d.apart)
+	if d.Controlled() != 1 || math.Abs(d.controlDelta[0]+math.Log(2)) > 1e-12 {
+		t.Errorf("deltas %v", d.controlDelta)
 	}
 	// In a set-up of which one round has no control, the baseline alone is the reference.
 	d.SetUps = []int{3, 3}
-	contrasts, apart, _ := d.Units()
-	if d.Size() != 1 || math.Abs(contrasts[0]-math.Log(2)) > 1e-12 || !math.IsNaN(apart[0]) {
-		t.Errorf("units %v, %v", contrasts, apart)
+	contrasts, deltas, _ := d.Units()
+	if d.Size() != 1 || math.Abs(contrasts[0]-math.Log(2)) > 1e-12 || !math.IsNaN(deltas[0]) {
+		t.Errorf("units %v, %v", contrasts, deltas)
 	}
 	d.SetUps = nil
 	d.Places = [][3]float64{{0.1, 0.3, 0.2}, {0.1, 0.3, 0}}

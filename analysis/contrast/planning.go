@@ -1,10 +1,11 @@
 package contrast
 
-import "tare/stats"
+import (
+	"math"
+	"slices"
 
-// Scaled gives the values of both arms on the scale on which they are taken to differ
-// by a shift, the contrast.
-func (d *Data) Scaled() (base, arm []float64) { return d.samples() }
+	"tare/stats"
+)
 
 // Derived says that the values stand for their number only, and that the estimate is
 // not made from them: that of a change of two overheads without pairs.
@@ -13,18 +14,14 @@ func (d *Data) Derived() bool { return d.estimate != nil }
 // Aligned gives the units of pairs as the aligned rank test takes them; false where the
 // signed-rank test serves.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
-	contrasts, apart, _ := d.Units()
-	return d.aligned(contrasts, apart)
-}
-
-func (d *Data) aligned(contrasts, apart []float64) (stats.AlignedRounds, bool) {
+	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.Places == nil {
 		return stats.AlignedRounds{}, false
 	}
-	if apart == nil {
-		apart = alone(len(contrasts))
+	if deltas == nil {
+		deltas = slices.Repeat([]float64{math.NaN()}, len(contrasts))
 	}
-	return stats.AlignedRounds{Contrasts: contrasts, Apart: apart, PositionsRemoved: d.Places != nil}, true
+	return stats.AlignedRounds{Contrasts: contrasts, Apart: deltas, PositionsRemoved: d.Places != nil}, true
 }
 
 // RoundsEach is how many rounds a unit takes: those of a set-up that several share.

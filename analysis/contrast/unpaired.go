@@ -7,36 +7,38 @@ import (
 	"tare/stats"
 )
 
-// samples gives the values of both arms on the scale on which they are taken to
+// Scaled gives the values of both arms on the scale on which they are taken to
 // differ by a shift, the contrast: logarithms for a ratio metric, signed values
 // for a difference metric.
-func (d *Data) samples() (base, arm []float64) {
+func (d *Data) Scaled() (base, arm []float64) {
 	return scaled(d.Baseline, d.Metric), scaled(d.Treated, d.Metric)
 }
 
 func scaled(values []float64, m experiment.Metric) []float64 {
 	x := make([]float64, len(values))
 	for i, v := range values {
-		switch {
-		case m.Scale != experiment.Difference:
-			x[i] = math.Log(v)
-		case m.Better == experiment.Higher:
-			x[i] = min(max(-v, -largest), largest)
-		default:
-			x[i] = min(max(v, -largest), largest)
-		}
+		x[i] = Scaled(v, m)
 	}
 	return x
+}
+
+// Scaled is a value on the scale of contrasts.
+func Scaled(v float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale != experiment.Difference:
+		return math.Log(v)
+	case m.Better == experiment.Higher:
+		return Bounded(-v)
+	}
+	return Bounded(v)
 }
 
 // twoSamples estimates the shift from one independent sample to another: by ranks
 // and by Welch's t together where the sizes allow both, by t alone below that.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
-	byT, err := stats.WelchT(base, arm, r.Confidence)
-	e.T = r.seen(byT, err, func(margin float64) (float64, error) { return stats.EquivalenceWelch(base, arm, margin) })
-	byRanks, err := stats.RankSum(base, arm, r.Confidence)
-	rank := r.seen(byRanks, err, func(margin float64) (float64, error) { return stats.EquivalenceRankSum(base, arm, margin) })
+	e.T = r.seen(stats.WelchT(base, arm, r.Confidence))
+	rank := r.seen(stats.RankSum(base, arm, r.Confidence))
 	switch {
 	case rank.OK && e.T.OK:
 		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
@@ -63,7 +65,7 @@ func (d *Data) Middle() float64 {
 	if d.Paired {
 		return stats.Median(d.Contrasts)
 	}
-	base, arm := d.samples()
+	base, arm := d.Scaled()
 	return stats.Median(arm) - stats.Median(base)
 }
 
@@ -77,9 +79,9 @@ func (r Rules) LeastP(d *Data) float64 {
 	if !d.Paired {
 		return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
 	}
-	contrasts, apart, _ := d.Units()
+	contrasts, deltas, _ := d.Units()
 	pairs, triples := len(contrasts), 0
-	for _, a := range apart {
+	for _, a := range deltas {
 		if !math.IsNaN(a) {
 			pairs, triples = pairs-1, triples+1
 		}
@@ -107,12 +109,12 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// FewestPairs is the smallest number of pairs whose signed ranks have an interval.
-func (r Rules) FewestPairs() int { return Fewest(true, 1-r.AtLook()) }
-
-// FewestControlled is the same of rounds, at alpha over the number of hypotheses that share
-// it, where baseline and control are the reference together.
-func (r Rules) FewestControlled(family int) int {
+// Fewest is the same at alpha over the number of hypotheses that share it; controlled says that baseline and control
+// are the reference of pairs together.
+func (r Rules) Fewest(paired, controlled bool, family int) int {
+	if !controlled {
+		return Fewest(paired, r.Alpha/float64(family))
+	}
 	return max(Fewest(true, r.Alpha), fewest(func(n int) bool {
 		controlled := n
 		if r.controlled != nil {

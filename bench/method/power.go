@@ -44,7 +44,10 @@ func efforts() []effort {
 
 // simulate fills in the numbers of an effort from that many experiments a step.
 func (e *effort) simulate(times int, seed uint64) (err error) {
-	guess := stats.SignedRankRoundsNeeded(math.Log1p(e.effect), e.noise.sd*math.Sqrt2, 1-confidence, power, 10_000)
+	guess := 1
+	for guess < 10_000 && stats.SignedRankPower(math.Log1p(e.effect), e.noise.sd*math.Sqrt2, guess, 1-confidence) < power {
+		guess++
+	}
 	elsewhere := func(claims func(others) int) (w elsewhereEffort, err error) {
 		w.trials, err = fewest(guess, times, mostElsewhere, seed, func(n int, rng *rand.Rand) (int, error) {
 			o, err := sequential(e.noise, n, e.effect, times, rng)

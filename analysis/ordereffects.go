@@ -10,32 +10,31 @@ import (
 	"tare/journal"
 )
 
-// PlaceEffects say how trials depend on their place within the round: the first one may find
+// OrderEffects say how trials depend on their place within the round: the first one may find
 // cold caches, the last one a warm machine. Where every arm has had every place equally
 // often, it makes no arm look slower, but it widens intervals: it is taken away.
-type PlaceEffects struct {
+type OrderEffects struct {
 	P       float64   `json:"p"`       // of no effect
 	Effects []float64 `json:"effects"` // by place: as a share of the metric, from their mean
 	logs    []float64
 }
 
 const (
-	placesLevel  = 0.01 // p under which an effect is taken away
-	placesFewest = 6    // rounds
-	placesSweeps = 50   // of fitting; far more than trials without gaps take
+	orderFewest = 6  // rounds
+	orderSweeps = 50 // of fitting; far more than trials without gaps take
 )
 
 // of is the effect of the place of a trial, as a logarithm.
-func (p *PlaceEffects) of(t *journal.Trial) float64 {
+func (p *OrderEffects) of(t *journal.Trial) float64 {
 	if p == nil || t.Position < 1 || t.Position > len(p.logs) {
 		return 0
 	}
 	return p.logs[t.Position-1]
 }
 
-// places gives the effects that are to be taken from a metric; nil: none. They are fitted
+// orderEffects gives the effects that are to be taken from a metric; nil: none. They are fitted
 // beside effects of rounds and arms, by least squares, and tested by F.
-func (t *table) places(c int, m experiment.Metric) *PlaceEffects {
+func (t *table) orderEffects(c int, m experiment.Metric) *OrderEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
 	}
@@ -44,41 +43,33 @@ func (t *table) places(c int, m experiment.Metric) *PlaceEffects {
 		return p
 	}
 	if t.moved == nil {
-		t.moved = map[[2]string]*PlaceEffects{}
+		t.moved = map[[2]string]*OrderEffects{}
 	}
-	t.moved[key] = t.fitPlaces(c, m)
+	t.moved[key] = t.fitOrder(c, m)
 	return t.moved[key]
 }
 
-// fitPlaces uses the rounds in which every arm has a value, each in a place of its own.
-func (t *table) fitPlaces(c int, m experiment.Metric) *PlaceEffects {
+// fitOrder uses the rounds in which every arm has a value, each in a place of its own.
+func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
 	k := len(t.plan.Arms)
+	arms, had := make([]int, k), make([][]int, k) // had: how often, by arm and place
+	for a := range arms {
+		arms[a], had[a] = a, make([]int, k)
+	}
 	var values [][]float64 // by round and arm
 	var at [][]int
-	had := make([][]int, k)
-	for a := range had {
-		had[a] = make([]int, k)
-	}
-	for i := range t.at[c] {
-		row, places := make([]float64, k), make([]int, k)
-		whole := true
-		for a := range k {
-			s := t.slots[c][a][i]
-			v, ok := value(s.valid, m)
-			if !ok || s.valid.Position < 1 || s.valid.Position > k {
-				whole = false // it is missing, or was tried again
-				break
-			}
-			row[a], places[a] = math.Log(v), s.valid.Position-1
+	for _, r := range t.completeRounds([]int{c}, arms, m, nil) {
+		if slices.ContainsFunc(r.trials, func(t *journal.Trial) bool { return t.Position < 1 || t.Position > k }) {
+			continue // one was tried again
 		}
-		if whole {
-			for a, p := range places {
-				had[a][p]++
-			}
-			values, at = append(values, row), append(at, places)
+		places := make([]int, k)
+		for a, trial := range r.trials {
+			places[a] = trial.Position - 1
+			had[a][places[a]]++
 		}
+		values, at = append(values, r.logarithms()), append(at, places)
 	}
-	if len(values) < placesFewest || uneven(had, len(values)) {
+	if len(values) < orderFewest || uneven(had, len(values)) {
 		return nil
 	}
 	without, _ := fitRows(values, at, false)
@@ -89,10 +80,10 @@ func (t *table) fitPlaces(c int, m experiment.Metric) *PlaceEffects {
 	}
 	f := max(0, without-with) / float64(k-1) / (with / free) // below 0 by rounding only
 	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
-	if math.IsNaN(p) || p > placesLevel {
+	if math.IsNaN(p) || p > orderLevel {
 		return nil
 	}
-	e := &PlaceEffects{P: p, logs: effects}
+	e := &OrderEffects{P: p, logs: effects}
 	for _, x := range effects {
 		e.Effects = append(e.Effects, math.Expm1(x))
 	}
@@ -102,13 +93,10 @@ func (t *table) fitPlaces(c int, m experiment.Metric) *PlaceEffects {
 // uneven says whether some arm has never had a place, or has had one more often than another by what is usual for a place:
 // effects of arms and places could then hardly be told from each other.
 func uneven(had [][]int, rounds int) bool {
-	for _, places := range had {
+	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
-		if usual := rounds / len(places); least == 0 || most-least > max(usual, 2) {
-			return true
-		}
-	}
-	return false
+		return least == 0 || most-least > max(rounds/len(places), 2)
+	})
 }
 
 // fitRows fits values by effects of rounds, arms and perhaps places, and gives the sum of
@@ -138,7 +126,7 @@ func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects
 		}
 		return sum
 	}
-	for range placesSweeps {
+	for range orderSweeps {
 		sweep(n, func(i, _ int) int { return i })
 		sweep(k, func(_, a int) int { return a })
 		if !places {

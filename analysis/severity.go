@@ -2,9 +2,9 @@ package analysis
 
 import "slices"
 
-// gravity is the kinds of findings by how much they change what a number says: first what makes a
+// severity is the kinds of findings by how much they change what a number says: first what makes a
 // claim one of something else, then what makes it less sure than it looks, then what is good to know.
-var gravity = []string{
+var severity = []string{
 	// The number is that of something else.
 	Bound{}.Kind(),
 	// The program may not have done its work.
@@ -19,10 +19,10 @@ var gravity = []string{
 	UnusableValues{}.Kind(), Switching{}.Kind(), Sliced{}.Kind(), Remark{}.Kind(),
 }
 
-// Gravity is the place of a finding in the order in which a reader must know of it, from 0.
-func Gravity(f Finding) int {
-	if i := slices.Index(gravity, f.Kind()); i >= 0 {
+// Severity is the rank of a finding in the order in which a reader must know of it, from 0.
+func Severity(f Finding) int {
+	if i := slices.Index(severity, f.Kind()); i >= 0 {
 		return i
 	}
-	return len(gravity)
+	return len(severity)
 }

@@ -8,8 +8,8 @@ import (
 	"tare/stats"
 )
 
-// place says where a change lies: indices of the first value of the new level.
-type place struct {
+// changeSite says where a change lies: indices of the first value of the new level.
+type changeSite struct {
 	earliest, latest int     // hold Confidence of the probability
 	sure             float64 // probability of the place asked about
 }
@@ -22,7 +22,7 @@ type place struct {
 // median of their side, by more than three robust standard deviations, are
 // pulled in to there first, so that a lone outlier does not count for a step.
 // bench/history counts how often the bounds hold the truth.
-func locate(x []float64, at int) place {
+func locate(x []float64, at int) changeSite {
 	y := tamed(x, at)
 	n := len(y)
 	logs := make([]float64, n) // by place; 0 and 1 stay impossible
@@ -44,15 +44,15 @@ func locate(x []float64, at int) place {
 	return summed(logs, top, at)
 }
 
-// summed turns logarithms of probabilities into a place.
-func summed(logs []float64, top float64, at int) place {
+// summed turns logarithms of probabilities into a site.
+func summed(logs []float64, top float64, at int) changeSite {
 	p := make([]float64, len(logs))
 	all := 0.0
 	for k, l := range logs {
 		p[k] = math.Exp(l - top)
 		all += p[k]
 	}
-	out := place{earliest: at, latest: at, sure: p[at] / all}
+	out := changeSite{earliest: at, latest: at, sure: p[at] / all}
 	order := make([]int, len(p))
 	for k := range p {
 		order[k] = k

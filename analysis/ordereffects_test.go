@@ -19,7 +19,7 @@ func TestPlacesOfRoundedValues(t *testing.T) {
 		factor := map[string]float64{"layer": 1.04}[arm]
 		return 5 * math.Round(20*max(factor, 1)*math.Exp(0.02*rng.NormFloat64()))
 	})
-	if p := tabulate(plan, trials, validOnly).places(0, plan.Cells[0].Metrics[0]); p != nil {
+	if p := tabulate(plan, trials, validOnly).orderEffects(0, plan.Cells[0].Metrics[0]); p != nil {
 		t.Errorf("an effect of places: %+v", p)
 	}
 }

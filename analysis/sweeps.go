@@ -14,25 +14,28 @@ import (
 	"tare/experiment/quantity"
 )
 
-// ladder is a set of cells, or of arms, that differ in one factor alone, whose levels are
-// numbers.
-type ladder struct {
+// leastLevels is the number of levels from which a line can be doubted, and from
+// which levels make a curve.
+const leastLevels = 3
+
+// sweep is the cells, or arms, of a plan that differ in one factor alone, whose levels are numbers.
+type sweep struct {
 	of           string // the workload of the cells, or the arm as the file has it
 	factor, unit string
 	held         []factor.Level
-	steps        []int     // cells or arms of the plan, by level in ascending order
+	indices      []int     // of the cells or arms in the plan, by level in ascending order
 	x            []float64 // the levels
 	leftOut      []string  // levels that are no numbers
 }
 
-// ladders are those of the cells, in the order of the plan.
-func ladders(plan *experiment.Plan) []ladder {
-	return laddersOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
+// cellSweeps are those of the cells, in the order of the plan.
+func cellSweeps(plan *experiment.Plan) []sweep {
+	return sweepsOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
 }
 
-// armLadders are those of the treatments.
-func armLadders(plan *experiment.Plan) []ladder {
-	return laddersOf(len(plan.Arms), func(i int) (string, []factor.Level) {
+// armSweeps are those of the treatments.
+func armSweeps(plan *experiment.Plan) []sweep {
+	return sweepsOf(len(plan.Arms), func(i int) (string, []factor.Level) {
 		a := plan.Arms[i]
 		if a.Role != experiment.Treatment {
 			return "", nil
@@ -42,61 +45,62 @@ func armLadders(plan *experiment.Plan) []ladder {
 	})
 }
 
-// laddersOf finds the ladders among n cells or arms, each with what it is of and its levels.
-func laddersOf(n int, of func(i int) (string, []factor.Level)) []ladder {
+// sweepsOf finds the sweeps among n cells or arms, each with what it is of and its levels.
+func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
-	at := map[key]*ladder{}
-	var order []*ladder
+	at := map[key]int{}
+	var list []sweep
+	var texts [][]string // levels, by sweep
 	for i := range n {
 		name, levels := of(i)
 		for k, l := range levels {
 			held := slices.Concat(levels[:k], levels[k+1:])
 			id := key{name, l.Factor, fmt.Sprintf("%q", held)}
-			if at[id] == nil {
-				at[id] = &ladder{of: name, factor: l.Factor, held: held}
-				order = append(order, at[id])
+			if _, known := at[id]; !known {
+				at[id], list, texts = len(list), append(list, sweep{of: name, factor: l.Factor, held: held}), append(texts, nil)
 			}
-			at[id].steps = append(at[id].steps, i)
+			s, t := &list[at[id]], &texts[at[id]]
+			s.indices, *t = append(s.indices, i), append(*t, l.Value)
 		}
 	}
-	var list []ladder
-	for _, l := range order {
-		if l.climb(of) {
-			list = append(list, *l)
+	var numeric []sweep
+	for i := range list {
+		if list[i].ascend(texts[i]) {
+			numeric = append(numeric, list[i])
 		}
 	}
-	return list
+	return numeric
 }
 
-// climb reads the levels as numbers and puts the steps in their order. Levels that
+// ascend reads the levels as numbers and puts the indices in their order. Levels that
 // are words stand apart. It is false where too few are numbers, or one is there twice.
-func (l *ladder) climb(of func(i int) (string, []factor.Level)) bool {
-	texts := make([]string, len(l.steps))
-	for i, step := range l.steps {
-		_, levels := of(step)
-		for _, level := range levels {
-			if level.Factor == l.factor {
-				texts[i] = level.Value
-			}
-		}
-	}
+func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
-	at := map[float64]int{} // steps by level
-	for i, step := range l.steps {
+	at := map[float64]int{} // indices by level
+	for i, index := range s.indices {
 		if math.IsNaN(x[i]) {
-			l.leftOut = append(l.leftOut, texts[i])
+			s.leftOut = append(s.leftOut, texts[i])
 			continue
 		}
-		at[x[i]] = step
+		at[x[i]] = index
 	}
-	if len(at) < leastLevels || len(at)+len(l.leftOut) != len(l.steps) {
+	if len(at) < leastLevels || len(at)+len(s.leftOut) != len(s.indices) {
 		return false
 	}
-	l.x, l.unit, l.steps = slices.Sorted(maps.Keys(at)), unit, nil
-	for _, level := range l.x {
-		l.steps = append(l.steps, at[level])
+	s.x, s.unit, s.indices = slices.Sorted(maps.Keys(at)), unit, nil
+	for _, level := range s.x {
+		s.indices = append(s.indices, at[level])
 	}
 	return true
+}
+
+// points are levels as points of one coordinate.
+func points(x []float64) [][]float64 {
+	list := make([][]float64, len(x))
+	for i := range x {
+		list[i] = x[i : i+1]
+	}
+	return list
 }
 
 // notations are the ways to write a level: the unit, and the number of it that a text says.
