@@ -61,7 +61,7 @@ func compareSummary(r *comparing.Result) []doc.Block {
 	for _, c := range r.Changes {
 		if c.Metric.Headline {
 			where := fmt.Sprintf("%s, run %d", c.Cell, c.To.Run)
-			answers = append(answers, answered(verdict(c.Verdict, observed(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Told(&c.Comparison))))
+			answers = append(answers, answered(verdict(c.Verdict, observed(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Qualified(&c.Comparison))))
 		}
 	}
 	observed := wording.ObservationAcross(r)

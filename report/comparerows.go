@@ -115,7 +115,7 @@ func changeName(c comparing.Change) string {
 
 // runNote says what a comparison of a run shows.
 func runNote(run int, c *analysis.Comparison) string {
-	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Told(c)))
+	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Qualified(c)))
 }
 
 // ownOverhead writes the overhead of an arm as its run gives it.

@@ -20,7 +20,7 @@ import (
 // relative path; empty for none.
 func Gate(r *gate.Result, link string) *doc.Document {
 	d := &doc.Document{Title: wording.GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
-	about := doc.Words(wording.GateAbout(r) + ".")
+	about := doc.Words(wording.GateScope(r) + ".")
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})
 	}
@@ -65,7 +65,7 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 		point, interval := wording.GateOverhead(c)
 		why := when(c.Outcome != gate.Pass && (c.Outcome != gate.Invalid || c.Reason == gate.NotFinished), wording.GateBrief(r, c, shared))
 		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(gateWord(c))},
-			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
+			doc.Cells(plain(c.Arm), wording.GateSubject(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 		if c.Previous != nil {
 			change, runs := wording.GatePrevious(r, c)
 			t.Groups[len(t.Groups)-1].Add(doc.Row{Muted: true, Cells: append([]doc.Cell{doc.C("")},
@@ -172,7 +172,7 @@ func (s *junitSuite) property(name, value string) {
 }
 
 func (s *junitSuite) add(r *gate.Result, c gate.Case) {
-	what := wording.GateWhat(c)
+	what := wording.GateSubject(c)
 	s.property(what+".limit", c.Budget.String())
 	s.property(what+".outcome", string(c.Outcome))
 	if c.Grade != analysis.Measured {

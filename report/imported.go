@@ -23,7 +23,7 @@ func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files"
 func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observation != nil && v.Claims() }
 
 // observed says whether a comparison claims what no experiment has shown.
-func observed(c analysis.Comparison) bool { return wording.Observed(&c) }
+func observed(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
 
 // observed says why what the run concludes is weaker than an experiment, and what
 // that means; "" for an experiment.
@@ -103,7 +103,7 @@ func (s *sheet) aside(c analysis.Comparison) string {
 	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
 		factor = brief(wording.Effect(&c))
 	}
-	return join("; ", factor, wording.MeanApart(&c), wording.BetweenSetUps(&c),
+	return join("; ", factor, wording.MeanIfDifferent(&c), wording.BetweenSetUps(&c),
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 

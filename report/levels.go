@@ -94,10 +94,10 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 	for _, a := range sc.Arms {
 		steeper, higher := doc.Cell{}, doc.Cell{}
 		if a.Difference != nil {
-			steeper = doc.C(brief(wording.SteeperBy(sc, a.Difference)))
+			steeper = doc.C(brief(wording.LineDifference(sc, a.Difference)))
 		}
 		if a.BaseDifference != nil {
-			higher = doc.C(brief(wording.SteeperBy(sc, a.BaseDifference)))
+			higher = doc.C(brief(wording.LineDifference(sc, a.BaseDifference)))
 		}
 		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control,
 			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Base(sc, &a))), higher, doc.C(brief(wording.Fit(sc, a.Fit)))}})

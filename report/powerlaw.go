@@ -54,7 +54,7 @@ func (s *sheet) powerLawTable(l *analysis.PowerLaw) doc.Table {
 	columns = append(columns, doc.Column{Title: "fit", Kind: doc.Prose})
 	var rows []doc.Row
 	for _, a := range l.Arms {
-		cells := []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.Unity(l, &a)))}
+		cells := []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.ValueAtOne(l, &a)))}
 		for j := range l.Factors {
 			if j < len(a.Exponents) {
 				cells = append(cells, doc.C(brief(wording.Exponent(&l.Factors[j], &a.Exponents[j]))))

@@ -154,7 +154,7 @@ func toldOf(d published.Difference) string {
 	if a := d.Said.WithInvalid; a != nil {
 		other = brief(wording.AlternativeText(a))
 	}
-	return plain(d.B) + ": " + join("; ", brief(wording.Told(d.Said)), other)
+	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Said)), other)
 }
 
 // Between these bounds of the largest mean, values are written in the metric's own

@@ -10,21 +10,21 @@ import (
 	"tare/safetext"
 )
 
-// quoted is how many characters of a line that a program printed a sentence shows.
-const quoted = 160
+// maxQuoted is the largest number of characters that a sentence quotes from a line of a program's output.
+const maxQuoted = 160
 
-// howMuch says how much was printed or answered.
-var howMuch = map[string]string{analysis.FarLess: "far less", analysis.FarMore: "far more", analysis.OtherLines: "another number of lines"}
+// amounts words the marks for a changed amount of output or answers.
+var amounts = map[string]string{analysis.FarLess: "far less", analysis.FarMore: "far more", analysis.OtherLines: "another number of lines"}
 
-// otherwise says in a clause what programs do otherwise in an arm than in the baseline.
-func otherwise(f analysis.OtherBehaviour) string {
+// behaviourText states in a clause how a program behaves differently in an arm than in the baseline.
+func behaviourText(f analysis.OtherBehaviour) string {
 	return fmt.Sprintf("the program does not do the same as in the baseline: %s in %d of %s (baseline and control: %d of %d)",
-		sighting(f), f.Count, Count(f.Of, "trial", "trials"), f.Reference, f.Among)
+		markText(f), f.Count, Count(f.Of, "trial", "trials"), f.Reference, f.Among)
 }
 
-// sighting names what was seen.
-func sighting(f analysis.OtherBehaviour) string {
-	what := safetext.Head(f.Mark, quoted)
+// markText names the behaviour that was seen, such as an exit status or a line on stderr.
+func markText(f analysis.OtherBehaviour) string {
+	what := safetext.Head(f.Mark, maxQuoted)
 	switch f.Aspect {
 	case experiment.Stderr:
 		what = `"` + what + `" on stderr`
@@ -34,7 +34,7 @@ func sighting(f analysis.OtherBehaviour) string {
 		if strings.HasPrefix(what, "sha256:") {
 			what = "other bytes"
 		}
-		what = cmp.Or(howMuch[what], what) + map[experiment.Aspect]string{experiment.Output: " on stdout", experiment.Answers: " in answers"}[f.Aspect]
+		what = cmp.Or(amounts[what], what) + map[experiment.Aspect]string{experiment.Output: " on stdout", experiment.Answers: " in answers"}[f.Aspect]
 	}
 	if f.More > 0 {
 		what += fmt.Sprintf(" (and %d more of the kind)", f.More)
@@ -42,9 +42,9 @@ func sighting(f analysis.OtherBehaviour) string {
 	return what
 }
 
-// behaviourFinding is the same with what follows from it.
+// behaviourFinding is behaviourText with its consequence for the verdicts.
 func behaviourFinding(f analysis.OtherBehaviour) string {
-	text := otherwise(f)
+	text := behaviourText(f)
 	if f.Raw != "" {
 		text += ", see " + safetext.Line(f.Raw)
 	}

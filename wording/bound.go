@@ -9,10 +9,10 @@ import (
 	"tare/testbed"
 )
 
-// worthSaying is the share of losses from which they are said.
-const worthSaying = 0.001
+// minLoss is the smallest share of lost packets or segments that a sentence mentions.
+const minLoss = 0.001
 
-// bound says that something was used up which is not what the workload measures.
+// bound words the finding that a resource other than the measured one was used up.
 func bound(f analysis.Bound) string {
 	r, says := f.Resource, "the results say what that allows, and not what the "+f.Tests+" could do"
 	if f.Tests == experiment.TestsNetwork && r.Name == testbed.ResourceWire {
@@ -27,10 +27,10 @@ func bound(f analysis.Bound) string {
 	if f.Arms != nil {
 		text += " in " + strings.Join(f.Arms, ", ")
 	}
-	if share := float64(r.Dropped) / float64(r.Packets); share >= worthSaying {
+	if share := float64(r.Dropped) / float64(r.Packets); share >= minLoss {
 		text += ", " + Share(share) + " of its packets dropped"
 	}
-	if share := float64(r.Retransmitted) / float64(r.Segments); share >= worthSaying {
+	if share := float64(r.Retransmitted) / float64(r.Segments); share >= minLoss {
 		text += ", " + Share(share) + " of TCP segments sent again"
 	}
 	if r.Timeouts > 0 {
@@ -39,7 +39,7 @@ func bound(f analysis.Bound) string {
 	return text + ": " + says
 }
 
-// ResourceName names something that programs share.
+// ResourceName names a resource that programs share.
 func ResourceName(name string) string {
 	switch name {
 	case testbed.ResourceMachine:

@@ -7,8 +7,8 @@ import (
 	"tare/analysis"
 )
 
-// Ending says how much of a run there is, why the rest is missing, and what goes on with it: "9 of 10
-// rounds; the machine was too busy for the rest; tare resume runs/night adds them"; "" where nothing is
+// Ending states how many rounds of a run exist, why the rest are missing, and which command adds them: "9
+// of 10 rounds; the machine was too busy for the rest; tare resume runs/night adds them"; "" if none are
 // missing.
 func Ending(r *analysis.Run) string {
 	e := r.Ending

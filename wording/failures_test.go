@@ -57,7 +57,7 @@ func TestMean(t *testing.T) {
 		{judged(analysis.Gains, -3, -4, -2, mean(-3.1, -4.2, -2.2)), ""},
 		{judged(analysis.NotResolved, 0, -4, 4, mean(10, 2, 20)), ""},
 	} {
-		if got := MeanApart(c.c); got != c.apart {
+		if got := MeanIfDifferent(c.c); got != c.apart {
 			t.Errorf("%s, mean %v: %q, want %q", Verdict(c.c), c.c.Mean, got, c.apart)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"tare/history"
 )
 
-// Finding says what a reader must know before trusting a number.
+// Finding words a finding: something about a result that a reader should know.
 func Finding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.Autocorrelation:
@@ -21,7 +21,7 @@ func Finding(f analysis.Finding) string {
 	case analysis.OrderEffect:
 		return fmt.Sprintf("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", pValue(f.P))
 	case analysis.PlacesRemoved:
-		return fmt.Sprintf("trials depend on their place in the round (%s; %s): that is taken away, since every arm has had every place equally often", pValue(f.P), places(f.Effects))
+		return fmt.Sprintf("trials depend on their place in the round (%s; %s): that is taken away, since every arm has had every place equally often", pValue(f.P), positions(f.Effects))
 	case analysis.Disagreement:
 		return fmt.Sprintf("the two estimators disagree: by %s alone it would be %q", f.Estimator, f.Verdict)
 	case analysis.NormalPairs:
@@ -52,12 +52,12 @@ func Finding(f analysis.Finding) string {
 	return runFinding(f)
 }
 
-// Findings are several, each a sentence fragment.
+// Findings words several findings, each as a fragment of a sentence.
 func Findings(list []analysis.Finding) []string {
 	return each(list, Finding)
 }
 
-// runFinding says what is to be known of a whole run.
+// runFinding words a finding about a whole run.
 func runFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.OtherBehaviour:
@@ -76,7 +76,7 @@ func runFinding(f analysis.Finding) string {
 			often = "less"
 		}
 		return fmt.Sprintf("trials of this arm were repeated or lost %s often than those of the baseline and its control (%s of executions beside %s, %s), by the machine's condition or a failed proof: what is missing may not be missing by chance, and the arm may look faster or slower than it is",
-			often, Frequency(f.Arm), Frequency(f.Reference), pValue(f.P))
+			often, frequency(f.Arm), frequency(f.Reference), pValue(f.P))
 	case analysis.StrayTrials:
 		return Count(f.Trials, "trial is", "trials are") + " left out: of no cell or arm of the plan"
 	case analysis.ReplacedTrials:
@@ -144,7 +144,7 @@ func runFinding(f analysis.Finding) string {
 	return severalFinding(f)
 }
 
-// severalFinding says what is to be known of several runs.
+// severalFinding words a finding about several runs.
 func severalFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case compare.UnfinishedRun:
@@ -159,9 +159,9 @@ func severalFinding(f analysis.Finding) string {
 		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
 			f.From, f.To, f.Metric.Name, f.Cell, Of(f.Metric).Interval(f.Metric, f.Overhead))
 	case compare.UnrecordedMachines:
-		return runs(f.Runs) + either(len(f.Runs), " has", " have") + " no record of the machine: whether machines differ cannot be said"
+		return runs(f.Runs) + plural(len(f.Runs), " has", " have") + " no record of the machine: whether machines differ cannot be said"
 	case history.TooShort:
-		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, either(f.Runs, "is", "are"), f.Runs)
+		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, plural(f.Runs, "is", "are"), f.Runs)
 	case history.Wandering:
 		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow wandering, and their places are less sure than stated", Fixed(f.Lag1, 2))
 	}
@@ -174,20 +174,20 @@ func severalFinding(f analysis.Finding) string {
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
 func interrupted(rounds []int) string {
-	return either(len(rounds), "round ", "rounds ") + joined(rounds) + either(len(rounds), " was", " were")
+	return plural(len(rounds), "round ", "rounds ") + joined(rounds) + plural(len(rounds), " was", " were")
 }
 
-// mostPlaces is how many metrics one warning names.
-const mostPlaces = 6
+// maxMetrics is the largest number of metrics that one warning names.
+const maxMetrics = 6
 
-// oddSeries says what an oddity does to the interval, and where it shows.
+// oddSeries states how an oddity in a series of values affects the interval, and which metrics show it.
 func oddSeries(f analysis.OddSeries) string {
 	var places []string
 	for _, p := range f.Places {
 		places = append(places, p.Metric+" in "+p.Cell+" ("+oddity(f.Oddity, p.Diagnostics)+")")
 	}
-	if more := len(places) - mostPlaces; more > 1 {
-		places = append(places[:mostPlaces], fmt.Sprintf("%d more", more))
+	if more := len(places) - maxMetrics; more > 1 {
+		places = append(places[:maxMetrics], fmt.Sprintf("%d more", more))
 	}
 	shown := ", on " + strings.Join(places, ", ")
 	if len(f.Places) == 1 {
@@ -204,7 +204,7 @@ func oddSeries(f analysis.OddSeries) string {
 	return "values fall into more than one group" + shown + ": the interval is about a mixture of them and may describe none"
 }
 
-// oddity says by what a series is odd.
+// oddity writes the evidence that a series is odd, such as its trend.
 func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	switch o {
 	case analysis.OddLevels:
@@ -220,7 +220,7 @@ func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	return "dip test " + pValue(d.DipP)
 }
 
-// Trend says which way values drift: "rising by 3 %".
+// Trend writes the direction and size of a drift: "rising by 3 %".
 func Trend(v float64) string {
 	switch {
 	case v < 0:
@@ -231,11 +231,12 @@ func Trend(v float64) string {
 	return "rising by " + Share(v)
 }
 
-// places names the effects of places within a round: "place 1 4.8 % more, place 2 1.9 % less".
-func places(effects []float64) string {
+// positions lists the effects of a trial's position in its round: "position 1 4.8 % more, position 2 1.9
+// % less".
+func positions(effects []float64) string {
 	var list []string
 	for i, e := range effects {
-		list = append(list, fmt.Sprintf("place %d %s", i+1, More.Amount(experiment.Metric{}, e, analysis.Interval{Hi: 0.01})))
+		list = append(list, fmt.Sprintf("place %d %s", i+1, more.Amount(experiment.Metric{}, e, analysis.Interval{Hi: 0.01})))
 	}
 	return strings.Join(list, ", ")
 }

@@ -9,10 +9,10 @@ import (
 	"tare/safetext"
 )
 
-// shortCommit is as much of a commit as people tell commits apart by.
+// shortCommit is the number of a commit's digits that people use to identify it.
 const shortCommit = 8
 
-// Labels writes what a run was made of: "commit 1a2b3c4d, board rpi4".
+// Labels writes the labels of a run: "commit 1a2b3c4d, board rpi4".
 func Labels(l experiment.Labels) string {
 	var parts []string
 	for _, name := range l.Names() {
@@ -21,7 +21,7 @@ func Labels(l experiment.Labels) string {
 	return strings.Join(parts, ", ")
 }
 
-// Label is the first label of a run, without its name: on an axis it stands for the run.
+// Label writes the value of a run's first label, which names the run on an axis.
 func Label(l experiment.Labels) string {
 	if len(l) == 0 {
 		return ""
@@ -36,9 +36,8 @@ func labelValue(l experiment.Labels, name string) string {
 	return safetext.Line(l[name])
 }
 
-// GatePrevious says what became of a case's value since the run before, with an arrow up
-// for worse, and which two runs these are. It is no verdict: of two runs nobody
-// knows how runs differ.
+// GatePrevious states how a case's value changed since the previous run, with an arrow up for worse, and
+// which two runs are compared. It is no verdict, since two runs do not show how much runs vary.
 func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {
 	p := c.Previous
 	switch {

@@ -7,9 +7,8 @@ import (
 	"tare/experiment"
 )
 
-// Occasion says of a single run that it speaks for its occasion, with what is known of
-// the load; "" for a run that compares nothing, or of which the files of another tool
-// are all that is known.
+// Occasion states that a single run shows only one occasion, and the machine's load at its start. It is
+// "" for a run that compares nothing, is not finished, or was imported.
 func Occasion(r *analysis.Run) string {
 	if r.Plan == nil || r.Plan.Import != nil || r.Plan.ArmWith(experiment.Treatment) == "" || !r.Finished {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"tare/analysis"
 )
 
-// SetUps says how often all arms of a run were set up: "anew for every round", "6, each for
-// about 2 rounds"; "" where it is not known.
+// SetUps states how often all arms of a run were set up: "anew for every round", "6, each for about 2
+// rounds"; "" if unknown.
 func SetUps(s analysis.SetUps) string {
 	switch {
 	case !s.Known():
@@ -22,8 +22,8 @@ func SetUps(s analysis.SetUps) string {
 	return "anew for every round"
 }
 
-// BetweenSetUps says how much the overhead differs from set-up to set-up: "between set-ups
-// ±0.8 % (at most 2.1 %, 6 set-ups of 12 rounds)"; "" where no rounds share one.
+// BetweenSetUps states how much the overhead varies between set-ups: "between set-ups ±0.8 % (at most 2.1
+// %, 6 set-ups in 12 rounds, p = 0.2)"; "" if no rounds share a set-up.
 func BetweenSetUps(c *analysis.Comparison) string {
 	b := c.SetUps
 	if b == nil {

@@ -157,11 +157,11 @@ func TestParts(t *testing.T) {
 	if got, want := Why(c), "the control differs by up to 1.8 % itself"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Told(c), "exploratory: not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself; restates throughput"; got != want {
+	if got, want := Qualified(c), "exploratory: not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself; restates throughput"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	c = judged(analysis.Costs, 5.5, 1, 9, observed, exploratory, against("", 1), func(c *analysis.Comparison) { c.Restates = "throughput" })
-	if got, want := Told(c), "observational, exploratory: costs 5.5 % [1.0, 9.0] more than in run 1; restates throughput"; got != want {
+	if got, want := Qualified(c), "observational, exploratory: costs 5.5 % [1.0, 9.0] more than in run 1; restates throughput"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	a := &analysis.Alternative{Comparison: *judged(analysis.Equivalent, 0.3, -0.1, 0.7), Trials: 3}
