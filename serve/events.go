@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// showAlive is how often a line says that there is still a connection.
+// showAlive is the interval between the lines that keep a connection open.
 const showAlive = 15 * time.Second
 
-// events tells a page whenever its run has changed: server-sent events, until the reader goes.
-// Look is how often the run is looked at.
+// events sends a page a server-sent event whenever its run has changed, until the reader disconnects.
+// Look is the interval between two checks of the run.
 func (r *run) events(w http.ResponseWriter, q *http.Request, look time.Duration) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
