@@ -114,7 +114,7 @@ func each[T, U any](list []T, of func(T) U) []U {
 
 // Figures is the JSON form of a reason or a finding.
 type Figures struct {
-	Kind    string `json:"kind"`    // package analysis lists the kinds
+	Kind    string `json:"kind"`    // name of the kind; package analysis lists all kinds
 	Figures any    `json:"figures"` // the numbers and names of this kind
 }
 
