@@ -82,7 +82,7 @@ func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 		_, c := s.measured(b.Cell, b.Metric.Name, arm)
 		place := against(c)
 		place.At = scaled(place.At)
-		line.Places = append(line.Places, place)
+		line.Estimates = append(line.Estimates, place)
 	}
 	l.Arms = []figure.Line{line}
 	return l

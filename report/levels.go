@@ -191,7 +191,7 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 		for k, cell := range sc.Cells {
 			of, c := s.measured(cell, sc.Metric.Name, a.Name)
 			var values []float64
-			var place figure.Place
+			var place figure.Estimate
 			if of != nil {
 				values, place = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), middle(of.Summary)
 			}
@@ -199,7 +199,7 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 				place.At.Point = sc.Arms[fitted].Means[k]
 			}
 			there = there || place.Known
-			line.Values, line.Places = append(line.Values, values), append(line.Places, place)
+			line.Values, line.Estimates = append(line.Values, values), append(line.Estimates, place)
 			line.Overheads = append(line.Overheads, against(c))
 		}
 		if there {
@@ -210,17 +210,17 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 }
 
 // middle is the median of an arm's trials with its interval.
-func middle(b analysis.Summary) figure.Place {
+func middle(b analysis.Summary) figure.Estimate {
 	none := b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median
-	return figure.Place{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
+	return figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
 }
 
 // against is where a comparison stands.
-func against(c *analysis.Comparison) figure.Place {
+func against(c *analysis.Comparison) figure.Estimate {
 	if c == nil || !wording.Judged(*c) {
-		return figure.Place{}
+		return figure.Estimate{}
 	}
-	return figure.Place{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
+	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
 // measured are the trials of an arm in a cell and its comparison; nil where there are none.

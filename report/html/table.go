@@ -57,7 +57,7 @@ func (p *page) table(t document.Table) {
 	p.put("</tbody></table></div>\n")
 }
 
-// row writes a row; indented below the title of a part.
+// row writes a row. It is indented if its part has a title.
 func (p *page) row(t document.Table, columns []int, row document.Row, indented bool) {
 	p.put("<tr")
 	if row.Muted {
@@ -70,7 +70,7 @@ func (p *page) row(t document.Table, columns []int, row document.Row, indented b
 	p.put("</tr>\n")
 }
 
-// cellTag is the element of a cell with its class.
+// cellTag returns the tag of a cell with its class.
 func cellTag(c document.Column, shade int, indented bool) string {
 	class := map[document.Kind]string{document.Name: "name", document.Prose: "text"}[c.Kind]
 	switch {

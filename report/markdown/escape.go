@@ -7,17 +7,16 @@ import (
 	"tare/safetext"
 )
 
-// special are the characters that Markdown or HTML could act on anywhere in a
-// line, written as themselves.
+// special escapes the characters that have a meaning in Markdown or HTML anywhere in a line.
 var special = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "~", `\~`, "#", `\#`,
 	"!", `\!`, "$", `\$`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//", "www.", "www&#46;",
 )
 
-// Escape makes any string inert as one line of Markdown, in a table as well.
+// Escape makes any string inert as one line of Markdown, also within a table.
 func Escape(s string) string { return special.Replace(safetext.Line(s)) }
 
-// joined writes the lines of a cell as one.
+// joined writes the lines of a cell as one line.
 func joined(lines []document.Text) string {
 	parts := make([]string, len(lines))
 	for i, l := range lines {
@@ -35,7 +34,7 @@ func text(t document.Text) string {
 	return strings.TrimSpace(b.String())
 }
 
-// marked is a span's words in its style, with its link.
+// marked writes a span's words in its style, with its link.
 func marked(s document.Span, words string) string {
 	if words == "" {
 		return ""
@@ -55,7 +54,7 @@ func marked(s document.Span, words string) string {
 	return link(out, s.Link)
 }
 
-// link leads to an address; one that may not be followed is written out as text.
+// link links a label to an address. An address that must not be followed is added as text.
 func link(label, to string) string {
 	address, ok := document.Address(to)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package markdown writes documents as GitHub-flavoured Markdown. Strings of a
-// document are escaped, so that they are neither markup nor HTML.
+// Package markdown writes documents as GitHub-flavoured Markdown. Strings of a document are escaped, so
+// that they contain neither Markdown nor HTML.
 package markdown
 
 import (
@@ -32,11 +32,11 @@ func Write(w io.Writer, d *document.Document) error {
 // writer writes one document. Errors stay in the buffered writer until Flush.
 type writer struct {
 	out   *bufio.Writer
-	level int // of the document's heading
+	level int // level of the document's heading
 	begun bool
 }
 
-// paragraph writes lines that are markup already, an empty line before them.
+// paragraph writes lines of markup, after an empty line.
 func (m *writer) paragraph(lines ...string) {
 	if m.begun {
 		m.put("\n")
@@ -47,13 +47,13 @@ func (m *writer) paragraph(lines ...string) {
 	}
 }
 
-func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // Flush tells
+func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // Flush returns the error
 
 func (m *writer) heading(level int, title string) {
 	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + Escape(title))
 }
 
-// blocks writes blocks whose sections have headings of a level.
+// blocks writes blocks. The headings of their sections have the given level.
 func (m *writer) blocks(level int, list []document.Block) {
 	for _, b := range document.For(document.Markdown, list) {
 		m.block(level, b)
@@ -79,11 +79,11 @@ func (m *writer) block(level int, b document.Block) {
 		m.table(level, b)
 	case document.Code:
 		m.code(b.Text)
-	case document.Figure, document.Pair: // have no place in text
+	case document.Figure, document.Pair: // Markdown cannot show pictures
 	}
 }
 
-// section writes a heading with the blocks below, or blocks that a reader unfolds.
+// section writes a heading with the blocks below it, or blocks that a reader can unfold.
 func (m *writer) section(level int, s document.Section) {
 	switch {
 	case s.Title == "" || s.Quiet.Has(document.Markdown):
@@ -101,7 +101,7 @@ func (m *writer) section(level int, s document.Section) {
 	}
 }
 
-// present are the strings that are not empty.
+// present returns the strings that are not empty.
 func present(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 }
@@ -155,7 +155,7 @@ func (m *writer) facts(f document.Facts) {
 	m.list(items, false)
 }
 
-// code writes lines between fences that are longer than any in them.
+// code writes lines between fences that are longer than any fence in them.
 func (m *writer) code(s string) {
 	s = strings.TrimRight(safetext.Lines(s), "\n")
 	fence := "```"

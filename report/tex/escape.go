@@ -7,8 +7,9 @@ import (
 	"tare/safetext"
 )
 
-// special are the characters that LaTeX acts on, those that its usual fonts have in mathematics only,
-// and brackets and stars, which would belong to the end of the row before.
+// special escapes the characters that have a meaning in LaTeX, and those that its usual fonts have only
+// in mathematics. It also escapes brackets and stars, which LaTeX would read as an option of the row
+// before.
 var special = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `_`, `\_`, `%`, `\%`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `|`, `\textbar{}`,
@@ -20,7 +21,8 @@ var special = strings.NewReplacer(
 // Escape makes any string inert as text on one line of LaTeX.
 func Escape(s string) string { return special.Replace(safetext.Line(s)) }
 
-// lines are those of a cell, as one. The sign of a verdict is left out: the words say it.
+// lines writes the lines of a cell as one line. It leaves out the signs of verdicts, since the words say
+// the same.
 func lines(c document.Cell) string {
 	var parts []string
 	for _, line := range c.Lines {

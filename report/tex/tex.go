@@ -1,7 +1,6 @@
-// Package tex writes the tables of documents as LaTeX, for papers, with the package booktabs.
-// What a reader must see before trusting them (an Alert) stands before them, and what
-// belongs to their rows below them; other blocks have no place in a paper and are left
-// out. Strings of a document are escaped, so that they are no commands.
+// Package tex writes the tables of documents as LaTeX with the package booktabs, for papers. An Alert
+// stands before the tables, and the notes of rows stand below them. Other blocks are left out, since a
+// paper has no place for them. Strings of a document are escaped, so that they contain no commands.
 package tex
 
 import (
@@ -28,12 +27,12 @@ func Write(w io.Writer, d *document.Document) error {
 // writer writes one document. Errors stay in the buffered writer until Flush.
 type writer struct {
 	out   *bufio.Writer
-	title string // of the document
+	title string // title of the document
 }
 
-func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // Flush tells
+func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // Flush returns the error
 
-// blocks writes the blocks below a heading. A paper has room for what Markdown shows.
+// blocks writes the blocks below a heading. LaTeX shows the blocks for Markdown.
 func (t *writer) blocks(heading string, list []document.Block) {
 	for _, b := range document.For(document.Markdown, list) {
 		switch b := b.(type) {
@@ -70,7 +69,7 @@ func (t *writer) table(heading string, table document.Table) {
 	}
 }
 
-// name is what a row is called: its cells that are names.
+// name returns the name of a row: its cells in columns of the kind Name.
 func name(table document.Table, row document.Row) string {
 	var names []string
 	for _, i := range table.ColumnsIn(document.Markdown) {
