@@ -6,16 +6,18 @@ import (
 	"tare/wording"
 )
 
-// blockNote says what the overheads of blocks are.
+// blockNote explains the overheads of blocks.
 const blockNote = "Each block against its own baseline. The interval of a block is of its repeats, and holds nothing of what another deployment would have drawn; " +
 	"that of all blocks rests on one value a block, and the verdict with it."
 
-// blockBlocks show what each block of an import says: on a terminal of headline metrics, or of all.
+// blockBlocks show the overhead in each block of an import. A terminal shows headline metrics only,
+// unless all is set.
 func (s *sheet) blockBlocks(all bool) []doc.Block {
-	return detail("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
+	return notedSection("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
 }
 
-// blockTable shows the overheads of blocks by cell, metric and arm, with that of all below.
+// blockTable lists the overheads of blocks by cell, metric and arm, and below them the overhead over all
+// blocks.
 func (s *sheet) blockTable(headline bool) doc.Table {
 	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}
@@ -31,7 +33,7 @@ func (s *sheet) blockTable(headline bool) doc.Table {
 			part.Add(doc.Row{Cells: doc.Cells(plain(c.Metric.Name), plain(c.Arm), plain(b.Block), point, interval, number(b.Rounds), "")})
 		}
 		point, interval := wording.Overhead(*c)
-		part.Add(doc.Row{Cells: append(doc.Cells(plain(c.Metric.Name), plain(c.Arm), "all blocks", point, interval, number(c.Rounds)), doc.Of(said(c, observed(*c))))})
+		part.Add(doc.Row{Cells: append(doc.Cells(plain(c.Metric.Name), plain(c.Arm), "all blocks", point, interval, number(c.Rounds)), doc.Of(gradedVerdict(c, claimsObservational(*c))))})
 		g.Parts = append(g.Parts, part)
 	}
 	return t

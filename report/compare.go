@@ -14,8 +14,8 @@ import (
 	"tare/wording"
 )
 
-// Compare shows a comparison of runs: what differs between them, then the changes
-// of overheads, then the levels.
+// Compare shows a comparison of runs: the differences between them, then the changes of overheads, then
+// the levels.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
 		Footer: "Made by tare compare" + generatedOn(o.Generated) + "."}
@@ -54,14 +54,13 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 			{Title: "what", Kind: doc.Prose}, {Title: "arms", Kind: doc.Prose}}, rows))}
 }
 
-// compareSummary is what to know before trusting the numbers, and the changes in
-// sentences.
+// compareSummary returns the warnings, and the changes in sentences.
 func compareSummary(r *comparing.Result) []doc.Block {
 	var answers []doc.Answer
 	for _, c := range r.Changes {
 		if c.Metric.Headline {
 			where := fmt.Sprintf("%s, run %d", c.Cell, c.To.Run)
-			answers = append(answers, answered(verdict(c.Verdict, observed(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Qualified(&c.Comparison))))
+			answers = append(answers, answerOn(verdict(c.Verdict, claimsObservational(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Qualified(&c.Comparison))))
 		}
 	}
 	observed := wording.ObservationAcross(r)
@@ -69,7 +68,7 @@ func compareSummary(r *comparing.Result) []doc.Block {
 		doc.On(doc.Page, doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))
 }
 
-// comparedSummary is why all is observational, "" if it is not, the warnings, and on a page the answers.
+// comparedSummary returns the observational notice, if any, the warnings, and for pages the answers.
 func comparedSummary(observational string, warnings []analysis.Finding, answers []doc.Answer) []doc.Block {
 	var items []string
 	for _, text := range wording.Findings(warnings) {
@@ -80,9 +79,10 @@ func comparedSummary(observational string, warnings []analysis.Finding, answers 
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
-// compareDifferences is what differs, what is the same, and what cannot be said.
+// compareDifferences lists properties that differ, properties that are the same, and properties that are
+// unknown.
 func compareDifferences(r *comparing.Result) doc.Section {
-	minor, main := parted(r.Differences, func(p comparing.Property) bool { return p.Minor })
+	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
 	for _, a := range r.Apart {
 		why := wording.Apart(a)
@@ -102,11 +102,11 @@ func compareDifferences(r *comparing.Result) doc.Section {
 			doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
 				Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),
 			doc.If(len(r.Same) > 0, doc.Folded("What is the same",
-				doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, mostSame)}),
+				doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, maxSame)}),
 				doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})))}}
 }
 
-// propertyTable shows properties with their values in each run.
+// propertyTable lists properties with their values in each run.
 func propertyTable(runs int, properties []comparing.Property) doc.Table {
 	t := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
 		{Title: "run by run", In: doc.Terminal}}}
@@ -134,8 +134,7 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 	return t
 }
 
-// longProperty is how wide the values of a property may be to stand in one line
-// of a terminal.
+// longProperty is the largest width of a property's values that a terminal shows in one line.
 const longProperty = 60
 
 func compareReading(r *comparing.Result) doc.Section {
@@ -155,9 +154,8 @@ func compareReading(r *comparing.Result) doc.Section {
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds rows of headline metrics to a section, of which so many
-// claims are corrected together, and below them those of exploratory metrics, on a
-// terminal if all are shown.
+// comparedSection adds two tables to a section: headline metrics, whose claims are corrected together as
+// a family of the given size, and exploratory metrics. A terminal omits the latter unless all is set.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
 		wording.Count(family, "claim", "claims"))))
@@ -180,8 +178,7 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
-// changeForest is the changes of headline overheads and those of the controls, by
-// cell and metric.
+// changeForest plots the changes of headline overheads and of the controls, by cell and metric.
 func changeForest(r *comparing.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the overhead it had", Margin: float64(r.Margin)}
 	var arms []string
@@ -191,7 +188,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if len(r.Runs) > 2 || c.Direct {
 			c.Arm += fmt.Sprintf(", run %d", c.To.Run)
 		}
-		place := placed(&arms, c.Arm)
+		place := indexOrAdd(&arms, c.Arm)
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
@@ -208,7 +205,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if !control {
 			look = figure.Treatment(place)
 		}
-		if observed(c.Comparison) {
+		if claimsObservational(c.Comparison) {
 			verdict += " " + observedMark
 		}
 		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
@@ -216,7 +213,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 	return withRows(f)
 }
 
-// withRows leaves out the groups in which nothing is drawn.
+// withRows removes the groups without a drawn row.
 func withRows(f figure.Forest) figure.Forest {
 	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
 		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })

@@ -35,7 +35,7 @@ func (s *sheet) definitions() []doc.Fact {
 	}
 }
 
-// importedDefinitions are those of a report on what another tool ran.
+// importedDefinitions defines the words of a report on imported trials.
 func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 	list := []doc.Fact{
 		{Key: "Observational", Value: "Nobody drew the order of the trials at random and put the arms side by side, so that what differs between the arms besides the thing in question is part of every difference. A verdict says that the arms differ, not what makes them."},

@@ -40,7 +40,7 @@ func (s *sheet) forest() figure.Forest {
 		}
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
-			verdict := string(c.Verdict) + when(ifNormal(&c), " ("+ifNormalMark+")") + when(s.observes(c.Verdict) || observed(c), " "+observedMark)
+			verdict := string(c.Verdict) + when(ifNormal(&c), " ("+ifNormalMark+")") + when(s.claimsObservational(c.Verdict) || claimsObservational(c), " "+observedMark)
 			of.Rows = append(of.Rows, forestRow(c, s.look(c.Arm), s.role(c.Arm) == experiment.Control, verdict))
 		}
 		f.Groups = append(f.Groups, of)
@@ -71,7 +71,7 @@ func (s *sheet) look(arm string) figure.Look {
 	if s.many() {
 		return figure.Any // more arms than colours; all arms have labels
 	}
-	i := s.place(arm)
+	i := s.armIndex(arm)
 	for _, a := range s.plan.Arms[:i] {
 		if a.Role != experiment.Treatment {
 			i--
@@ -125,9 +125,9 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	return r
 }
 
-// find returns the group of a metric in a cell, if it has a series.
-func (s *sheet) find(cell, metric string) *group {
-	for _, b := range s.blocks {
+// seriesGroup returns the group of a metric in a cell, if it has a series.
+func (s *sheet) seriesGroup(cell, metric string) *group {
+	for _, b := range s.cells {
 		if b.id != cell {
 			continue
 		}
@@ -141,18 +141,18 @@ func (s *sheet) find(cell, metric string) *group {
 }
 
 // chart returns the chart of a series over the runs of its experiment.
-func (p past) chart(s *history.Series, o HistoryOptions) figure.History {
+func (p experimentHistory) chart(s *history.Series, o HistoryOptions) figure.History {
 	return figure.History{Name: seriesName(s), Series: s, Runs: p.Runs,
 		Point:  func(at history.Point) (title, link string) { return p.pointTitle(s, at), o.link(p.Runs[at.Run]) },
 		Label:  func(run int) string { return wording.Label(p.Runs[run].Labels) },
 		Events: func(run int) string { return p.runTitle(run) + ":\n" + strings.Join(runEvents(p.Runs[run]), "\n") },
 		Shift: func(c history.Shift) (title, label string) {
-			return shiftWord(s, c) + " " + p.shiftPlace(c), shiftMark(c) + " " + wording.Changed(s.Metric, c.Size.Point)
+			return shiftWord(s, c) + " " + p.shiftRun(c), shiftMark(c) + " " + wording.Changed(s.Metric, c.Size.Point)
 		}}
 }
 
 // pointTitle returns the tooltip of a run's mark in a chart.
-func (p past) pointTitle(s *history.Series, at history.Point) string {
+func (p experimentHistory) pointTitle(s *history.Series, at history.Point) string {
 	version, value := p.Runs[at.Run].TareVersion, "no value"
 	if at.Value != nil {
 		value = wording.PastValue(s, *at.Value)

@@ -12,22 +12,24 @@ import (
 	"tare/wording"
 )
 
-// imported says whether another tool ran the trials.
+// imported reports whether another tool ran the trials.
 func (s *sheet) imported() bool { return s.plan.Import != nil }
 
-// tool is the format that an imported run came from.
+// tool names the format that a run was imported from.
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
-// observes says whether a verdict, or "" for several, is a claim of a run that is
-// no experiment.
-func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observation != nil && v.Claims() }
+// claimsObservational reports whether v is a claim and the run is no experiment. The verdict "" stands
+// for several verdicts.
+func (s *sheet) claimsObservational(v analysis.Verdict) bool {
+	return s.run.Observation != nil && v.Claims()
+}
 
-// observed says whether a comparison claims what no experiment has shown.
-func observed(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
+// claimsObservational reports whether a comparison makes a claim without an experiment.
+func claimsObservational(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
 
-// observed says why what the run concludes is weaker than an experiment, and what
-// that means; "" for an experiment.
-func (s *sheet) observed() string {
+// observationalNotice explains why a run's conclusions are weaker than those of an experiment; "" for an
+// experiment.
+func (s *sheet) observationalNotice() string {
 	if s.run.Observation == nil {
 		return ""
 	}
@@ -39,7 +41,7 @@ func (s *sheet) observed() string {
 		brief(wording.Observation(s.run.Observation)), between)
 }
 
-// sources say where the trials of each arm are from.
+// sources lists the origin of each arm's trials.
 func (s *sheet) sources() []doc.Fact {
 	var list []doc.Fact
 	for _, a := range s.plan.Import.Arms {
@@ -58,8 +60,7 @@ func (s *sheet) files() (n int) {
 	return n
 }
 
-// invalidFiles are the files of invalid trials with what each did wrong, in the
-// order of the run.
+// invalidFiles lists the files of invalid trials with their reasons, in the order of the run.
 func (s *sheet) invalidFiles() []string {
 	type key struct{ arm, file string }
 	var order []key
@@ -80,7 +81,7 @@ func (s *sheet) invalidFiles() []string {
 	return list
 }
 
-// reasonOf gives an invalid trial's file and what was wrong with it.
+// reasonOf returns an invalid trial's file and the rules that it broke.
 func reasonOf(t journal.Trial) (name, reason string) {
 	name = cmp.Or(brief(t.Source), plain(t.Raw))
 	var details []string
@@ -90,10 +91,9 @@ func reasonOf(t journal.Trial) (name, reason string) {
 	return name, strings.Join(details, "; ")
 }
 
-// aside is what a reader must know of one comparison beside its verdict: how many
-// times as much the arm costs where that is a multiple, which
-// interval equivalence rests on where the one shown reaches further, and what the
-// verdict would be with the trials that had failed operations; "" for neither.
+// aside returns the remarks on a comparison's verdict: a large cost as a factor, the mean if it
+// contradicts the typical round, the variation between set-ups, the interval that proves equivalence, and
+// the verdict if trials with failed operations are included.
 func (s *sheet) aside(c analysis.Comparison) string {
 	other := ""
 	if c.WithInvalid != nil {
@@ -107,7 +107,7 @@ func (s *sheet) aside(c analysis.Comparison) string {
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 
-// valueCount is how many values a comparison rests on.
+// valueCount writes the number of values behind a comparison.
 func valueCount(c analysis.Comparison) string {
 	if !c.Paired && c.Baseline.N != c.Treated.N {
 		return number(c.Baseline.N) + " and " + number(c.Treated.N)
@@ -115,8 +115,7 @@ func valueCount(c analysis.Comparison) string {
 	return number(c.Rounds)
 }
 
-// sampled is the first text where the arms are compared in rounds, else the
-// second, for independent samples.
+// sampled returns the first text if arms are compared in rounds, and the second for independent samples.
 func (s *sheet) sampled(rounds, samples string) string {
 	if s.plan.Paired() {
 		return rounds
@@ -126,7 +125,7 @@ func (s *sheet) sampled(rounds, samples string) string {
 
 func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm") }
 
-// importedTrials says how much of what was imported gave data.
+// importedTrials states how many of the imported trials are valid.
 func (s *sheet) importedTrials() string {
 	bad, failed := s.spoiltTrials(), s.failedTrials()
 	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(),

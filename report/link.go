@@ -10,20 +10,20 @@ import (
 	doc "tare/report/document"
 )
 
-// base is the way from a page to a run directory; "" if the page lies in it.
-func base(page, dir string) string {
+// relativePath returns the path from a page to a run directory; "" if the page lies in it.
+func relativePath(page, dir string) string {
 	if page == "" {
 		return ""
 	}
 	rel, err := filepath.Rel(filepath.Dir(page), cmp.Or(dir, "."))
 	if err != nil {
-		rel = dir // one of them is absolute
+		rel = dir // one path is absolute and the other relative
 	}
 	return when(rel != ".", filepath.ToSlash(rel))
 }
 
-// link gives the address of a file of the run, as seen from the page. Whatever
-// the name is, the result is a path below the run directory.
+// link returns the address of a file of the run, as seen from the page. It is always a path below the run
+// directory, for any name.
 func link(base, name string) string {
 	to := path.Join(base, path.Clean("/" + name)[1:])
 	if !path.IsAbs(to) {
@@ -32,7 +32,7 @@ func link(base, name string) string {
 	return (&url.URL{Path: to}).EscapedPath() + when(strings.HasSuffix(name, "/"), "/")
 }
 
-// directoryLinks lead to the files of the run.
+// directoryLinks link to the files of the run.
 func (s *sheet) directoryLinks(o RunOptions) doc.Block {
 	names := []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"}
 	if s.imported() {
@@ -43,7 +43,7 @@ func (s *sheet) directoryLinks(o RunOptions) doc.Block {
 		if i > 0 {
 			text = append(text, doc.Span{Words: ", "})
 		}
-		text = append(text, doc.Span{Words: name, Link: link(base(o.Page, o.RunDir), name)})
+		text = append(text, doc.Span{Words: name, Link: link(relativePath(o.Page, o.RunDir), name)})
 	}
 	return doc.On(doc.Page, doc.Paragraph{Text: append(text, doc.Span{Words: "."})})
 }

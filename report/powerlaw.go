@@ -9,11 +9,11 @@ import (
 	"tare/wording"
 )
 
-// powerLawNote says what the exponents are, and what they are not.
+// powerLawNote explains the exponents and their limits.
 const powerLawNote = "The exponents of all factors are fitted together, to all cells, anew in each round: 1 is proportional, −1 inversely so. " +
 	"The first number is what the law gives where each factor is 1. Their intervals are not corrected for their number: hints, not findings."
 
-// lawAnswers are what was found of what workloads expect, in a sentence per arm.
+// lawAnswers state the fitted and the expected law of each arm in a sentence.
 func (s *sheet) lawAnswers() (list []doc.Answer) {
 	for _, l := range s.run.PowerLaws {
 		for _, a := range l.Arms {
@@ -36,7 +36,7 @@ func (s *sheet) powerLawBlocks() []doc.Block {
 	return blocks
 }
 
-// lawWhere says which cells a law is fitted to.
+// lawWhere names the cells that a law is fitted to.
 func lawWhere(l *analysis.PowerLaw) string {
 	at := []string{plain(l.Workload)}
 	for _, held := range l.Held {

@@ -85,7 +85,7 @@ func TestPicturesAreWellFormed(t *testing.T) {
 			}
 		}
 	}
-	if g := arrange(wireguard().run()).find("no such cell", "x"); g != nil {
+	if g := arrange(wireguard().run()).seriesGroup("no such cell", "x"); g != nil {
 		t.Errorf("group of an unknown cell: %+v", g)
 	}
 }

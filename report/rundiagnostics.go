@@ -15,13 +15,13 @@ import (
 func (s *sheet) trialSection() doc.Section {
 	open := 0
 	var cells []doc.Block
-	for _, b := range s.blocks {
+	for _, b := range s.cells {
 		cell := doc.Section{Title: plain(b.id)}
 		for _, g := range append(b.only(true), b.only(false)...) {
 			if g.series == nil {
 				continue
 			}
-			show := g.metric.Headline && open < mostOpen
+			show := g.metric.Headline && open < maxOpen
 			if show {
 				open++
 			}
@@ -47,20 +47,20 @@ func (s *sheet) trialSection() doc.Section {
 	return doc.Section{ID: "trials", Title: "Every trial", Screen: s.many(), Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
 }
 
-// diagnosticSection is what the method says about itself.
+// diagnosticSection shows the diagnostics of the method.
 func (s *sheet) diagnosticSection() doc.Section {
 	text := "What the method says about itself." + when(s.run.Family > 0,
 		fmt.Sprintf(" %s tested together and corrected by Holm's method.",
 			wording.Count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are")))
 	table, hints := s.diagnosticTable(), s.warnings(false)
-	hints = hints[:min(len(hints), mostWarnings)]
+	hints = hints[:min(len(hints), maxWarnings)]
 	blocks := append([]doc.Block{doc.Say(text), doc.If(table.Groups != nil, table)}, s.seriesBlocks()...)
 	return doc.Section{ID: "diagnostics", Title: "Diagnostics", Screen: s.many(), Blocks: append(blocks,
 		doc.If(len(hints) > 0, doc.Folded("Warnings on exploratory metrics", doc.List{Items: doc.Each(hints)})),
 		doc.Folded("What the columns mean", doc.Facts{Look: doc.Terms, List: s.columnTerms()}))}
 }
 
-// diagnosticTable shows how sure each comparison is, by either estimator.
+// diagnosticTable lists the uncertainty of each comparison, by two estimators.
 func (s *sheet) diagnosticTable() doc.Table {
 	second, paired := "paired t", doc.Forms(0)
 	if !s.plan.Paired() {
@@ -72,7 +72,7 @@ func (s *sheet) diagnosticTable() doc.Table {
 		{Title: "p (equiv.)", Right: true}, {Title: "MDE", Right: true}, {Title: "needed", Right: true},
 		{Title: "lag-1", Right: true, In: paired}, {Title: "order p", Right: true, In: paired}}}
 	for _, headline := range []bool{true, false} {
-		for _, b := range s.blocks {
+		for _, b := range s.cells {
 			g := doc.Group{Title: doc.Words(plain(b.id) + when(!headline, ", exploratory"))}
 			for _, of := range b.only(headline) {
 				if len(of.lines()) > 0 {
@@ -114,7 +114,7 @@ func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 		when(c.Paired, wording.Fixed(c.Lag1, 2)), when(c.Paired, wording.Probability(c.OrderP)))...)}
 }
 
-// methods names where the headline intervals of a group come from.
+// methods names the methods of the headline intervals in a group.
 func (g group) methods() string {
 	var list []string
 	for _, c := range g.lines() {
@@ -125,10 +125,10 @@ func (g group) methods() string {
 	return strings.Join(list, " and ")
 }
 
-// mostSeries is how many metrics the table of series shows.
-const mostSeries = 60
+// maxSeries is the largest number of metrics in the table of series.
+const maxSeries = 60
 
-// seriesBlocks are the diagnostics of independent samples, arm by arm.
+// seriesBlocks show the diagnostics of independent samples, arm by arm.
 func (s *sheet) seriesBlocks() []doc.Block {
 	t := doc.Table{Dense: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name}, {Title: "values", Right: true},
 		{Title: "lag-1", Right: true}, {Title: "drift", Right: true}, {Title: "p (no drift)", Right: true},
@@ -138,7 +138,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		if g.series == nil || !slices.ContainsFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Diagnostics != nil }) {
 			continue
 		}
-		if len(t.Parts()) == mostSeries {
+		if len(t.Parts()) == maxSeries {
 			more = true
 			break
 		}
@@ -154,10 +154,10 @@ func (s *sheet) seriesBlocks() []doc.Block {
 	}
 	return []doc.Block{doc.If(len(t.Parts()) > 0, doc.Section{Title: "Each arm by itself", Blocks: []doc.Block{
 		doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t,
-		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries)))}})}
+		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", maxSeries)))}})}
 }
 
-// columnTerms say what the columns of the diagnostics mean.
+// columnTerms explains the columns of the diagnostics.
 func (s *sheet) columnTerms() []doc.Fact {
 	power := wording.Share(float64(s.plan.Power))
 	tests := func(values, each string) []doc.Fact {

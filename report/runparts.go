@@ -10,8 +10,7 @@ import (
 	"tare/wording"
 )
 
-// partBlocks are what clients, servers and the layers' own processes used, for cells in which
-// layers have any.
+// partBlocks show the CPU time and memory of clients, servers and the layers' own processes, by cell.
 func (s *sheet) partBlocks() []doc.Block {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "part"}, {Title: "CPUs", Right: true}, {Title: "CPU time of the work", Right: true},
 		{Title: "memory", Right: true}, {Title: "trials", Right: true}}}
@@ -32,9 +31,9 @@ func (s *sheet) partBlocks() []doc.Block {
 		doc.Say("What the programs and the layers' own processes used: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the most that was resident."), t}}}
 }
 
-// shared says over which wires the run's cells go ("1 Gbit/s", "unlimited"; "" where that is not known), and what trials
-// used up, whether it is what is measured or not.
-func (s *sheet) shared() (wires, usedUp string) {
+// resources lists the wires of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown) and the resources
+// that trials used up, whether measured or not.
+func (s *sheet) resources() (wires, usedUp string) {
 	var at, full []string
 	for _, cell := range s.run.Cells {
 		for _, r := range cell.Resources {

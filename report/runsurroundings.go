@@ -15,7 +15,7 @@ import (
 	"tare/wording"
 )
 
-// machineSection is where the run was made.
+// machineSection shows the machine or clusters of the run.
 func (s *sheet) machineSection() doc.Section {
 	section := doc.Section{ID: "machine", Title: "Machine and tools", Quiet: doc.Markdown}
 	page := func(blocks ...doc.Block) {
@@ -46,7 +46,7 @@ func (s *sheet) machineSection() doc.Section {
 	return section
 }
 
-// machineFacts are the environment's single facts; empty ones are left out.
+// machineFacts returns the environment's single facts, without empty ones.
 func machineFacts(e *machine.Environment) []doc.Fact {
 	bytes := func(n float64) string { return wording.Value(n, "B") }
 	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable) +
@@ -66,12 +66,12 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
 }
 
-// machineDetail is a long part of the environment.
+// machineDetail shows a long part of the environment, folded.
 func machineDetail(title string, list []doc.Fact) doc.Block {
 	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
 
-// byName are facts in the order of their names.
+// byName returns facts sorted by name.
 func byName(m map[string]string) []doc.Fact {
 	var list []doc.Fact
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -80,7 +80,7 @@ func byName(m map[string]string) []doc.Fact {
 	return list
 }
 
-// clusterSection is a cluster that trials ran on, with its nodes.
+// clusterSection shows a cluster that trials ran on, with its nodes.
 func clusterSection(c machine.Cluster) doc.Section {
 	pairs := []string{"Kubernetes", c.Version, "Platform", c.Platform, "UID", c.UID}
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
@@ -111,7 +111,7 @@ func nodeRow(n machine.Node) doc.Row {
 		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
 }
 
-// surroundings are the machine, what measuring cost, and how to repeat the run.
+// surroundings show the machine, the cost of measuring, and how to repeat the run.
 func (s *sheet) surroundings(o RunOptions) []doc.Block {
 	if s.imported() {
 		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: s.sourceBlocks(o)}}
@@ -159,18 +159,18 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// publishedSection is the published table as a part of a run's report.
+// publishedSection shows the published table as a part of a run's report.
 func publishedSection(t *published.Table, decimals int) doc.Section {
 	intro := publishedTitle(t) + ". This is how benchmarks are mostly written up; how sure a difference is stands only in the last column."
 	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
 		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, decimals)...)}
 }
 
-// mostValues is how many values of a fact are listed: there may be one a file.
-const mostValues = 4
+// maxValues is the largest number of values listed for a fact. Each file may have its own value.
+const maxValues = 4
 
-// factSection is what the files tell of the systems that they were made on, facts
-// that differ between arms first.
+// factSection lists the facts in imported files about their systems, facts that differ between arms
+// first.
 func (s *sheet) factSection() doc.Section {
 	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
 	for _, a := range s.plan.Import.Arms {
@@ -187,7 +187,7 @@ func (s *sheet) factSection() doc.Section {
 			values := plainAll(a.Facts[name])
 			text := doc.In(doc.Muted, "not told")
 			if len(values) > 0 {
-				text = doc.Words(firstFew(values, mostValues, ", ", " and "))
+				text = doc.Words(firstFew(values, maxValues, ", ", " and "))
 				slices.Sort(values)
 				told = append(told, strings.Join(slices.Compact(values), "\n"))
 			}
@@ -207,7 +207,7 @@ func (s *sheet) factSection() doc.Section {
 			doc.Simple(columns, rows))}}
 }
 
-// sourceBlocks say where the trials of each arm are from.
+// sourceBlocks show the origin of each arm's trials.
 func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
 	command := s.plan.Import.Command
 	return []doc.Block{doc.Facts{List: s.sources()},

@@ -9,8 +9,7 @@ import (
 	doc "tare/report/document"
 )
 
-// verdict is a verdict as a word in its style, with a mark if it is observed
-// only.
+// verdict returns a verdict as a word in its style, with a mark if it is observational.
 func verdict(v analysis.Verdict, observed bool) doc.Text {
 	word := plain(string(v))
 	if v == "" {
@@ -19,7 +18,7 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
 }
 
-// badged adds a remark to a text where it holds.
+// badged adds a remark to a text if holds is true.
 func badged(text doc.Text, holds bool, remark string) doc.Text {
 	if holds {
 		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})
@@ -27,15 +26,15 @@ func badged(text doc.Text, holds bool, remark string) doc.Text {
 	return text
 }
 
-// said is the verdict of a comparison as a word, with its grade.
-func said(c *analysis.Comparison, observed bool) doc.Text {
+// gradedVerdict returns the verdict of a comparison as a word, with its grade.
+func gradedVerdict(c *analysis.Comparison, observed bool) doc.Text {
 	return badged(verdict(c.Verdict, observed), ifNormal(c), ifNormalMark)
 }
 
-// ifNormal says whether a comparison claims what holds if noise is normal.
+// ifNormal reports whether a comparison makes a claim that assumes normal noise.
 func ifNormal(c *analysis.Comparison) bool { return c.Grade == analysis.Normal && c.Verdict.Claims() }
 
-// verdictStyles are the styles of verdicts; "" stands for several.
+// verdictStyles are the styles of verdicts; "" stands for several verdicts.
 var verdictStyles = map[analysis.Verdict]doc.Style{"": doc.Mixed, analysis.Costs: doc.Cost, analysis.Gains: doc.Gain,
 	analysis.Equivalent: doc.Equal, analysis.Fails: doc.Cost, analysis.MoreTogether: doc.Cost, analysis.LessTogether: doc.Gain, analysis.AddsUp: doc.Equal, analysis.NotResolved: doc.Open, analysis.Interim: doc.Open, analysis.Restated: doc.Open}
 
@@ -44,7 +43,7 @@ func verdictStyle(v analysis.Verdict) doc.Style { return cmp.Or(verdictStyles[v]
 var shiftStyles = map[string]doc.Style{history.Worse: doc.Cost, history.Better: doc.Gain, history.Rose: doc.Rise,
 	history.Fell: doc.Fall}
 
-// changeVerdict is what a change is, as a word.
+// changeVerdict returns the direction of a change as a word.
 func changeVerdict(c history.Shift) doc.Text {
 	return doc.In(cmp.Or(shiftStyles[c.Direction], doc.Mixed), c.Direction)
 }
