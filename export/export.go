@@ -37,7 +37,7 @@ var Formats = []Format{
 	{Name: "gobench", Doc: "valid trials as Go benchmark results, for benchstat", Write: GoBench},
 	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: OpenMetrics},
 	{Name: "json", Doc: "the whole analysis", Write: JSON},
-	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): what tare verify checks, and nothing else", Binary: "run.tar.gz", Write: Bundle},
+	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): the files that tare verify checks, and no others", Binary: "run.tar.gz", Write: Bundle},
 }
 
 // JSON writes the analysis. docs/analysis.schema.json describes the format.

@@ -122,8 +122,8 @@ func comparisonFamilies(r Run) []*family {
 			{"overhead", "Overhead of an arm relative to the baseline, positive for a cost."},
 			{"overhead_low", "Lower end of the interval of the overhead, positive for a cost."},
 			{"overhead_high", "Upper end of the interval of the overhead, positive for a cost."},
-			{"mean_overhead", "Overhead of the mean, positive for a cost; the overhead is that of the typical round."},
-			{"noise_floor", "What the control differs from the baseline by, without regard to sign."},
+			{"mean_overhead", "Overhead of the mean, positive for a cost; the other overheads are of the typical round."},
+			{"noise_floor", "Difference of the control from the baseline, without its sign."},
 			{"detectable_effect", "Smallest overhead that this comparison would find."},
 		} {
 			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit,
@@ -155,7 +155,7 @@ func comparisonFamilies(r Run) []*family {
 		}
 	}
 	executions := &family{name: "tare_executions", help: "Executions of the program in an arm that the machine's condition did not spoil."}
-	failed := &family{name: "tare_failures", help: "Those of tare_executions in which the program failed, in the cells that have any."}
+	failed := &family{name: "tare_failures", help: "Executions in which the program failed, in cells with any failure."}
 	for _, f := range r.Analysis.Failures {
 		labels := slices.Clip(metricLabels(r, f.Cell, f.Arm, experiment.FailuresMetric))
 		executions.add(float64(f.Failed.Of), labels...)
@@ -171,7 +171,7 @@ func comparisonFamilies(r Run) []*family {
 
 // valueFamilies describe the measured values of each arm, the baseline included.
 func valueFamilies(r Run) []*family {
-	median := &family{name: "tare_value_median", help: "Median of the valid trials, in the unit that the label says."}
+	median := &family{name: "tare_value_median", help: "Median of the valid trials, in the unit of the label."}
 	count := &family{name: "tare_value_trials", help: "Valid trials behind the median."}
 	for _, c := range r.Analysis.Cells {
 		for _, m := range c.Metrics {

@@ -89,7 +89,7 @@ func (b browser) run(ctx context.Context, made string, args ...string) ([]byte, 
 	}
 	data, err := os.ReadFile(made)
 	if err != nil {
-		return nil, fmt.Errorf("the browser made nothing: %w", err)
+		return nil, fmt.Errorf("the browser wrote no file: %w", err)
 	}
 	return data, nil
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // blockNote explains the overheads of blocks.
-const blockNote = "Each block against its own baseline. The interval of a block is of its repeats, and holds nothing of what another deployment would have drawn; " +
-	"that of all blocks rests on one value a block, and the verdict with it."
+const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
+	"The interval and the verdict over all blocks rest on one value per block."
 
 // blockBlocks show the overhead in each block of an import. A terminal shows headline metrics only,
 // unless all is set.

@@ -9,7 +9,7 @@ import (
 )
 
 // breakdownNote explains the parts of a cost.
-const breakdownNote = "Installed: what the layer costs with none. Any: what the first brings, whatever their number. Each: the slope of a line through the levels above zero, fitted in every round. " +
+const breakdownNote = "Installed: the layer's cost at level 0. Any: the cost of the first one, independent of the number. Each: the slope of a line through the levels above zero, fitted in every round. " +
 	"Any and each on headline metrics are a family of their own under Holm's correction."
 
 // breakdownBlocks show the parts of costs of layers with a counting factor, such as a number of rules. A

@@ -99,7 +99,7 @@ func combinedReading(r *combine.Result) doc.Section {
 		doc.Say("A run speaks for its occasion: its rounds share the load, the neighbours and the set-up of that hour. Here each run counts as one occasion. " +
 			"The mean over occasions stands with its " + confidence + " interval."),
 		doc.Say("“Differ by” is the standard deviation of the true overhead from one occasion to another, with its " + confidence + " interval. " +
-			"“Another run” is where the overhead lies that another run of this experiment finds, in " + confidence + " of cases."),
+			"“Another run” is the range in which another run of this experiment would find the overhead, in " + confidence + " of cases."),
 		doc.Say("▲ costs, ▼ gains, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 

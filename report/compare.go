@@ -95,7 +95,7 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	}
 	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true,
 		Blocks: []doc.Block{
-			doc.If(main != nil, doc.On(doc.Page, doc.Say("Whatever differs is being compared, too.")),
+			doc.If(main != nil, doc.On(doc.Page, doc.Say("Any difference listed here may also be the cause of a difference in the results.")),
 				propertyTable(len(r.Runs), main)),
 			doc.SayIf(main == nil, "Nothing that is on record."),
 			doc.List{Items: doc.Each(rest)},
@@ -144,13 +144,13 @@ func compareReading(r *comparing.Result) doc.Section {
 	}
 	own := cmp.Or(when(imported, "In a run of Tare's own, an overhead"), "An overhead") + " is measured"
 	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
-		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+
-			"That is why the change of an overhead is worth more than the difference of two levels. "+
-			"What does not cancel is a machine on which the layer itself is relatively dearer: without instructions for its cipher, for instance."),
+		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. A slower machine slows both, which cancels before the runs are compared. "+
+			"The change of an overhead therefore shows more than the difference of two levels. "+
+			"It does not cancel if the layer itself costs relatively more on one machine, for instance without instructions for its cipher."),
 		doc.SayIf(imported, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
-			"and nobody drew their order: what else differed between them is part of the overhead, and does not cancel when runs are compared."),
+			"and their order was not random: other differences between them are part of the overhead, and do not cancel when runs are compared."),
 		doc.SayIf(true, "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."+
-			when(wording.ObservationAcross(r) != "", " Nothing was drawn at random between the runs, so what is claimed across them is observational (obs.).")),
+			when(wording.ObservationAcross(r) != "", " The order of the runs was not random, so claims across them are observational (obs.).")),
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
@@ -163,8 +163,8 @@ func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bo
 	return s
 }
 
-const levelIntro = "Medians of each arm, and below each what it costs (plus) or gains (minus) against the reference. " +
-	"Within the reference's run arms are paired by round, where it has rounds; across runs they are independent samples, and the level tells of the machine as much as of the layer."
+const levelIntro = "Medians of each arm, and below each its cost or gain relative to the reference. " +
+	"Within the reference's run, arms are paired by round, if it has rounds. Across runs they are independent samples, and a level depends on the machine as much as on the layer."
 
 func changeFigures(r *comparing.Result) []doc.Block {
 	forests := forestBlocks(changeForest(r))
@@ -174,7 +174,7 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	text := join(" ", fmt.Sprintf("Each mark is the change of an overhead from one run to another with its %s interval: to the right it costs more than it did, to the left less.",
 		wording.Confidence(float64(r.Confidence))),
 		when(r.Margin > 0, "The shaded band is the margin of ±"+wording.Share(float64(r.Margin))+" within which overheads count as equivalent."),
-		when(len(r.Floors) > 0, "The grey rows compare the controls, behind which there is nothing."))
+		when(len(r.Floors) > 0, "The grey rows compare the controls, which differ only by chance."))
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 

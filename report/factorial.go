@@ -10,8 +10,8 @@ import (
 )
 
 // factorialNote explains the effects.
-const factorialNote = "A layer alone: what it costs on average over the settings of the others. × is an interaction: what layers cost together beyond the sum. " +
-	"Shares add up as factors do: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
+const factorialNote = "A layer alone: its cost on average over the settings of the others. × is an interaction: the joint cost of layers beyond the sum. " +
+	"Shares are combined as factors: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
 
 // factorialBlocks show the effects of a factorial design's layers, alone and together. A terminal shows
 // headline metrics only, unless all is set.

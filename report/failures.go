@@ -77,7 +77,7 @@ func frequencyRow(arm string, said doc.Text, f analysis.Frequency, difference, r
 }
 
 func (s *sheet) failureNote() string {
-	text := "Executions in which the program failed, ran into a limit or gave what cannot be used; those that the machine's condition spoilt are not counted. " +
+	text := "Executions in which the program failed, ran into a limit or gave unusable output; executions spoilt by the machine's condition are not counted. " +
 		"Intervals are exact (Clopper–Pearson); shares are compared with " + s.baseline
 	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Pooled }) {
 		text += " and its control together"

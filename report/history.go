@@ -52,11 +52,11 @@ func experimentName(p experimentHistory) string { return cmp.Or(plain(p.Name), "
 // historyLegend explains the charts, historyDoubts their limits.
 const (
 	historyLegend = "Each mark is one run, the line through it its interval; a mark leads to the run's report. " +
-		"Overheads are relative to the run's own baseline, so that the level of the machine cancels; the levels of baselines tell of the machine itself. " +
-		"Heavy lines are the level between changes. A change stands between the last run of the old level and the first of the new one; " +
-		"the shaded runs are those among which it may lie. Crosses are runs that are left out of all statistics. " +
-		"Ticks at the foot are runs in which something else changed (point at one to read what), dashed lines runs with other parameters."
-	historyDoubts = "The interval of a change's size does not know that its place was chosen because it looks large, and the places suppose that runs are independent."
+		"Overheads are relative to the run's own baseline, so that the level of the machine cancels; the levels of baselines show the machine itself. " +
+		"Heavy lines are the level between changes. A change is drawn between the last run of the old level and the first of the new one; " +
+		"it may lie anywhere among the shaded runs. Crosses are runs that are left out of all statistics. " +
+		"Ticks at the foot mark runs in which something else changed (point at a tick to see what it is); dashed lines mark runs with other parameters."
+	historyDoubts = "A change's position was chosen because the change looks large there, which the interval of its size does not allow for. The positions assume independent runs."
 )
 
 func (p experimentHistory) blocks(id string, o HistoryOptions) []doc.Block {
@@ -70,7 +70,7 @@ func (p experimentHistory) blocks(id string, o HistoryOptions) []doc.Block {
 	blocks := []doc.Block{doc.Say(p.heading() + ". " + found + " in " + wording.Count(len(shown), "series", "series") + "."),
 		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
 		doc.If(others != nil, doc.Section{Title: "Other parameters",
-			Note:  "a line ┊ in a plot, dashed in a chart, stands before them",
+			Note:  "marked by ┊ in a plot, by a dashed line in a chart",
 			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(others)}}})}
 	blocks = append(blocks, p.cells(id, headline, true, o)...)
 	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))

@@ -47,7 +47,7 @@ func seriesNote(s *history.Series) string {
 	if s.Of == history.OfOverhead {
 		read = "overhead"
 	}
-	return join("; ", read, when(s.Machine, "tells of the machine, not of a layer"),
+	return join("; ", read, when(s.Machine, "shows the machine, not a layer"),
 		when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
 }
 
@@ -192,7 +192,7 @@ func findings(list []*history.Series) []finding {
 
 // historyTerms states how a history was judged.
 func historyTerms(h *history.History) string {
-	return fmt.Sprintf("Changes are looked for at a level at which at most %s of histories without any would show one, at least %d runs apart. "+
+	return fmt.Sprintf("The search would find a false change in at most %s of histories without changes. Changes are at least %d runs apart. "+
 		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
 		wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence))
 }

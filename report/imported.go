@@ -35,9 +35,9 @@ func (s *sheet) observationalNotice() string {
 	}
 	between := "the arms"
 	if len(s.plan.Arms) == 1 {
-		between = "this run and what it is compared with"
+		between = "this run and the runs it is compared with"
 	}
-	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can tell that apart.",
+	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can separate these causes.",
 		brief(wording.Observation(s.run.Observation)), between)
 }
 

@@ -13,11 +13,11 @@ import (
 )
 
 // scalingNote explains the fitted lines and their limits.
-const scalingNote = "A line is fitted through the levels in each round; the slope is what one more costs, the base what there is with none. " +
-	"Slopes are in the metric's own unit, whatever the direction that is better. Their intervals are not corrected for their number: hints, not findings."
+const scalingNote = "A line is fitted through the levels in each round; the slope is the cost of one more, the base the value at level 0. " +
+	"Slopes are in the metric's own unit, whichever direction is better. Their intervals are not corrected for their number: hints, not findings."
 
 // unslopedNote explains why a metric has no slopes.
-const unslopedNote = "Where no arm's values lie on a line, no slopes are told: the levels say it."
+const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
 // scalingBlocks show the growth of metrics with factors. A terminal shows only headline metrics and
 // observed components, unless all is set.
@@ -56,7 +56,7 @@ func (s *sheet) curves() []*analysis.Scaling {
 
 // levelsNote explains the values at a level.
 func (s *sheet) levelsNote() string {
-	return "At each level stands the median of an arm's trials" +
+	return "Each level shows the median of an arm's trials" +
 		when(!s.alone(), ", and the overhead relative to "+s.baseline+" with its "+s.confidence()+" interval, as in the results") + "."
 }
 

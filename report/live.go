@@ -33,7 +33,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 	done := number(r.Trials.Done) + " of " + number(r.Trials.Planned)
 	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: done + " trials", Lede: plain(s.plan.Description),
 		Styles: figure.PageCSS(), Live: o.Live}
-	facts := known("Run", cmp.Or(when(o.Working, "going on"), "interrupted"), "Trials", done,
+	facts := known("Run", cmp.Or(when(o.Working, "in progress"), "interrupted"), "Trials", done,
 		"Time left", when(o.Working && o.Left > 0, "about "+wording.Span(o.Left)), "Round", s.roundNow(trials),
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()),
 		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
@@ -42,9 +42,9 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		table.Groups[i].Notes = nil // removes notes on closed loops, which the report has
 	}
 	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
-		doc.SayIf(!o.Working, "Nobody works on this run. Every trial that it lists is safe: tare resume goes on."),
+		doc.SayIf(!o.Working, "No process works on this run. All its trials are kept: tare resume continues it."),
 		doc.Section{ID: "interim", Title: "Interim estimates", Blocks: []doc.Block{
-			doc.Say("These are estimates of a run that is not finished. There is no verdict before its last round: who looks on the way and stops where it suits him claims too often."),
+			doc.Say("These are estimates of a run that is not finished. There is no verdict before its last round: stopping a run at a convenient result leads to false claims."),
 			doc.If(table.Groups != nil, table), doc.SayIf(table.Groups == nil, "There is no estimate yet.")}},
 		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
 }

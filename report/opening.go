@@ -31,7 +31,7 @@ func (s *sheet) opening() []doc.Block {
 	list := append(s.shortAnswers(), s.lawAnswers()...)
 	ending, bounds := plain(wording.Ending(s.run)), s.boundWarnings()
 	blocks := []doc.Block{
-		doc.If(bounds != nil, doc.Alert{Title: "These results are bound by something other than what they measure", Items: doc.Each(bounds)}),
+		doc.If(bounds != nil, doc.Alert{Title: "These results are limited by a resource that they do not measure", Items: doc.Each(bounds)}),
 		doc.SayIf(ending != "", upperFirst(ending)+"."),
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),

@@ -10,8 +10,8 @@ import (
 )
 
 // powerLawNote explains the exponents and their limits.
-const powerLawNote = "The exponents of all factors are fitted together, to all cells, anew in each round: 1 is proportional, −1 inversely so. " +
-	"The first number is what the law gives where each factor is 1. Their intervals are not corrected for their number: hints, not findings."
+const powerLawNote = "The exponents of all factors are fitted together, to all cells, separately in each round: 1 is proportional, −1 inversely proportional. " +
+	"The first number is the law's value where all factors are 1. Their intervals are not corrected for their number: hints, not findings."
 
 // lawAnswers state the fitted and the expected law of each arm in a sentence.
 func (s *sheet) lawAnswers() (list []doc.Answer) {

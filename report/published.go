@@ -28,7 +28,7 @@ func publishedBlocks(t *published.Table, decimals int) []doc.Block {
 	survived := differenceCounts(t)
 	blocks := []doc.Block{doc.Say(publishedTrials(t)), doc.SayIf(survived != "", survived),
 		doc.SayIf(t.Observation != nil, "Observational: "+brief(wording.Observation(t.Observation))+"."),
-		doc.SayIf(!t.Valid, "This run gives no verdicts, so nothing is said of its differences."),
+		doc.SayIf(!t.Valid, "This run is invalid, so its differences have no verdicts."),
 		doc.SayIf(t.Hidden > 0, upperFirst(notShown(t.Hidden))+".")}
 	for _, c := range t.Cells {
 		headline, rest := partition(c.Metrics, func(m published.Metric) bool { return m.Metric.Headline })
@@ -107,9 +107,9 @@ func publishedTrials(t *published.Table) string {
 	case invalid == 0:
 		return text + "All are valid and in the table."
 	case t.WithInvalid:
-		return text + "The invalid ones are in the table as far as they have values, as in tables that check no errors; the verdicts rest on valid trials only."
+		return text + "The table includes the invalid ones that have values, as tables without error checks do; the verdicts rest on valid trials only."
 	}
-	return text + "Only valid ones are in the table; --with-invalid takes in the others, as tables do that check no errors."
+	return text + "Only valid ones are in the table; --with-invalid includes the others, as tables without error checks do."
 }
 
 func countedTrials(arms []published.Arm) (text string, invalid int) {
@@ -138,7 +138,7 @@ func differenceCounts(t *published.Table) string {
 		return ""
 	}
 	same, open := byVerdict[analysis.Equivalent], byVerdict[analysis.NotResolved]
-	return fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there%s%s.",
+	return fmt.Sprintf("Of %s of headline metrics, the intervals confirm %d%s%s.",
 		wording.Count(total, "difference", "differences"),
 		byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
 		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),

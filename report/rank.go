@@ -122,7 +122,7 @@ func (s *sheet) rankBlocks() []doc.Block {
 	return []doc.Block{doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{rankTable(list, groups, short), doc.Say(about)}}),
 		doc.On(doc.Markdown|doc.Page, doc.Section{Title: "Arms by effect", Blocks: []doc.Block{s.matrix(list, groups, short),
 			doc.Note("Overhead relative to " + s.baseline + " with its " + s.confidence() + " interval; below it, on a screen, the median of the arm. The largest overhead decides the order. " +
-				"Shaded are what costs and what gains: up to 5 %, up to 20 %, and beyond.")}})}
+				"Costs and gains are shaded: up to 5 %, up to 20 %, and beyond.")}})}
 }
 
 // maxWhere is the largest width of a cell's name on a terminal, in columns.

@@ -138,7 +138,7 @@ func (s *sheet) footer(o RunOptions) string {
 		version = " " + plain(e.TareVersion)
 	}
 	return "Written by Tare" + version + generatedOn(o.Generated) + ". This page needs no network and no scripts." +
-		when(s.many(), " Of so many arms, single trials and diagnostics are not printed.")
+		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
 }
 
 // warnings lists the warnings on headline or exploratory metrics, each once, the most severe first.

@@ -49,7 +49,7 @@ func (s *sheet) trialSection() doc.Section {
 
 // diagnosticSection shows the diagnostics of the method.
 func (s *sheet) diagnosticSection() doc.Section {
-	text := "What the method says about itself." + when(s.run.Family > 0,
+	text := "Signs of how far the method's assumptions hold in this run." + when(s.run.Family > 0,
 		fmt.Sprintf(" %s tested together and corrected by Holm's method.",
 			wording.Count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are")))
 	table, hints := s.diagnosticTable(), s.warnings(false)
@@ -153,7 +153,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		t.Groups[0].Parts = append(t.Groups[0].Parts, part)
 	}
 	return []doc.Block{doc.If(len(t.Parts()) > 0, doc.Section{Title: "Each arm by itself", Blocks: []doc.Block{
-		doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t,
+		doc.Say("Intervals assume that the values of an arm are independent draws from one distribution. In the order measured, these columns show signs of the contrary."), t,
 		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", maxSeries)))}})}
 }
 
@@ -166,7 +166,7 @@ func (s *sheet) columnTerms() []doc.Fact {
 			{Key: "p (Holm)", Value: "The same after allowing for the number of arms and headline metrics that were tested together; the verdict uses this one."},
 			{Key: "p (equiv.)", Value: "How often chance alone would make the arms look this equal if the true difference were as large as the margin, corrected in the same way."},
 			{Key: "MDE", Value: "Minimum detectable effect: the smallest true difference that these " + values + ", with this noise, find with a probability of " + power + "."},
-			{Key: "Needed", Value: each + " with which a new run would get a verdict of any kind with the same probability, given what was observed here; empty where that does not apply."},
+			{Key: "Needed", Value: each + " with which a new run would get any verdict with the same probability, given the results of this run; empty if not applicable."},
 		}
 	}
 	if !s.plan.Paired() {
@@ -187,7 +187,7 @@ func (s *sheet) columnTerms() []doc.Fact {
 		{Key: "Headline estimate and paired t", Value: "Two ways to estimate the same overhead from the same pairs: by ranks, which single odd rounds cannot move, and by means of logarithms. A sign ≠ marks where they lead to different verdicts: then a few rounds carry the result."},
 	}, tests("rounds", "Rounds"), []doc.Fact{
 		{Key: "Lag-1", Value: "Correlation of each round's overhead with that of the round before. Near zero the rounds are independent, as the intervals assume; above about 0.3 the intervals are too narrow."},
-		{Key: "Order p", Value: "Whether running earlier or later within a round mattered: a small value says it did, and the random order is what keeps it out of the result."},
+		{Key: "Order p", Value: "Whether running earlier or later within a round mattered: a small value shows that it did; the random order keeps this effect out of the result."},
 		{Key: "Noise floor", Value: "The overhead that the control shows although nothing differs. Overheads near it deserve suspicion whatever their interval."},
 		{Key: "Level changes", Value: "Rounds at which the baseline itself moved to another level: something about the machine changed while the run was under way."},
 	})

@@ -30,7 +30,7 @@ func (s *sheet) proofSection() doc.Section {
 		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected),
 			brief(p.Example), made, strconv.Itoa(p.Passed)), doc.Of(failed))})
 	}
-	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere; a caveat stands among the warnings. A trial whose proof fails yields no number.",
+	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere; caveats are among the warnings. A trial whose proof fails yields no number.",
 		when(each != nil, "Made in every trial: "+enumerate(each, 12, "checks")+"."),
 		when(once != nil, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+"."))
 	return doc.Section{ID: "proof", Title: "Proof of treatment", Blocks: []doc.Block{
@@ -186,12 +186,12 @@ func (s *sheet) invalidNote() string {
 	case s.imported():
 		return broke + " and gave no data. Rules never look at whether a value is high or low."
 	}
-	end := "none was lost to that."
+	end := "no planned trial was lost."
 	if lost > 0 {
-		end = wording.Count(lost, "planned trial was", "planned trials were") + " lost to that."
+		end = wording.Count(lost, "planned trial was", "planned trials were") + " lost."
 	}
 	return broke + " that was fixed before the run, and gave no data." +
 		when(failed > 0, fmt.Sprintf(" In %s the program failed, which is a result of its arm.", number(failed))) +
-		fmt.Sprintf(" What the machine's condition or a failed proof spoilt is repeated within its round, up to %s in all; %s",
+		fmt.Sprintf(" Trials spoilt by the machine's condition or a failed proof are repeated within their round, up to %s in all; %s",
 			wording.Count(s.plan.Attempts, "attempt", "attempts"), end)
 }

@@ -28,7 +28,7 @@ func (s *sheet) partBlocks() []doc.Block {
 		return nil
 	}
 	return []doc.Block{doc.Section{ID: "parts", Title: "CPU time and memory by part", Fold: doc.Page, Blocks: []doc.Block{
-		doc.Say("What the programs and the layers' own processes used: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the most that was resident."), t}}}
+		doc.Say("CPU time and memory of the programs and of the layers' own processes: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the largest resident size."), t}}}
 }
 
 // resources lists the wires of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown) and the resources

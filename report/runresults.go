@@ -22,7 +22,7 @@ func (s *sheet) overheadBlocks() []doc.Block {
 	}
 	how := join(" ", "interval. To the right is a cost, to the left a gain.",
 		when(s.margin() > 0, "The shaded band is the margin of ±"+wording.Share(s.margin())+" within which arms count as equivalent."),
-		when(len(s.run.Controls) > 0, "The grey rows compare the baseline with its own copy: what a difference of nothing looks like in this run."),
+		when(len(s.run.Controls) > 0, "The grey rows compare the baseline with its own copy: they show the size of differences without a cause in this run."),
 		when(s.run.Observation != nil, "Verdicts marked (obs.) are observational."))
 	return []doc.Block{doc.Section{Title: "Overheads", Blocks: []doc.Block{drawn(first), doc.Note("Each mark is the overhead of an arm relative to " +
 		s.baseline + ", the line its " + s.confidence() + " " + how)}}}

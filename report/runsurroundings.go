@@ -161,7 +161,7 @@ func compact(config any) string {
 
 // publishedSection shows the published table as a part of a run's report.
 func publishedSection(t *published.Table, decimals int) doc.Section {
-	intro := publishedTitle(t) + ". This is how benchmarks are mostly written up; how sure a difference is stands only in the last column."
+	intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
 	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
 		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, decimals)...)}
 }
@@ -185,7 +185,7 @@ func (s *sheet) factSection() doc.Section {
 		var told []string
 		for _, a := range s.plan.Import.Arms {
 			values := plainAll(a.Facts[name])
-			text := doc.In(doc.Muted, "not told")
+			text := doc.In(doc.Muted, "unknown")
 			if len(values) > 0 {
 				text = doc.Words(firstFew(values, maxValues, ", ", " and "))
 				slices.Sort(values)
@@ -202,8 +202,8 @@ func (s *sheet) factSection() doc.Section {
 	}
 	rows := slices.Concat(differing, same)
 	return doc.Section{ID: "machine", Title: "Machines and versions", Screen: s.many(), Blocks: []doc.Block{
-		doc.SayIf(rows == nil, "The files tell nothing of the systems that they were made on."),
-		doc.If(rows != nil, doc.Say("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them."),
+		doc.SayIf(rows == nil, "The files contain no facts about their systems."),
+		doc.If(rows != nil, doc.Say("Facts that the files contain about their systems. Facts in bold differ between arms, so their effect is part of every comparison."),
 			doc.Simple(columns, rows))}}
 }
 

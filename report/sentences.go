@@ -20,7 +20,7 @@ const manyCells = 3
 // questionText states what the run compares.
 func (s *sheet) questionText() string {
 	if s.alone() {
-		return fmt.Sprintf("%s is the only arm: its levels stand here, and nothing is compared with it. tare history and tare compare set runs beside each other.", s.baseline)
+		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. tare history and tare compare compare runs.", s.baseline)
 	}
 	var arms []string
 	for _, a := range s.plan.Arms {
@@ -276,9 +276,9 @@ func (s *sheet) limits() []string {
 	if len(effects) > 0 {
 		lo, hi := wording.Share(slices.Min(effects)), wording.Share(slices.Max(effects))
 		if lo != hi {
-			hi = "between " + lo + " and " + hi + ", depending on the metric"
+			hi = lo + " to " + hi + ", depending on the metric,"
 		}
-		list = append(list, fmt.Sprintf("With this noise, so many %s find a true difference with a chance of %s if it is %s.",
+		list = append(list, fmt.Sprintf("With this noise, so many %[1]s find a true difference of %[3]s with a chance of %[2]s.",
 			s.sampled("rounds", "values"), wording.Share(float64(s.plan.Power)), hi))
 	}
 	if n := len(s.groups(false)); n > 0 {

@@ -49,7 +49,7 @@ func (r *reading) working() bool { return strings.HasSuffix(r.stamp, working) }
 // word returns the state of an unfinished run.
 func (r *reading) word() string {
 	if r.working() {
-		return "going on"
+		return "in progress"
 	}
 	return "interrupted"
 }

@@ -144,8 +144,8 @@ func TestWorking(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := library(t, dir).Handler(token, "")
-	if text := body(t, get(t, h, "/")); !strings.Contains(text, "going on") {
-		t.Errorf("it goes on: %s", text)
+	if text := body(t, get(t, h, "/")); !strings.Contains(text, "in progress") {
+		t.Errorf("it is in progress: %s", text)
 	}
 	if err := errors.Join(j.Note("still there"), j.Close()); err != nil {
 		t.Fatal(err)

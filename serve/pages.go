@@ -53,7 +53,7 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 		}
 		if r.unfinished != nil && server {
 			if r.working() {
-				links = append(links, report.Link{Words: r.name + " goes on", To: r.page(livePage)})
+				links = append(links, report.Link{Words: r.name + " is in progress", To: r.page(livePage)})
 			}
 			one.Pages = []report.Link{{Words: "live", To: r.page(livePage)}, {Words: "report so far", To: r.page(reportPage)}}
 		}

@@ -48,12 +48,12 @@ func behaviourFinding(f analysis.OtherBehaviour) string {
 	if f.Raw != "" {
 		text += ", see " + safetext.Line(f.Raw)
 	}
-	meant := fmt.Sprintf("allow: %s in the arm says that it is meant", f.Aspect)
+	meant := fmt.Sprintf("allow: %s in the arm declares it as intended", f.Aspect)
 	switch {
 	case f.Withholds:
-		return text + "; what does not do its work is fast, so gains and equivalence are withheld; " + meant
+		return text + "; a program that does not do its work is fast, so gains and equivalence are withheld; " + meant
 	case f.OtherProgram:
 		return text + "; the arm runs another program, so its verdicts stand; " + meant
 	}
-	return text + "; so few trials may do that by chance, so the verdicts stand; " + meant
+	return text + "; so few trials may differ by chance, so the verdicts stand; " + meant
 }

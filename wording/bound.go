@@ -14,9 +14,9 @@ const minLoss = 0.001
 
 // bound words the finding that a resource other than the measured one was used up.
 func bound(f analysis.Bound) string {
-	r, says := f.Resource, "the results say what that allows, and not what the "+f.Tests+" could do"
+	r, says := f.Resource, "the results show what that allows, not what the "+f.Tests+" could do"
 	if f.Tests == experiment.TestsNetwork && r.Name == testbed.ResourceWire {
-		says = "the bandwidth is what that allows, and what else a layer costs shows in CPU time alone"
+		says = "it limits the bandwidth, and further costs of a layer show in CPU time alone"
 	}
 	text := "bound by " + ResourceName(r.Name)
 	if r.Name == testbed.ResourceWire {

@@ -57,7 +57,7 @@ func combinedWhy(c *analysis.Comparison) string {
 		}
 		return "only one run can be combined; at least two are needed"
 	case analysis.ThinControl:
-		return fmt.Sprintf("the control has only %s on this metric to stand against %d", Count(r.Values, "run", "runs"), c.Rounds)
+		return fmt.Sprintf("the control has only %s on this metric, the arm has %d", Count(r.Values, "run", "runs"), c.Rounds)
 	case analysis.NotInFamily:
 		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), detectable(c))
 	case analysis.FarReaching:
@@ -65,7 +65,7 @@ func combinedWhy(c *analysis.Comparison) string {
 	case analysis.WithinBias:
 		return "the control differs by up to " + Size(c.Metric, r.Bias) + " itself"
 	case analysis.NoControl:
-		return "the control has no estimate on this metric to stand against"
+		return "the control has no estimate on this metric to compare with"
 	}
 	return detectable(c)
 }
@@ -87,7 +87,7 @@ func combinedFinding(f analysis.Finding) string {
 	case combine.LeftOut:
 		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
 	case combine.FewOccasions:
-		return fmt.Sprintf("%s hardly say how much occasions differ: look at the bounds of the spread, and at what another run may find", Count(f.Runs, "run", "runs"))
+		return fmt.Sprintf("%s hardly show how much occasions differ: see the bounds of the spread, and the prediction for another run", Count(f.Runs, "run", "runs"))
 	case combine.ProgramFails:
 		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
 			frequency(f.Failed), f.Cell, frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
@@ -95,7 +95,7 @@ func combinedFinding(f analysis.Finding) string {
 		if f.Limit {
 			return f.Told() + ": a trial that failed in one run may have a value in another"
 		}
-		return f.Told() + ": what arms leave to each other, and what a trial warms up, differs between the runs"
+		return f.Told() + ": carry-over between arms and warm-up within trials differ between the runs"
 	case combine.ControlDiffers:
 		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}

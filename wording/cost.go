@@ -65,15 +65,15 @@ func CostAssumptions(r *cost.Result) []string {
 	for _, b := range r.Bills {
 		switch b.Basis {
 		case cost.CPU:
-			list = append(list, "By "+b.Metric.Name+", a unit of work takes as much CPU time at any rate as it did in the run, and a core does as much as one did there.",
+			list = append(list, "By "+b.Metric.Name+", a unit of work takes the same CPU time at any rate as in the run, and a core does as much work as a core did there.",
 				"Nodes are needed for the CPU time that "+b.Metric.Name+" counts, and for nothing else: memory, network, disks and other programs are left out.")
 		case cost.Capacity:
-			list = append(list, "By "+b.Metric.Name+", a node carries as much as what was measured, and several nodes as many times that.")
+			list = append(list, "By "+b.Metric.Name+", a node carries as much as the measured machine, and several nodes carry a multiple of it.")
 		}
 	}
-	return append(list, Share(r.Utilisation)+" of each node may be used, and the rest stays idle. The cores told are all those of the nodes.",
+	return append(list, Share(r.Utilisation)+" of each node may be used, and the rest stays idle. The number of cores counts all cores of the nodes.",
 		"Unrounded nodes are the share of a large installation; whole nodes are rounded up. A month has 730 hours.",
-		"Intervals ("+Confidence(r.Confidence)+") are those of the measurement and of typical rounds. Differences are estimated within rounds, and need not be exactly those of the levels.")
+		"Intervals ("+Confidence(r.Confidence)+") cover the uncertainty of the measurement, in typical rounds. Differences are estimated within rounds, and may deviate slightly from the differences of the levels.")
 }
 
 // CostMore states how much more an arm takes than the baseline: "takes 0.71 nodes more [0.62, 0.80] than

@@ -22,12 +22,12 @@ func Ending(r *analysis.Run) string {
 	if e.Why != "" {
 		parts = append(parts, e.Why)
 	}
-	resume := "tare resume " + r.Directory + " goes on"
+	resume := "tare resume " + r.Directory + " continues it"
 	switch {
 	case e.Judged:
 		resume = "tare resume " + r.Directory + " adds the rest, as a second look"
 	case e.Arm == "":
-		parts = append(parts, "no verdict before the rest is there")
+		parts = append(parts, "no verdict before the rest is done")
 	}
 	return strings.Join(append(parts, resume), "; ")
 }

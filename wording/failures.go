@@ -106,11 +106,11 @@ func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	case !claimed:
 		return text + "if " + they + " did not count, " + wouldBe(r.Without)
 	case r.Worst == 0:
-		return text + "the verdict stands with " + they + " put at no difference"
+		return text + "the verdict stands with " + they + " counted as no difference"
 	case r.Worst == r.Missing:
 		return text + "the verdict stands with " + they + " counted as the worst of the " + side
 	}
-	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others put at no difference", r.Worst, side)
+	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others counted as no difference", r.Worst, side)
 }
 
 // withstands explains, behind a claim, why missing trials do not change it; "" if no trials are missing.

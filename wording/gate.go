@@ -20,7 +20,7 @@ var gateReasons = map[gate.Reason]string{
 	gate.UnderBias:   "not clear of the limit by more than the control differs from the baseline",
 	gate.TooFew:      "too few values for an interval that holds for any noise",
 	gate.NoData:      "no values to compare",
-	gate.NoControl:   "too few values of the control to stand against",
+	gate.NoControl:   "too few values of the control to compare with",
 	gate.NotFinished: "the run is not finished",
 	gate.NotRandom:   "the run is observational",
 	gate.NoHistory:   "nothing in the history to compare with",
@@ -149,7 +149,7 @@ func GateShared(r *gate.Result) []string {
 	}
 	list = slices.DeleteFunc(list, func(why string) bool { return said[why] == 1 })
 	if advice {
-		list = append(list, "where a limit lies within the interval, runs differ too much from each other to tell: more trials in each or a quieter machine would narrow it, more runs hardly")
+		list = append(list, "where a limit lies within the interval, runs vary too much to decide: more trials in each run or a quieter machine would narrow the interval, more runs hardly")
 	}
 	return list
 }
@@ -222,7 +222,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		}
 		return text
 	case gate.NotFinished:
-		return "the run is not finished; tare resume goes on with it"
+		return "the run is not finished; tare resume continues it"
 	case gate.NotRandom:
 		return "not judged, since the run is observational; --observational judges it all the same"
 	case gate.FailsMore:

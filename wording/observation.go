@@ -51,7 +51,7 @@ func schedule(o *analysis.Observation) string {
 		switch {
 		case arms == "":
 		case t == analysis.TimesUnknown:
-			parts = append(parts, "when "+arms+" ran is not told")
+			parts = append(parts, "when "+arms+" ran is unknown")
 		default:
 			parts = append(parts, fmt.Sprintf(someTimes[t], arms, o.Baseline))
 		}
@@ -62,7 +62,7 @@ func schedule(o *analysis.Observation) string {
 // allTimes words a schedule that all arms share, someTimes a schedule of the named arms.
 var (
 	allTimes = map[analysis.Times]string{
-		analysis.TimesUnknown:     "when the arms ran is not told",
+		analysis.TimesUnknown:     "when the arms ran is unknown",
 		analysis.TimesApart:       "arms ran one after the other",
 		analysis.TimesOverlap:     "arms overlapped in time only in part",
 		analysis.TimesBlocks:      "arms took turns in long blocks",
@@ -100,7 +100,7 @@ func starts(times []time.Time) string {
 		at = nil
 		for _, t := range times {
 			if t.IsZero() {
-				return "at times that are not all told"
+				return "at times that are partly unknown"
 			}
 			at = append(at, t.UTC().Format(layout))
 		}

@@ -21,7 +21,7 @@ func Reason(r analysis.Reason) string {
 	case analysis.InvalidRuns:
 		return runsAre(r.Runs, "invalid")
 	case analysis.DoesNotVary:
-		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the file says that it may be so)"
+		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the experiment file allows this)"
 	case analysis.OtherSettings:
 		return "not comparable: " + unlikeSettings(r.Settings)
 	case analysis.OtherBehaviour:
@@ -103,7 +103,7 @@ func historyReason(r analysis.Reason) string {
 	case history.OtherParameters:
 		return "no earlier run had these parameters: " + strings.Join(Differences(r.Differs), "; ")
 	case history.NoSpread:
-		return "the earlier runs do not vary, which leaves nothing to judge by"
+		return "the earlier runs do not vary, so nothing shows how large chance differences are"
 	}
 	return combinedReason(r)
 }

@@ -261,9 +261,9 @@ func Why(c *analysis.Comparison) string {
 		}
 		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", c.Rounds, contrastName(c.Metric.Scale), r.Fewest)
 	case analysis.NoControl:
-		return "the control has no estimate on this metric to stand against"
+		return "the control has no estimate on this metric to compare with"
 	case analysis.ThinControl:
-		return fmt.Sprintf("the control has only %d %s on this metric to stand against %d", r.Values, noun(c.Paired), c.Rounds)
+		return fmt.Sprintf("the control has only %d %s on this metric, the arm has %d", r.Values, noun(c.Paired), c.Rounds)
 	case analysis.NotInFamily:
 		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), detectable(c))
 	case analysis.WithinBias:
@@ -287,7 +287,7 @@ func Why(c *analysis.Comparison) string {
 		if r.Deviation == 0 {
 			return "between these two occasions; how much others differ is not known, so there is no verdict"
 		}
-		return fmt.Sprintf("%d runs of which nothing changed differ by %s, as a standard deviation", r.Runs, Size(c.Metric, r.Deviation))
+		return fmt.Sprintf("%d runs without any change differ by a standard deviation of %s", r.Runs, Size(c.Metric, r.Deviation))
 	case analysis.TooFewToClaim:
 		if !c.Paired {
 			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",
@@ -302,7 +302,7 @@ func Why(c *analysis.Comparison) string {
 // verdict would take.
 func detectable(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
-		return "the " + noun(c.Paired) + " do not vary, so that nothing says what could be seen"
+		return "the " + noun(c.Paired) + " do not vary, so the smallest difference that could be found is unknown"
 	}
 	if IsRatio(c.Metric) && c.MDE >= maxRatio {
 		return "the " + noun(c.Paired) + " vary so much that no difference could be seen"
