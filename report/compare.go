@@ -86,7 +86,7 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	var rest []string
 	for _, a := range r.Apart {
 		why := wording.Apart(a)
-		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), places(a.Runs)) +
+		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), wording.Numbers(a.Runs)) +
 			when(why != "", " ("+why+")")
 		rest = append(rest, sentence(text))
 	}

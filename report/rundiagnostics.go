@@ -90,7 +90,7 @@ func (s *sheet) diagnosticTable() doc.Table {
 func (s *sheet) diagnosticPart(g group) doc.Part {
 	methods, changes := g.methods(), ""
 	if g.series != nil {
-		changes = places(g.series.Changes)
+		changes = wording.Numbers(g.series.Changes)
 	}
 	about := when(methods != "", ", by "+methods) + when(changes != "", "; the baseline's level changes at round "+changes)
 	part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: about})}
@@ -146,7 +146,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		for _, a := range g.series.Arms {
 			if d := a.Diagnostics; d != nil {
 				part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
-					wording.Trend(d.Trend), wording.Probability(d.TrendP), places(d.Changes),
+					wording.Trend(d.Trend), wording.Probability(d.TrendP), wording.Numbers(d.Changes),
 					wording.Probability(d.DipP))})
 			}
 		}
@@ -191,12 +191,4 @@ func (s *sheet) columnTerms() []doc.Fact {
 		{Key: "Noise floor", Value: "The overhead that the control shows although nothing differs. Overheads near it deserve suspicion whatever their interval."},
 		{Key: "Level changes", Value: "Rounds at which the baseline itself moved to another level: something about the machine changed while the run was under way."},
 	})
-}
-
-func places(at []int) string {
-	var list []string
-	for _, i := range at {
-		list = append(list, fmt.Sprint(i))
-	}
-	return strings.Join(list, ", ")
 }

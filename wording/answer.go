@@ -29,7 +29,10 @@ func Answer(a *analysis.ArmAnswer, baseline string) string {
 		for i, cell := range cells {
 			short[i] = names[slices.Index(a.Cells, cell)]
 		}
-		return cellList(short)
+		if len(short) > mostNamed {
+			return fmt.Sprintf("%d cells", len(short))
+		}
+		return List(short)
 	}
 	var claims, others []string
 	for _, f := range a.Failures {
@@ -84,14 +87,6 @@ func plural(n int, one, many string) string {
 		return one
 	}
 	return many
-}
-
-// cellList lists a few names and counts many: "a, b and c", "7 cells".
-func cellList(names []string) string {
-	if n := len(names); n > mostNamed {
-		return fmt.Sprintf("%d cells", n)
-	}
-	return list(names)
 }
 
 // pointText summarizes the comparisons of one metric over several cells.

@@ -32,7 +32,7 @@ func BreakdownName(b *analysis.Breakdown) string {
 	if held == nil {
 		return b.Arm
 	}
-	return b.Arm + " with " + list(held)
+	return b.Arm + " with " + List(held)
 }
 
 // BreakdownText lists the parts of a cost: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 % [3.0, 3.8],
@@ -75,7 +75,7 @@ func partEffect(p *analysis.Part) (verb, amount string) {
 	case analysis.Costs:
 		verb = "costs"
 	default:
-		verb, w = "is "+word(&p.Comparison)+" at", Of(p.Metric)
+		verb, w = "is "+string(p.Verdict)+ifNormal(p.Grade)+" at", Of(p.Metric)
 	}
 	amount = estimate(w.interval(p.Metric, o, p.PointOnly))
 	if p.Verdict.Claims() {

@@ -13,7 +13,9 @@ func Spread(c *combine.Comparison) string {
 	if !pooled(c) {
 		return Missing
 	}
-	return plain.Interval(sizeMetric(c), c.Spread)
+	m := c.Metric
+	m.Better = experiment.Lower // a spread has no direction
+	return plain.Interval(m, c.Spread)
 }
 
 // Prediction writes the range in which another run would find the overhead: "1.2 to 9.8 % more", "0.5 %
@@ -24,13 +26,6 @@ func Prediction(c *combine.Comparison) string {
 	}
 	point, _ := Of(c.Metric).extent(c.Metric, c.Prediction.Lo, c.Prediction.Hi, c.Prediction, false)
 	return point
-}
-
-// sizeMetric returns the metric of a comparison for writing a size, which has no direction.
-func sizeMetric(c *combine.Comparison) experiment.Metric {
-	m := c.Metric
-	m.Better = experiment.Lower
-	return m
 }
 
 func pooled(c *combine.Comparison) bool { return !c.PointOnly && c.Rounds > 1 }

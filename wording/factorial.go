@@ -28,15 +28,10 @@ func EffectVerdict(e *analysis.Effect) string {
 	if e.Verdict == analysis.Invalid || e.Reason != nil && !Judged(e.Comparison) {
 		return text
 	}
-	return text + averaged(e)
-}
-
-// averaged names the factors over which an effect is an average: ", on average over mtls".
-func averaged(e *analysis.Effect) string {
-	if len(e.Over) == 0 {
-		return ""
+	if len(e.Over) > 0 {
+		text += ", on average over " + List(e.Over)
 	}
-	return ", on average over " + list(e.Over)
+	return text
 }
 
 func interaction(e *analysis.Effect) string {
@@ -90,8 +85,8 @@ func sum(e *analysis.Effect) string {
 	return "fewer of them add up to"
 }
 
-// list joins names: "a", "a and b", "a, b and c".
-func list(names []string) string {
+// List joins names: "a", "a and b", "a, b and c".
+func List(names []string) string {
 	if n := len(names); n > 1 {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}

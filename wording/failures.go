@@ -84,13 +84,6 @@ func MeanIfDifferent(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// stalling states how often trials stalled: "stalls: 10 % [3, 22] of trials, baseline 0 % [0, 7] (trials
-// at least 1.3 times as bad as the median of their arm)".
-func stalling(s analysis.Stalls) string {
-	return fmt.Sprintf("stalls: %s of trials, baseline %s (trials at least %s times as bad as the median of their arm)",
-		frequency(s.Arm), frequency(s.Reference), Number(s.Factor, 3))
-}
-
 // missingTrials states whether a verdict still holds if the missing trials are counted as bad as they
 // might have been.
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {

@@ -41,7 +41,8 @@ func Finding(f analysis.Finding) string {
 		shown := &analysis.Comparison{Metric: f.Metric, Overhead: f.Mean, Verdict: analysis.Costs}
 		return "the mean says the opposite of the typical round: " + Effect(shown)
 	case analysis.Stalling:
-		return stalling(f.Stalls)
+		return fmt.Sprintf("stalls: %s of trials, baseline %s (trials at least %s times as bad as the median of their arm)",
+			frequency(f.Stalls.Arm), frequency(f.Stalls.Reference), Number(f.Stalls.Factor, 3))
 	case analysis.UnequalSpread:
 		wider := "arm"
 		if f.Wider == experiment.Baseline {
@@ -103,7 +104,8 @@ func runFinding(f analysis.Finding) string {
 		shown := &analysis.Comparison{Metric: f.Metric, Overhead: f.Overhead, PointOnly: f.PointOnly}
 		return fmt.Sprintf("the control differs from the baseline by more than chance (%s): claims on this metric must exceed that", estimated(shown))
 	case analysis.Interrupted:
-		return fmt.Sprintf("%s interrupted by a resume: the trials compared there come from different sessions", interrupted(f.Rounds))
+		return plural(len(f.Rounds), "round ", "rounds ") + Numbers(f.Rounds) + plural(len(f.Rounds), " was", " were") +
+			" interrupted by a resume: the trials compared there come from different sessions"
 	case analysis.UnusableValues:
 		return fmt.Sprintf("%d of %d valid trials have no usable value and are left out", f.Unusable, f.Valid)
 	case analysis.OverCap:
@@ -118,7 +120,7 @@ func runFinding(f analysis.Finding) string {
 	case analysis.Unexercised:
 		return fmt.Sprintf("hardly any trial there did what the layer %s acts on (its hooks were hit rarely or never): the difference is not its effect, but comes from another layer of the arm, from the arm's set-up, or from chance", f.Layer)
 	case analysis.LevelChanges:
-		return "the baseline's level changes at round " + joined(f.Rounds)
+		return "the baseline's level changes at round " + Numbers(f.Rounds)
 	case analysis.OddSeries:
 		return oddSeries(f)
 	case analysis.Omission:
@@ -173,10 +175,6 @@ func severalFinding(f analysis.Finding) string {
 
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
-func interrupted(rounds []int) string {
-	return plural(len(rounds), "round ", "rounds ") + joined(rounds) + plural(len(rounds), " was", " were")
-}
-
 // maxMetrics is the largest number of metrics that one warning names.
 const maxMetrics = 6
 
@@ -208,7 +206,7 @@ func oddSeries(f analysis.OddSeries) string {
 func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	switch o {
 	case analysis.OddLevels:
-		return "at trial " + joined(d.Changes)
+		return "at trial " + Numbers(d.Changes)
 	case analysis.OddDrift:
 		if d.Trend == 0 {
 			return pValue(d.TrendP)

@@ -289,3 +289,20 @@ func GateLegend(r *gate.Result) string {
 	return fmt.Sprintf("A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
 		Share(r.Level))
 }
+
+// GatePrevious states how a case's value changed since the previous run, with an arrow up for worse, and
+// which two runs are compared. It is no verdict, since two runs do not show how much runs vary.
+func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {
+	p := c.Previous
+	switch {
+	case p.Change > 0:
+		change = "▲ " + Changed(c.Metric, p.Change)
+	case p.Change < 0:
+		change = "▼ " + Changed(c.Metric, p.Change)
+	default:
+		change = "the same"
+	}
+	was := cmp.Or(Labels(p.Labels), safetext.Line(p.Run))
+	is := cmp.Or(Labels(r.Labels), "this run")
+	return change, was + " → " + is + "; for information, not judged"
+}

@@ -75,7 +75,7 @@ func TestScalingText(t *testing.T) {
 		{analysis.Interval{Point: -500, Lo: -600, Hi: -400}, "500 B less [400, 600] per object than plain"},
 		{analysis.Interval{Point: 50, Lo: -40, Hi: 140}, "no difference from plain resolved: 50 B more [40 less, 140 more] per object than plain"},
 	} {
-		if got := slopeDifference(&analysis.Scaling{Factor: "objects", Baseline: "plain", Metric: memory}, &analysis.RoundValue{Interval: c.at}); got != c.want {
+		if got := lineDifference(&analysis.Scaling{Factor: "objects", Baseline: "plain", Metric: memory}, &analysis.RoundValue{Interval: c.at}, " per object"); got != c.want {
 			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
 		}
 	}

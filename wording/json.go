@@ -196,12 +196,12 @@ func comparisonWords(c *analysis.Comparison, text string) []member {
 }
 
 func scalingArm(s *analysis.Scaling, a *analysis.ScalingArm) object {
-	list := []member{{"text", slope(s, a)}, {"fit", withText(a.Fit, Fit(s, a.Fit))}}
+	list := []member{{"text", SlopeAlone(s, a) + " per " + Per(s)}, {"fit", withText(a.Fit, Fit(s, a.Fit))}}
 	if d := a.Difference; d != nil {
-		list = append(list, member{"difference", withText(d, slopeDifference(s, d))})
+		list = append(list, member{"difference", withText(d, lineDifference(s, d, " per "+Per(s)))})
 	}
 	if d := a.BaseDifference; d != nil {
-		list = append(list, member{"baseDifference", withText(d, heightDifference(s, d))})
+		list = append(list, member{"baseDifference", withText(d, lineDifference(s, d, "")+", with no "+s.Factor)})
 	}
 	return object{a, list}
 }

@@ -108,7 +108,7 @@ func starts(times []time.Time) string {
 			break
 		}
 	}
-	return "at different times (" + list(at) + ")"
+	return "at different times (" + List(at) + ")"
 }
 
 // mostDiffering is the largest number of differing machine properties that a sentence names.

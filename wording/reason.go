@@ -110,7 +110,7 @@ func historyReason(r analysis.Reason) string {
 
 // runs names runs by their numbers: "run 2", "runs 1, 2 and 3".
 func runs(numbers []int) string {
-	return plural(len(numbers), "run ", "runs ") + list(each(numbers, strconv.Itoa))
+	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
 }
 
 // unlikeSettings lists settings with their values in the baseline and in the arm: "rate none | 2000".
@@ -128,8 +128,8 @@ func runsAre(numbers []int, what string) string {
 	return runs(numbers) + plural(len(numbers), " is ", " are ") + what
 }
 
-// joined lists numbers: "1, 2, 3".
-func joined(numbers []int) string {
+// Numbers lists numbers: "1, 2, 3".
+func Numbers(numbers []int) string {
 	return strings.Join(each(numbers, strconv.Itoa), ", ")
 }
 

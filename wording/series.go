@@ -66,11 +66,6 @@ func singular(name string) string {
 	return name[:n-1]
 }
 
-// slope writes the slope of an arm's line: "12.1 KiB [11.0, 13.2] per object".
-func slope(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return SlopeAlone(s, a) + " per " + Per(s)
-}
-
 // SlopeAlone writes the slope without the step, for a table that names it: "12.1 KiB [11.0, 13.2]".
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return amountText(moreWords(a.Slope), a.Slope, a.PointOnly, s.Metric)
@@ -95,19 +90,9 @@ func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.M
 	return w.Interval(m, i)
 }
 
-// slopeDifference writes by how much an arm's line is steeper than the baseline's: "1.2 KiB more [0.9,
-// 1.5] per object than plain".
-func slopeDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
-	return differs(s, d, " per "+Per(s))
-}
-
-// heightDifference writes by how much an arm's line is higher than the baseline's at level 0: "1.2 MiB
-// more [0.9, 1.5] than plain, with no objects".
-func heightDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
-	return differs(s, d, "") + ", with no " + s.Factor
-}
-
-func differs(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
+// lineDifference states by how much the slope or the height of an arm's line differs from the baseline's: "1.2 KiB
+// more [0.9, 1.5] per object than plain".
+func lineDifference(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
 	text := amountText(more, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		return "no difference from " + s.Baseline + " resolved: " + text

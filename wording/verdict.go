@@ -170,9 +170,6 @@ func ifNormal(g analysis.Grade) string {
 	return " (if noise is normal)"
 }
 
-// word is a verdict with its grade: "costs (if noise is normal)".
-func word(c *analysis.Comparison) string { return string(c.Verdict) + ifNormal(c.Grade) }
-
 func isZero(c *analysis.Comparison) bool {
 	if manifold(c.Metric, c.Overhead) {
 		return false
