@@ -6,6 +6,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,14 +61,7 @@ func (p program) find() (string, error) {
 			return "", err
 		}
 	}
-	return "", &MissingError{Program: p.name, What: p.what, Install: p.install()}
-}
-
-func (p program) install() string {
-	if command, ok := p.packages[runtime.GOOS]; ok {
-		return command
-	}
-	return p.packages["linux"]
+	return "", &MissingError{Program: p.name, What: p.what, Install: cmp.Or(p.packages[runtime.GOOS], p.packages["linux"])}
 }
 
 func (p program) run(ctx context.Context, stdin []byte, env []string, args ...string) ([]byte, error) {

@@ -25,7 +25,7 @@ func needs(t *testing.T, programs ...program) {
 		if _, err := p.find(); err != nil && os.Getenv("CI") == "true" {
 			t.Fatal(err)
 		} else if err != nil {
-			t.Skipf("%v: %s", err, p.install())
+			t.Skipf("%v: %s", err, p.packages["linux"])
 		}
 	}
 }

@@ -31,7 +31,7 @@ func partTable(of []*analysis.Breakdown) doc.Table {
 	for _, b := range of {
 		g := groupOf(&t, plain(b.Cell))
 		name := plain(wording.BreakdownName(b))
-		part := doc.Part{Title: append(doc.In(doc.Strong, plain(b.Metric.Name)), doc.Span{Words: " " + join(", ", name, when(b.Metric.Better != "", better(b.Metric)))})}
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(b.Metric.Name)), doc.Span{Words: " " + join(", ", name, better(b.Metric))})}
 		for i := range b.Parts {
 			p := &b.Parts[i]
 			point, interval := wording.Overhead(p.Comparison)

@@ -51,14 +51,10 @@ func effectRow(e *analysis.Effect) doc.Row {
 
 // effectFields returns the CSV line of an effect, in the columns of a comparison.
 func (s *sheet) effectFields(e analysis.Effect) []field {
-	return replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(&e), "role": effectRole(&e),
-		"baseline_median": nil, "arm_median": nil, "text": wording.EffectSentence(&e)})
-}
-
-// effectRole returns the kind of an effect, for the column of an arm's role.
-func effectRole(e *analysis.Effect) experiment.Role {
+	role := experiment.Role("main effect")
 	if e.Interaction() {
-		return "interaction"
+		role = "interaction"
 	}
-	return "main effect"
+	return replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(&e), "role": role,
+		"baseline_median": nil, "arm_median": nil, "text": wording.EffectSentence(&e)})
 }

@@ -63,7 +63,8 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 		}
 		point, interval := wording.GateOverhead(c)
 		why := when(c.Outcome != gate.Pass && (c.Outcome != gate.Invalid || c.Reason == gate.NotFinished), wording.GateBrief(r, c, shared))
-		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(gateWord(c))},
+		outcome := badged(doc.In(gateStyle(c.Outcome), string(c.Outcome)), c.Grade == analysis.Normal, ifNormalMark)
+		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(outcome)},
 			doc.Cells(plain(c.Arm), wording.GateSubject(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 		if c.Previous != nil {
 			change, runs := wording.GatePrevious(r, c)
@@ -72,11 +73,6 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 		}
 	}
 	return t
-}
-
-// gateWord returns the outcome of a case as a word, with its grade.
-func gateWord(c gate.Case) doc.Text {
-	return badged(doc.In(gateStyle(c.Outcome), string(c.Outcome)), c.Grade == analysis.Normal, ifNormalMark)
 }
 
 // GateJUnit writes a gate as JUnit XML for CI systems: a test case for each case of the gate, a suite for

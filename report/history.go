@@ -115,7 +115,8 @@ func (p experimentHistory) cells(id string, list []*history.Series, headline boo
 		for _, s := range c.series {
 			drawn++
 			charts.Blocks = append(charts.Blocks, p.seriesSection(id, s, len(s.Shifts) > 0 || headline && drawn <= maxOpen, o))
-			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)), remarks(s))})
+			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)),
+				join("; ", append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...)...))})
 		}
 		blocks = append(blocks, doc.Section{Title: plain(c.id), Blocks: []doc.Block{charts,
 			doc.On(doc.Markdown, doc.Simple([]doc.Column{{Title: "series", Kind: doc.Name}, {Title: "level now"},
@@ -248,9 +249,4 @@ func (o HistoryOptions) link(r *history.Run) string {
 		return link(way, "report.html")
 	}
 	return link(way, "/")
-}
-
-// remarks returns the remarks on a series.
-func remarks(s *history.Series) string {
-	return join("; ", append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...)...)
 }

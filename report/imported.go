@@ -156,7 +156,7 @@ func (s *sheet) blockTable(headline bool) doc.Table {
 			continue
 		}
 		g := groupOf(&t, plain(c.Cell))
-		part := doc.Part{Title: append(doc.In(doc.Strong, plain(c.Metric.Name)), doc.Span{Words: " " + join(", ", plain(c.Arm), when(c.Metric.Better != "", better(c.Metric)))})}
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(c.Metric.Name)), doc.Span{Words: " " + join(", ", plain(c.Arm), better(c.Metric))})}
 		for _, b := range c.Blocks {
 			point, interval := wording.Overhead(analysis.Comparison{Metric: c.Metric, Overhead: b.Overhead, PointOnly: b.PointOnly, Rounds: b.Rounds})
 			part.Add(doc.Row{Cells: doc.Cells(plain(c.Metric.Name), plain(c.Arm), plain(b.Block), point, interval, number(b.Rounds), "")})

@@ -33,7 +33,8 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.PowerLaws) > 0 {
 		in |= doc.Terminal
 	}
-	for _, sc := range s.curves() {
+	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
+	for _, sc := range append(headline, other...) {
 		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
 		growth := s.growthSection(sc, show && open < maxOpen)
 		if show {
@@ -46,12 +47,6 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		section.Blocks = append(section.Blocks, doc.On(shown, growth))
 	}
 	return []doc.Block{doc.On(in, section)}
-}
-
-// curves returns the metrics by factor, headlines first.
-func (s *sheet) curves() []*analysis.Scaling {
-	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
-	return append(headline, other...)
 }
 
 // levelsNote explains the values at a level.
@@ -128,8 +123,8 @@ func (s *sheet) where(sc *analysis.Scaling) string {
 // levelTable has a row for each level and a column for each arm. Its cells have the median, and for arms
 // that are compared the verdict and the overhead.
 func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
-	arms := slices.Clone(s.plan.Arms)
-	slices.SortStableFunc(arms, func(a, b experiment.PlannedArm) int { return controlLast(a) - controlLast(b) })
+	control, arms := partition(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control })
+	arms = append(arms, control...)
 	level := plain(sc.Factor) + when(sc.Unit != "", " ("+plain(sc.Unit)+")")
 	head := []doc.Column{{Title: level, Right: true}}
 	for _, a := range arms {
@@ -148,14 +143,6 @@ func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 		rows = append(rows, row)
 	}
 	return doc.Simple(head, rows)
-}
-
-// controlLast is the sort key that puts the control after the other arms.
-func controlLast(a experiment.PlannedArm) int {
-	if a.Role == experiment.Control {
-		return 1
-	}
-	return 0
 }
 
 // levelCell returns the cell of one arm at one level.

@@ -105,7 +105,10 @@ func (s *sheet) valueBlocks() []doc.Block {
 		} else {
 			first = append(first, of)
 		}
-		lines = slices.Concat(lines, []string{plain(g.metric.Name) + " in " + plain(g.cell) + when(better(g.metric) != "", ", "+better(g.metric))}, indented(barLines(of, 74)))
+		lines = append(lines, join(", ", plain(g.metric.Name)+" in "+plain(g.cell), better(g.metric)))
+		for _, l := range barLines(of, 74) {
+			lines = append(lines, "  "+l)
+		}
 	}
 	if first == nil {
 		return nil
@@ -114,13 +117,6 @@ func (s *sheet) valueBlocks() []doc.Block {
 	return []doc.Block{doc.On(doc.Markdown, doc.Code{Text: strings.Join(lines, "\n")}),
 		doc.On(doc.Page, doc.Section{Title: "Values", Blocks: []doc.Block{drawn(figure.Bars{Groups: first}),
 			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), drawn(figure.Bars{Groups: rest}))), doc.Note(about)}})}
-}
-
-func indented(lines []string) []string {
-	for i, l := range lines {
-		lines[i] = "  " + l
-	}
-	return lines
 }
 
 // bars returns the values of a group's baseline and treatments. It has no bars if no arm has values.

@@ -54,7 +54,8 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 		{Title: "relative to the one"}, {Title: "relative to the other"},
 		{Title: "verdict", In: doc.Page}, {Title: "what the intervals say", Kind: doc.Prose}}}
 	for _, m := range metrics {
-		name, sc := publishedName(m), publishedScale(m)
+		sc := publishedScale(m)
+		name := join(", ", plain(m.Metric.Name), sc.Label) + when(!m.Metric.Headline, " (exploratory)")
 		row := doc.Row{Cells: doc.Cells(name)}
 		for _, a := range m.Arms {
 			row.Cells = append(row.Cells, doc.C(moments(sc, a, decimals)))
@@ -76,11 +77,6 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 		differences.Groups[0].Parts = append(differences.Groups[0].Parts, part)
 	}
 	return []doc.Block{means, differences}
-}
-
-// publishedName names a metric with the unit of its moments.
-func publishedName(m published.Metric) string {
-	return join(", ", plain(m.Metric.Name), publishedScale(m).Label) + when(!m.Metric.Headline, " (exploratory)")
 }
 
 func publishedTitle(t *published.Table) string {

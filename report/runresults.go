@@ -258,10 +258,6 @@ func (s *sheet) legend() string {
 		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", s.confidence(), s.baseline)
 	}
 	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to %s and of the typical round, with their %s intervals.", s.baseline, s.reference(), s.confidence())
-	return join(" ", text, when(s.normal(), ifNormalNote), when(s.run.Observation != nil, observedNote))
-}
-
-// normal reports whether any claim assumes normal noise.
-func (s *sheet) normal() bool {
-	return slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Grade == analysis.Normal })
+	normal := slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Grade == analysis.Normal })
+	return join(" ", text, when(normal, ifNormalNote), when(s.run.Observation != nil, observedNote))
 }
