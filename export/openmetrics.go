@@ -78,7 +78,6 @@ func families(r Run) []*family {
 	return slices.Concat(runFamilies(r), comparisonFamilies(r), valueFamilies(r))
 }
 
-// runFamilies describe the run as a whole.
 func runFamilies(r Run) []*family {
 	a, plan := r.Analysis, r.Record.Plan
 	one := func(name, unit, help string, value float64, more ...label) *family {

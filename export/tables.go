@@ -171,7 +171,6 @@ func CSV(w io.Writer, r Run) error {
 	return nil
 }
 
-// field returns a field of a row as CSV text.
 func field(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -6,7 +6,6 @@ import (
 	"tare/journal"
 )
 
-// differenceKey identifies a difference in the table.
 type differenceKey struct{ cell, metric, a, b string }
 
 // judge returns the verdict on each pair of arms. Pairs with the baseline keep the verdicts of the run.

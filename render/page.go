@@ -70,7 +70,6 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 	return os.Rename(made, to)
 }
 
-// browser renders one page.
 type browser struct {
 	page               string // file of the page
 	scratch, temporary string // scratch: directory beside the page; temporary: directory of temporary files
@@ -138,7 +137,6 @@ func usedHeight(m image.Image) int {
 	return 0
 }
 
-// tryPage renders an empty page.
 func tryPage(ctx context.Context) (err error) {
 	dir, err := owned.Dir("", "page")
 	if err != nil {

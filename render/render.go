@@ -105,7 +105,6 @@ func Probe(ctx context.Context) []testbed.Finding {
 	}
 }
 
-// try finds out whether the program works.
 func (p program) try(use func() error) testbed.Finding {
 	f := testbed.Finding{Name: p.name}
 	path, err := p.find()

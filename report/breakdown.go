@@ -8,7 +8,6 @@ import (
 	"tare/wording"
 )
 
-// breakdownNote explains the parts of a cost.
 const breakdownNote = "Installed: the layer's cost at level 0. Any: the cost of the first one, independent of the number. Each: the slope of a line through the levels above zero, fitted in every round. " +
 	"Any and each on headline metrics are a family of their own under Holm's correction."
 

@@ -106,7 +106,6 @@ func compareDifferences(r *comparing.Result) doc.Section {
 				doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})))}}
 }
 
-// propertyTable lists properties with their values in each run.
 func propertyTable(runs int, properties []comparing.Property) doc.Table {
 	t := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
 		{Title: "run by run", In: doc.Terminal}}}

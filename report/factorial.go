@@ -9,7 +9,6 @@ import (
 	"tare/wording"
 )
 
-// factorialNote explains the effects.
 const factorialNote = "A layer alone: its cost on average over the settings of the others. × is an interaction: the joint cost of layers beyond the sum. " +
 	"Shares are combined as factors: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
 
@@ -23,7 +22,6 @@ func (s *sheet) factorialBlocks(all bool) []doc.Block {
 	return notedSection("factorial", "Alone and together", factorialNote, tables(all, s.effectTable(f, true), s.effectTable(f, false)))
 }
 
-// effectTable lists effects by cell and metric.
 func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown},
 		{Title: "layers", Kind: doc.Name}, {Title: "verdict"}, {Title: "effect", Right: true}, {Title: "interval", Right: true, Tight: true},

@@ -20,7 +20,6 @@ func Figure(r *analysis.Run) string {
 	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), figureNote(s))
 }
 
-// figureNote describes how the numbers were measured.
 func figureNote(s *sheet) string {
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
 		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), s.confidence())
@@ -48,7 +47,6 @@ func (s *sheet) forest() figure.Forest {
 	return f
 }
 
-// forestRow returns the row of one comparison in a forest plot.
 func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict string) figure.Row {
 	r := figure.Row{Arm: c.Arm, Label: plain(c.Arm), Look: look, Control: control,
 		Numbers: wording.Estimate(c), Drawn: wording.Judged(c), At: c.Overhead, Point: c.PointOnly}
@@ -125,7 +123,7 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	return r
 }
 
-// seriesGroup returns the group of a metric in a cell, if it has a series.
+// seriesGroup returns the group of a metric in a cell; nil if the run has no values of it.
 func (s *sheet) seriesGroup(cell, metric string) *group {
 	for _, b := range s.cells {
 		if b.id != cell {

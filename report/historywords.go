@@ -41,7 +41,6 @@ func seriesName(s *history.Series) string {
 	return name
 }
 
-// seriesNote explains the values of a series.
 func seriesNote(s *history.Series) string {
 	read := better(s.Metric)
 	if s.Of == history.OfOverhead {
@@ -190,7 +189,6 @@ func findings(list []*history.Series) []finding {
 	return all
 }
 
-// historyTerms states how a history was judged.
 func historyTerms(h *history.History) string {
 	return fmt.Sprintf("The search would find a false change in at most %s of histories without changes. Changes are at least %d runs apart. "+
 		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",

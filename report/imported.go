@@ -135,7 +135,6 @@ func (s *sheet) importedTrials() string {
 		s.sampled(". Trials of the same round are compared as pairs", "") + "."
 }
 
-// blockNote explains the overheads of blocks.
 const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
 	"The interval and the verdict over all blocks rest on one value per block."
 

@@ -12,7 +12,6 @@ import (
 	"tare/wording"
 )
 
-// scalingNote explains the fitted lines and their limits.
 const scalingNote = "A line is fitted through the levels in each round; the slope is the cost of one more, the base the value at level 0. " +
 	"Slopes are in the metric's own unit, whichever direction is better. Their intervals are not corrected for their number: hints, not findings."
 
@@ -49,13 +48,11 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	return []doc.Block{doc.On(in, section)}
 }
 
-// levelsNote explains the values at a level.
 func (s *sheet) levelsNote() string {
 	return "Each level shows the median of an arm's trials" +
 		when(!s.alone(), ", and the overhead relative to "+s.baseline+" with its "+s.confidence()+" interval, as in the results") + "."
 }
 
-// figureKey explains the pictures.
 func (s *sheet) figureKey() string {
 	straight := slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sc.Metric.Headline })
 	return join(" ", "Dots are trials, marks the medians at each level, bands the "+s.confidence()+
@@ -145,7 +142,6 @@ func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 	return doc.Simple(head, rows)
 }
 
-// levelCell returns the cell of one arm at one level.
 func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.PlannedArm) doc.Cell {
 	of, c := s.measured(cell, sc.Metric.Name, arm.Name)
 	if of == nil || of.Summary.N == 0 {

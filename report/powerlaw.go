@@ -9,7 +9,6 @@ import (
 	"tare/wording"
 )
 
-// powerLawNote explains the exponents and their limits.
 const powerLawNote = "The exponents of all factors are fitted together, to all cells, separately in each round: 1 is proportional, −1 inversely proportional. " +
 	"The first number is the law's value where all factors are 1. Their intervals are not corrected for their number: hints, not findings."
 

@@ -168,7 +168,6 @@ func (c rankedArm) signs() doc.Text {
 	return text
 }
 
-// matrix has a row for each arm and a column for each group.
 func (s *sheet) matrix(list []rankedArm, groups []group, short []string) doc.Table {
 	t := doc.Table{Matrix: true, Dense: true, Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}}}
 	baseline := doc.Row{Cells: []doc.Cell{doc.C(s.baseline)}, Muted: true}

@@ -49,7 +49,6 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
-// occasion states that a single run shows only one occasion.
 func (s *sheet) occasion() doc.Block {
 	text := wording.Occasion(s.run)
 	return doc.SayIf(text != "", plain(text))
@@ -131,7 +130,6 @@ func (s *sheet) detailSection() doc.Section {
 	return doc.Section{ID: "summary", Title: "In detail", Blocks: append(blocks, doc.On(doc.Page, s.occasion()))}
 }
 
-// footer states which version wrote a page, and when.
 func (s *sheet) footer(o RunOptions) string {
 	version := ""
 	if e := s.run.Environment; e != nil {

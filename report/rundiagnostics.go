@@ -47,7 +47,6 @@ func (s *sheet) trialSection() doc.Section {
 	return doc.Section{ID: "trials", Title: "Every trial", Screen: s.many(), Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
 }
 
-// diagnosticSection shows the diagnostics of the method.
 func (s *sheet) diagnosticSection() doc.Section {
 	text := "Signs of how far the method's assumptions hold in this run." + when(s.run.Family > 0,
 		fmt.Sprintf(" %s tested together and corrected by Holm's method.",
@@ -157,7 +156,6 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", maxSeries)))}})}
 }
 
-// columnTerms explains the columns of the diagnostics.
 func (s *sheet) columnTerms() []doc.Fact {
 	power := wording.Share(float64(s.plan.Power))
 	tests := func(values, each string) []doc.Fact {

@@ -82,7 +82,6 @@ func (s *sheet) proofMatrix() doc.Table {
 	return doc.Simple(columns, rows)
 }
 
-// treats reports whether an arm has a layer.
 func (s *sheet) treats(arm, layer string) bool {
 	return slices.ContainsFunc(s.plan.Arms, func(a experiment.PlannedArm) bool {
 		return a.Name == arm && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer })

@@ -252,7 +252,6 @@ func sharedReason(rows []analysis.Comparison) string {
 	return reason
 }
 
-// legend explains the columns.
 func (s *sheet) legend() string {
 	if s.alone() {
 		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", s.confidence(), s.baseline)

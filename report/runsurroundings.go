@@ -16,7 +16,6 @@ import (
 	"tare/wording"
 )
 
-// machineSection shows the machine or clusters of the run.
 func (s *sheet) machineSection() doc.Section {
 	section := doc.Section{ID: "machine", Title: "Machine and tools", Quiet: doc.Markdown}
 	page := func(blocks ...doc.Block) {
@@ -81,7 +80,6 @@ func byName(m map[string]string) []doc.Fact {
 	return list
 }
 
-// clusterSection shows a cluster that trials ran on, with its nodes.
 func clusterSection(c machine.Cluster) doc.Section {
 	pairs := []string{"Kubernetes", c.Version, "Platform", c.Platform, "UID", c.UID}
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
@@ -160,7 +158,6 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// publishedSection shows the published table as a part of a run's report.
 func publishedSection(t *published.Table, decimals int) doc.Section {
 	intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
 	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",

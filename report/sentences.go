@@ -141,7 +141,6 @@ func answerOn(verdict doc.Text, arm string, m experiment.Metric, cell, text stri
 	return doc.Answer{Verdict: verdict, Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(arm), plain(m.Name), plain(cell), text))}
 }
 
-// interactions state on headline metrics what layers cost together.
 func (s *sheet) interactions() (list []doc.Answer) {
 	if s.run.Factorial == nil {
 		return nil

@@ -138,7 +138,6 @@ func (h *handler) page(r *run, name string) (*document.Document, error) {
 	return nil, errNoPage
 }
 
-// show sends a document as a page.
 func show(w http.ResponseWriter, status int, d *document.Document) error {
 	var page bytes.Buffer
 	if err := html.Write(&page, d); err != nil {

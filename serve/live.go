@@ -46,7 +46,6 @@ func (g *unfinished) left(now time.Time) time.Duration {
 // working reports whether a process was working on the run when it was read.
 func (r *reading) working() bool { return strings.HasSuffix(r.stamp, working) }
 
-// word returns the state of an unfinished run.
 func (r *reading) word() string {
 	if r.working() {
 		return "in progress"
@@ -54,7 +53,6 @@ func (r *reading) word() string {
 	return "interrupted"
 }
 
-// live returns the page of an unfinished run.
 func (r *reading) live(now time.Time) *document.Document {
 	page := r.page(livePage)
 	return report.Live(r.unfinished.result, r.unfinished.trials, report.LiveOptions{Working: r.working(), Left: r.unfinished.left(now),

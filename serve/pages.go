@@ -76,7 +76,6 @@ func withUnread(d *document.Document, unread int) *document.Document {
 	return d
 }
 
-// report returns the report of the run.
 func (r *run) report() (*document.Document, error) {
 	record, result, err := r.open()
 	if err != nil {
@@ -164,7 +163,6 @@ func (r *run) choose(all []*reading) (*document.Document, error) {
 	return report.Runs(r.page(choosePage), "Compare "+r.name+" with …", list, nil, home...), nil
 }
 
-// message returns a page with one sentence.
 func message(page, title, text string, links ...report.Link) *document.Document {
 	d := &document.Document{Title: title, Styles: figure.PageCSS()}
 	return d.Add(report.Beside(page, links...), document.Say(text))

@@ -180,7 +180,6 @@ func active(name string) string {
 	return ""
 }
 
-// publish writes the files.
 func (s *site) publish(ctx context.Context, to string) error {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 // maxQuoted is the largest number of characters that a sentence quotes from a line of a program's output.
 const maxQuoted = 160
 
-// amounts words the marks for a changed amount of output or answers.
+// amounts maps the marks of changed amounts of output to words.
 var amounts = map[string]string{analysis.FarLess: "far less", analysis.FarMore: "far more", analysis.OtherLines: "another number of lines"}
 
 // behaviourText states in a clause how a program behaves differently in an arm than in the baseline.

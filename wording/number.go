@@ -66,7 +66,6 @@ func minus(s string) string {
 
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// mostDecimals is the largest number of decimals.
 const mostDecimals = 6
 
 // decimalsFor returns the number of decimals for a value with the uncertainty half: up to the first digit

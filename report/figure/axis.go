@@ -62,7 +62,7 @@ func (a Axis) scale(write func(float64) string) string {
 // even reports whether the axis is linear.
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
-// bendRatio is the ratio of the largest bound to the typical one above which an axis bends.
+// bendRatio is a limit: an axis bends if its largest bound exceeds the typical bound by this factor.
 const bendRatio = 12
 
 // Overheads returns a common axis for overheads, with all intervals, zero and the margin.
@@ -70,9 +70,8 @@ func Overheads(list []analysis.Interval, margin float64) Axis {
 	return overheads(list, margin, bendRatio)
 }
 
-// overheads is Overheads with another ratio of the largest to the typical bound above which the axis
-// bends.
-func overheads(list []analysis.Interval, margin, crowded float64) Axis {
+// overheads is Overheads with another limit than bendRatio.
+func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
 	var bounds []float64
@@ -87,7 +86,7 @@ func overheads(list []analysis.Interval, margin, crowded float64) Axis {
 	if len(bounds) > 0 {
 		slices.Sort(bounds)
 		typical, largest := max(bounds[(len(bounds)-1)/2], margin), bounds[len(bounds)-1]
-		if typical > 0 && largest > crowded*typical {
+		if typical > 0 && largest > bendAbove*typical {
 			return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: typical}
 		}
 	}

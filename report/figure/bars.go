@@ -3,7 +3,6 @@ package figure
 import (
 	"tare/analysis"
 	"tare/report/columns"
-	"tare/safetext"
 )
 
 // Bars draws values of arms as bars from zero. Each metric in each cell is a group with its own axis.
@@ -62,11 +61,7 @@ func (b Bars) Draw(wide bool) string {
 }
 
 func (d *drawing) bars(g BarGroup, left, top, width float64) {
-	room := int(width / (letter * 12))
-	name := columns.Shorten(safetext.Line(g.Metric), room*6/10, columns.Ellipsis)
-	cell := columns.Shorten(safetext.Line(g.Cell), max(4, room-columns.Width(name)-2), columns.Ellipsis)
-	d.WriteString(`<text x="` + px(left) + `" y="` + px(top+14) + `"><title>` + escape(g.Metric+" in "+g.Cell+", "+g.Note) + `</title><tspan` + styled("strong") + ">" +
-		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
+	d.groupTitle(left, top+14, width, g.Metric, g.Cell, ", "+g.Note)
 	axis := g.Axis()
 	x := func(v float64) float64 { return left + axis.At(v)*(width-4) }
 	for i, b := range g.Bars {

@@ -71,6 +71,15 @@ func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	d.words(x, y, class, "start", whole, short)
 }
 
+// groupTitle writes the metric and the cell of a group, shortened to a width. The tooltip has both, and a note.
+func (d *drawing) groupTitle(x, y, width float64, metric, cell, note string) {
+	room := int(width / (letter * 12))
+	name := columns.Shorten(safetext.Line(metric), room*6/10, columns.Ellipsis)
+	where := columns.Shorten(safetext.Line(cell), max(4, room-columns.Width(name)-2), columns.Ellipsis)
+	d.WriteString(`<text x="` + px(x) + `" y="` + px(y) + `"><title>` + escape(metric+" in "+cell+note) + `</title><tspan` + styled("strong") + ">" +
+		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(where) + "</tspan></text>\n")
+}
+
 func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
 	d.path("M"+at(x1, y1)+"L"+at(x2, y2), class)
 }

@@ -180,15 +180,10 @@ func (p *forest) background(bottom float64) {
 	}
 }
 
-// header writes the metric and the cell of a group.
 func (p *forest) header(g Group, y float64) {
 	p.rect(0, y+2, p.w, 20, "paper")
 	p.line(0, y+2.5, p.w, y+2.5, "grid")
-	room := p.w / (letter * 12)
-	name := columns.Shorten(safetext.Line(g.Metric), int(room*0.6), columns.Ellipsis)
-	cell := columns.Shorten(safetext.Line(g.Cell), max(4, int(room)-columns.Width(name)-2), columns.Ellipsis)
-	p.WriteString(`<text x="0" y="` + px(y+17) + `"><title>` + escape(g.Metric+" in "+g.Cell) + `</title><tspan` + styled("strong") + ">" +
-		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
+	p.groupTitle(0, y+17, p.w, g.Metric, g.Cell, "")
 }
 
 func (p *forest) arm(r Row, y float64) {

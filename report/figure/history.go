@@ -14,7 +14,6 @@ import (
 	"tare/wording"
 )
 
-// historyLayout is the size of a history's chart.
 type historyLayout struct {
 	width, height float64
 	left, right   float64 // margins of the plot

@@ -29,7 +29,6 @@ func (c *linesChart) labels() {
 	}
 }
 
-// entry is an arm in the legend.
 type entry struct {
 	arm  int
 	x    float64

@@ -147,7 +147,6 @@ func (t *writer) block(indent string, b document.Block) {
 	}
 }
 
-// section writes a title with its value and note, and the blocks below it.
 func (t *writer) section(indent string, s document.Section) {
 	below := indent + "  "
 	switch {
@@ -214,14 +213,12 @@ func (t *writer) list(indent string, l document.List) {
 	}
 }
 
-// alert writes an empty line, a title and items.
 func (t *writer) alert(indent string, a document.Alert) {
 	t.gap()
 	t.styled(cmp.Or(a.Style, document.Strong), indent, a.Title)
 	t.list(indent, document.List{Items: a.Items})
 }
 
-// answers writes results after the signs of their verdicts.
 func (t *writer) answers(indent string, a document.Answers) {
 	for _, one := range a.List {
 		sign, style := one.Verdict.Sign()
