@@ -97,7 +97,7 @@ func TestHistoryGolden(t *testing.T) {
 	one := asText(t, History(histories()["one"], HistoryOptions{}), text.Options{})
 	says(t, "a series of imports", strings.Join(strings.Fields(one), " "), observedOnly)
 	golden.Check(t, "testdata/history.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 80}))
-	golden.Check(t, "testdata/history-narrow.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 40, ASCII: true}))
+	golden.Check(t, "testdata/history-narrow.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 40}))
 	golden.Check(t, "testdata/history-all.txt", asText(t, History(h, HistoryOptions{All: true}), text.Options{Width: 100}))
 	golden.Check(t, "testdata/history.md", asMarkdown(t, History(h, HistoryOptions{})))
 	golden.Check(t, "testdata/history.csv", asCSV(t, HistoryCSV, h))

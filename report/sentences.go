@@ -20,7 +20,7 @@ const manyCells = 3
 // questionText states what the run compares.
 func (s *sheet) questionText() string {
 	if s.alone() {
-		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. tare history and tare compare compare runs.", s.baseline)
+		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. Use tare history or tare compare to compare runs.", s.baseline)
 	}
 	var arms []string
 	for _, a := range s.plan.Arms {

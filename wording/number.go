@@ -54,7 +54,7 @@ func thousands(s string) string {
 	return s
 }
 
-// MinusSign is the typographic minus. ASCII output replaces it by a hyphen.
+// MinusSign is the typographic minus.
 const MinusSign = "−"
 
 func minus(s string) string {

@@ -10,7 +10,7 @@ import (
 )
 
 // Ending states how many rounds of a run exist, why the rest are missing, and which command adds them: "9
-// of 10 rounds; the machine was too busy for the rest; tare resume runs/night adds them"; "" if none are
+// of 10 rounds; the machine was too busy for the rest; tare resume runs/night continues it"; "" if none are
 // missing.
 func Ending(r *analysis.Run) string {
 	e := r.Ending

@@ -23,7 +23,7 @@ import (
 var writers = map[string]func(io.Writer, *document.Document) error{
 	"everything.txt": func(w io.Writer, d *document.Document) error { return text.Write(w, d, text.Options{Width: 72}) },
 	"narrow.txt": func(w io.Writer, d *document.Document) error {
-		return text.Write(w, d, text.Options{Width: 40, ASCII: true})
+		return text.Write(w, d, text.Options{Width: 40})
 	},
 	"everything.md":   markdown.Write,
 	"everything.html": html.Write,

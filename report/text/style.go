@@ -52,20 +52,3 @@ var verdict = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 func tidy(s string) string {
 	return verdict.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
 }
-
-// toASCII replaces the non-ASCII characters that reports use.
-var toASCII = strings.NewReplacer(
-	"─", "-", "┼", "|", "│", "|", "┊", ":", "├", "[", "┤", "]", "●", "o", "○", "o", "◇", "o",
-	"−", "-", "–", "-", "±", "+/-", "…", "~", "µ", "u", "▲", "+", "▼", "-", "→", ">", "≈", "=", "×", "x", "✓", "+", "✗", "x",
-	"▁", "_", "▂", ".", "▃", ":", "▄", "-", "▅", "=", "▆", "+", "▇", "*", "█", "#",
-)
-
-// ascii replaces s by ASCII. Unknown characters become a question mark.
-func ascii(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r > '~' {
-			return '?'
-		}
-		return r
-	}, toASCII.Replace(s))
-}

@@ -1,4 +1,4 @@
-// Package text writes documents for terminals, wrapped to a width, optionally in colour or in ASCII.
+// Package text writes documents for terminals, wrapped to a width, optionally in colour.
 package text
 
 import (
@@ -17,7 +17,6 @@ import (
 type Options struct {
 	Width int  // columns; 0: 80. Less than 40 counts as 40
 	Color bool // colour with ANSI sequences
-	ASCII bool // only 7-bit characters
 }
 
 // Write writes a document for a terminal.
@@ -45,11 +44,8 @@ type writer struct {
 	begun bool // a line has been written
 }
 
-// line writes one line, converted to ASCII if asked.
+// line writes one line.
 func (t *writer) line(s string) {
-	if t.o.ASCII {
-		s = ascii(s)
-	}
 	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // Flush returns the error
 	t.begun = true
 }
@@ -63,9 +59,6 @@ func (t *writer) gap() {
 
 // hanging writes wrapped text. The first line has another indent than the following ones.
 func (t *writer) hanging(first, indent, s string) {
-	if t.o.ASCII { // some characters become several in ASCII
-		s = toASCII.Replace(s)
-	}
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)
 		first = indent
