@@ -49,9 +49,8 @@ type Row struct {
 }
 
 // Rows returns the rows of a run, with trials in the order of the journal and metrics in the order of the
-// plan. An invalid trial has a row for every metric of its cell, also without a value. A valid trial has
-// no row for an optional metric without a value. Trials of cells or arms that the plan lacks have no
-// rows.
+// plan. An invalid trial has a row for every metric of its cell, also without a value. A valid trial has no
+// row for an optional metric without a value. Trials of cells or arms that the plan lacks have no rows.
 func Rows(run Run) iter.Seq[Row] {
 	r := run.Record
 	cells, arms := map[string]experiment.Cell{}, map[string]experiment.PlannedArm{}

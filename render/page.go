@@ -26,9 +26,8 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page renders an HTML page to the file to. The page comes from write. It and all temporary files lie
-// beside that file: the page's links are relative to there, and a sandboxed browser may not see other
-// directories.
+// Page renders an HTML page to the file to. The page comes from write. It and all temporary files lie beside
+// that file: the page's links are relative to there, and a sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {

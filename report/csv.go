@@ -27,8 +27,7 @@ type field struct {
 }
 
 // writeCSV writes a header with the columns of the first argument, and then the lines. Numbers have full
-// precision. Texts are made safe. Texts that a spreadsheet would take for a formula start with an
-// apostrophe.
+// precision. Texts are made safe. Texts that a spreadsheet would take for a formula start with an apostrophe.
 func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(columns))

@@ -49,8 +49,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
 }
 
-// suspended returns a copy of a run without verdicts. Even after the last planned round, rounds may be
-// added.
+// suspended returns a copy of a run without verdicts. Even after the last planned round, rounds may be added.
 func suspended(r *analysis.Run) *analysis.Run {
 	run := *r
 	run.Comparisons = slices.Clone(r.Comparisons)

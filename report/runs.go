@@ -78,8 +78,7 @@ func List(name string, r *analysis.Run) Listed {
 	return l
 }
 
-// Runs shows a list of runs on a page by experiment, the latest first, and the runs that could not be
-// read.
+// Runs shows a list of runs on a page by experiment, the latest first, and the runs that could not be read.
 func Runs(page, title string, list []Listed, skipped []history.Skipped, links ...Link) *doc.Document {
 	d := &doc.Document{Title: plain(title), About: "Tare", Styles: figure.PageCSS()}
 	d.Add(Beside(page, links...), doc.SayIf(len(list) == 0, "There is no run yet."))

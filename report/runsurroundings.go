@@ -167,8 +167,7 @@ func publishedSection(t *published.Table, decimals int) doc.Section {
 // maxValues is the largest number of values listed for a fact. Each file may have its own value.
 const maxValues = 4
 
-// factSection lists the facts in imported files about their systems, facts that differ between arms
-// first.
+// factSection lists the facts in imported files about their systems, facts that differ between arms first.
 func (s *sheet) factSection() doc.Section {
 	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
 	for _, a := range s.plan.Import.Arms {

@@ -59,9 +59,8 @@ func (s *sheet) validOf(one, many string) string {
 	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
-// noiseFloor returns the number of headline metrics with a compared control, the control's largest
-// difference from the baseline, the furthest end of its intervals, and the metrics whose interval
-// excludes zero.
+// noiseFloor returns the number of headline metrics with a compared control, the control's largest difference
+// from the baseline, the furthest end of its intervals, and the metrics whose interval excludes zero.
 func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.Judged(c) {
@@ -164,9 +163,8 @@ func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 	return list
 }
 
-// alone reports whether the run has a single arm, such as an imported benchmark of one platform. Such a
-// run shows only the levels of its values. The commands tare history and tare compare compare it with
-// other runs.
+// alone reports whether the run has a single arm, such as an imported benchmark of one platform. Such a run
+// shows only the levels of its values. The commands tare history and tare compare compare it with other runs.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
 func (s *sheet) levelAnswers() []doc.Answer {
@@ -260,8 +258,7 @@ func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s, over %d cells: %s.", plain(cs[0].Arm), plain(cs[0].Metric.Name), len(cs), strings.Join(parts, ", "))
 }
 
-// limits states the size of difference that the run could have found, and which metrics are only
-// exploratory.
+// limits states the size of difference that the run could have found, and which metrics are only exploratory.
 func (s *sheet) limits() []string {
 	var list []string
 	var effects []float64

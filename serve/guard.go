@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// guard only serves readers who know the token, and only GET and HEAD requests. The first address
-// contains the token; after that a cookie derived from the token identifies the reader. The token
-// therefore appears in no link and no browser history. A server on another port that receives the cookie
-// cannot use it elsewhere than for these pages. Other web pages cannot make requests in the reader's
-// name: the browser does not send the cookie with their requests, and the guard rejects foreign host
-// names that resolve to this machine.
+// guard only serves readers who know the token, and only GET and HEAD requests. The first address contains
+// the token; after that a cookie derived from the token identifies the reader. The token therefore appears in
+// no link and no browser history. A server on another port that receives the cookie cannot use it elsewhere
+// than for these pages. Other web pages cannot make requests in the reader's name: the browser does not send
+// the cookie with their requests, and the guard rejects foreign host names that resolve to this machine.
 type guard struct {
 	token, host string // host: the name or address that the server listens on
 	next        http.Handler
@@ -64,9 +63,8 @@ func (g *guard) cookie(host string) (name, value string) {
 	return "tare-" + port, hex.EncodeToString(sum[:])
 }
 
-// named reports whether a request names this machine by an IP address, by localhost or by the name it
-// listens on. Nobody else can point these names at this machine. The port may differ, for example behind
-// a tunnel.
+// named reports whether a request names this machine by an IP address, by localhost or by the name it listens
+// on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
 func (g *guard) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

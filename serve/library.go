@@ -1,15 +1,14 @@
 // Package serve shows the runs below a directory as pages for a browser: a list of runs, their reports,
-// comparisons, history, and the progress of unfinished runs. Handler responds to requests. Site writes
-// the same pages as files.
+// comparisons, history, and the progress of unfinished runs. Handler responds to requests. Site writes the
+// same pages as files.
 //
-// Start reading at pages.go, which lists the pages. Each page is a document of package report; this
-// package writes no markup. library.go finds and reads runs, live.go shows unfinished ones, files.go
-// lists their directories, guard.go checks who may read, handler.go responds to requests, and site.go
-// writes files.
+// Start reading at pages.go, which lists the pages. Each page is a document of package report; this package
+// writes no markup. library.go finds and reads runs, live.go shows unfinished ones, files.go lists their
+// directories, guard.go checks who may read, handler.go responds to requests, and site.go writes files.
 //
-// Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each
-// page that listens for changes, the server checks the sizes of a few files once a second. It reads a
-// changed run again so rarely that this takes a small share of one processor.
+// Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each page
+// that listens for changes, the server checks the sizes of a few files once a second. It reads a changed run
+// again so rarely that this takes a small share of one processor.
 package serve
 
 import (

@@ -41,7 +41,7 @@ func Combined(c *combine.Comparison) string {
 		Spread(c), Prediction(c))
 }
 
-// combinedWhy is Why for a comparison over several occasions.
+// combinedWhy is Why for a comparison over several occasions; "" if Why has the same text.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
 	case analysis.MissingTrials:
@@ -53,14 +53,10 @@ func combinedWhy(c *analysis.Comparison) string {
 		return "only one run can be combined; at least two are needed"
 	case analysis.ThinControl:
 		return fmt.Sprintf("the control has only %s on this metric, the arm has %d", Count(r.Values, "run", "runs"), c.Rounds)
-	case analysis.NotInFamily:
-		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), detectable(c))
 	case analysis.FarReaching:
 		return "the tests of equivalence pass, but the interval reaches beyond twice that margin: so few runs leave much open"
-	case analysis.WithinBias:
-		return "the control differs by up to " + Size(c.Metric, r.Bias) + " itself"
-	case analysis.NoControl:
-		return "the control has no estimate on this metric to compare with"
+	case analysis.NotInFamily, analysis.WithinBias, analysis.NoControl:
+		return ""
 	}
 	return detectable(c)
 }

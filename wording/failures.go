@@ -51,8 +51,7 @@ func Failed(f *analysis.Failures, baseline string) string {
 	return text
 }
 
-// MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" if the mean was not
-// estimated.
+// MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
 func MeanOverhead(c *analysis.Comparison) string {
 	if c.Mean == nil {
 		return ""
@@ -71,9 +70,8 @@ func Mean(c *analysis.Comparison) string {
 	return "mean " + MeanOverhead(c)
 }
 
-// MeanIfDifferent is Mean if the mean contradicts the typical round, else "". It contradicts if the
-// verdict claims a difference, and the mean lies outside the interval shown or its own interval includes
-// zero.
+// MeanIfDifferent is Mean if the mean contradicts the typical round, else "". It contradicts if the verdict
+// claims a difference, and the mean lies outside the interval shown or its own interval includes zero.
 func MeanIfDifferent(c *analysis.Comparison) string {
 	if c.Mean == nil || c.Verdict != analysis.Costs && c.Verdict != analysis.Gains {
 		return ""

@@ -91,13 +91,13 @@ func runFinding(f analysis.Finding) string {
 	case analysis.CappedPrecision:
 		return fmt.Sprintf("a precision of ±%s would take more than the %d rounds allowed: some intervals are wider than asked for", Share(f.Precision), f.Rounds)
 	case analysis.OneSetUp:
+		text, what := "all arms were set up once: the chance effects of that one set-up", "another set-up"
 		if f.Block != "" {
-			return "all trials are of one block, " + f.Block + ": the chance effects of its deployment (addresses, placement, memory layout) are part of the overhead, and the interval does not hold for another deployment"
+			text, what = "all trials are of one block, "+f.Block+": the chance effects of its deployment", "another deployment"
+		} else if f.SetUps > 1 {
+			text, what = fmt.Sprintf("all arms were set up once in each of %d sessions: the chance effects of those set-ups", f.SetUps), "other set-ups"
 		}
-		if f.SetUps == 1 {
-			return "all arms were set up once: the chance effects of that one set-up (addresses, placement, memory layout) are part of the overhead, and the interval does not hold for another set-up"
-		}
-		return fmt.Sprintf("all arms were set up once in each of %d sessions: the chance effects of those set-ups (addresses, placement, memory layout) are part of the overhead, and the interval does not hold for other set-ups", f.SetUps)
+		return text + " (addresses, placement, memory layout) are part of the overhead, and the interval does not hold for " + what
 	case analysis.UnlimitedLink:
 		return "the link has no rate limit: on one machine this compares memory copies with cryptography, not networks"
 	case analysis.ControlDiffers:

@@ -84,8 +84,7 @@ func Verdict(c *analysis.Comparison) string {
 }
 
 // Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]", or for the difference of two
-// overheads "costs 7.1 % [6.2, 8.0] more than in run 1". An overhead that rounds to zero has no
-// direction.
+// overheads "costs 7.1 % [6.2, 8.0] more than in run 1". An overhead that rounds to zero has no direction.
 func Effect(c *analysis.Comparison) string {
 	if c.Versus == nil && c.Metric.Objective != "" {
 		return capacityEffect(c)
@@ -247,7 +246,9 @@ func unresolved(c *analysis.Comparison) string {
 // Why explains why a comparison is not resolved, without its estimate.
 func Why(c *analysis.Comparison) string {
 	if c.Method == contrast.MethodRandomEffects {
-		return combinedWhy(c)
+		if text := combinedWhy(c); text != "" {
+			return text
+		}
 	}
 	switch r := c.Reason.(type) {
 	case analysis.TooFewValues:

@@ -44,8 +44,7 @@ func (f Forms) Has(form Forms) bool { return f&form != 0 }
 // Pair or Code.
 type Block interface{ block() }
 
-// Section is blocks under a title. A section without a title separates its blocks from the blocks before
-// it.
+// Section is blocks under a title. A section without a title separates its blocks from the blocks before it.
 type Section struct {
 	ID    string // target of links within the page; "": none
 	Title string

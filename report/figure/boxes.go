@@ -24,8 +24,7 @@ const (
 // trials and a run chart shows bands.
 const ManyDots = 240
 
-// fewestBoxed is the smallest number of trials for a box, since quartiles of fewer are the trials
-// themselves.
+// fewestBoxed is the smallest number of trials for a box, since quartiles of fewer are the trials themselves.
 const fewestBoxed = 8
 
 // Boxes is a box plot of one metric in one cell.

@@ -13,8 +13,7 @@ const (
 	legendRow  = 18
 )
 
-// labels writes the names of the arms: beside the ends of their lines, or above the plot on a narrow
-// page.
+// labels writes the names of the arms: beside the ends of their lines, or above the plot on a narrow page.
 func (c *linesChart) labels() {
 	if c.wide {
 		c.beside()

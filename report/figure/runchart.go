@@ -228,8 +228,7 @@ func (c *runChart) timeAxis(bottom float64) {
 	c.text(c.w/2, bottom+30, "small muted", "middle", title)
 }
 
-// timeline maps seconds since the start of the run to seconds of work, without the pauses between
-// sessions.
+// timeline maps seconds since the start of the run to seconds of work, without the pauses between sessions.
 type timeline struct {
 	sessions []analysis.Session
 	total    float64

@@ -78,8 +78,7 @@ var notAnchor = regexp.MustCompile(`[^a-z0-9-]`)
 // anchor converts a section's ID to the fragment of an address.
 func anchor(id string) string { return notAnchor.ReplaceAllString(strings.ToLower(id), "-") }
 
-// link links markup to a section, a file nearby, or a page of the web. Any other address is added as
-// text.
+// link links markup to a section, a file nearby, or a page of the web. Any other address is added as text.
 func link(markup, to string) string {
 	if id, ok := strings.CutPrefix(to, "#"); ok {
 		return around(`a href="#`+anchor(id)+`"`, markup)

@@ -123,9 +123,8 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 	t.put("\\end{table}\n")
 }
 
-// special escapes the characters that have a meaning in LaTeX, and those that its usual fonts have only
-// in mathematics. It also escapes brackets and stars, which LaTeX would read as an option of the row
-// before.
+// special escapes the characters that have a meaning in LaTeX, and those that its usual fonts have only in
+// mathematics. It also escapes brackets and stars, which LaTeX would read as an option of the row before.
 var special = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `_`, `\_`, `%`, `\%`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `|`, `\textbar{}`,

@@ -47,8 +47,7 @@ func line(text document.Text) string { return safetext.Line(words(text)) }
 // verdict matches the sign before a verdict.
 var verdict = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 
-// tidy prepares a paragraph for wrapping: numbers keep their units, and signs their verdicts, on one
-// line.
+// tidy prepares a paragraph for wrapping: numbers keep their units, and signs their verdicts, on one line.
 func tidy(s string) string {
 	return verdict.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
 }
