@@ -189,10 +189,8 @@ func valueFamilies(r Run) []*family {
 
 func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 	role := ""
-	for _, a := range r.Record.Plan.Arms {
-		if a.Name == arm {
-			role = string(a.Role)
-		}
+	if a := r.Record.Plan.Arm(arm); a != nil {
+		role = string(a.Role)
 	}
 	return []label{
 		{"run", r.Record.Plan.Name}, {"cell", cell}, {"arm", arm}, {"role", role},

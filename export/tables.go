@@ -53,19 +53,11 @@ type Row struct {
 // row for an optional metric without a value. Trials of cells or arms that the plan lacks have no rows.
 func Rows(run Run) iter.Seq[Row] {
 	r := run.Record
-	cells, arms := map[string]experiment.Cell{}, map[string]experiment.PlannedArm{}
-	for _, c := range r.Plan.Cells {
-		cells[c.ID] = c
-	}
-	for _, a := range r.Plan.Arms {
-		arms[a.Name] = a
-	}
 	return func(yield func(Row) bool) {
 		for i := range r.Trials {
 			t := &r.Trials[i]
-			cell, planned := cells[t.Cell]
-			arm, alsoPlanned := arms[t.Arm]
-			if !planned || !alsoPlanned {
+			cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)
+			if cell == nil || arm == nil {
 				continue
 			}
 			row := Row{
@@ -113,7 +105,7 @@ func directory(dir string) string {
 	return filepath.Base(dir)
 }
 
-func levels(p *experiment.Plan, c experiment.Cell, a experiment.PlannedArm) string {
+func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) string {
 	var all []string
 	for _, l := range slices.Concat(c.Levels, a.Levels) {
 		all = append(all, l.String())

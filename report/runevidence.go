@@ -83,9 +83,8 @@ func (s *sheet) proofMatrix() doc.Table {
 }
 
 func (s *sheet) treats(arm, layer string) bool {
-	return slices.ContainsFunc(s.plan.Arms, func(a experiment.PlannedArm) bool {
-		return a.Name == arm && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer })
-	})
+	a := s.plan.Arm(arm)
+	return a != nil && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer })
 }
 
 // proofs merges the run's checks by arm, layer and name. If the expected value depends on the trial

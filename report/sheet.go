@@ -145,11 +145,9 @@ func (s *sheet) armIndex(arm string) int {
 // levels lists the levels of a cell's factors.
 func (s *sheet) levels(cell, separator string) string {
 	var levels []string
-	for _, c := range s.plan.Cells {
-		if c.ID == cell {
-			for _, l := range c.Levels {
-				levels = append(levels, plain(l.String()))
-			}
+	if c := s.plan.Cell(cell); c != nil {
+		for _, l := range c.Levels {
+			levels = append(levels, plain(l.String()))
 		}
 	}
 	return strings.Join(levels, separator)

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -58,4 +60,44 @@ func (r *reading) live(now time.Time) *document.Document {
 	return report.Live(r.unfinished.result, r.unfinished.trials, report.LiveOptions{Working: r.working(), Left: r.unfinished.left(now),
 		Page: page, Links: append(slices.Clone(home), report.Link{Words: "Report so far", To: r.page(reportPage)}),
 		Live: &document.Live{Script: report.Link{To: scriptFile}.From(page), Events: eventsFile + "?seen=" + r.stamp}})
+}
+
+// showAlive is the interval between the lines that keep a connection open.
+const showAlive = 15 * time.Second
+
+// events sends a page a server-sent event whenever its run has changed, until the reader disconnects.
+// Look is the interval between two checks of the run.
+func (r *run) events(w http.ResponseWriter, q *http.Request, look time.Duration) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	if q.Method == http.MethodHead {
+		return
+	}
+	say := func(line string) bool {
+		_, err := fmt.Fprint(w, line+"\n\n")
+		return err == nil && out.Flush() == nil
+	}
+	if !say(": listening") {
+		return
+	}
+	looks, alive := time.NewTicker(look), time.NewTicker(showAlive)
+	defer looks.Stop()
+	defer alive.Stop()
+	seen := q.URL.Query().Get("seen")
+	for {
+		select {
+		case <-q.Context().Done():
+			return
+		case <-alive.C:
+			if !say(": listening") {
+				return
+			}
+		case <-looks.C:
+			now, changed := r.changed(seen)
+			if changed && !say("event: changed\ndata: "+now) {
+				return
+			}
+			seen = now
+		}
+	}
 }

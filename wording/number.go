@@ -26,7 +26,7 @@ func Number(v float64, digits int) string {
 		s := strconv.FormatFloat(v, 'e', max(digits-2, 0), 64)
 		mantissa, exponent, _ := strings.Cut(s, "e")
 		n, _ := strconv.Atoi(exponent)
-		return minus(mantissa) + "e" + minus(strconv.Itoa(n))
+		return strings.ReplaceAll(mantissa+"e"+strconv.Itoa(n), "-", MinusSign)
 	}
 	decimals := digits - 1 - int(math.Floor(math.Log10(a)))
 	if a < 1 {
@@ -56,13 +56,6 @@ func thousands(s string) string {
 
 // MinusSign is the typographic minus.
 const MinusSign = "−"
-
-func minus(s string) string {
-	if rest, ok := strings.CutPrefix(s, "-"); ok {
-		return MinusSign + rest
-	}
-	return s
-}
 
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 

@@ -117,6 +117,16 @@ func (r Row) Cell(column int) Cell {
 	return Cell{}
 }
 
+// RowNames returns the names of a row: its cells in columns of the kind Name that a form shows.
+func (t Table) RowNames(form Forms, row Row) (names []string) {
+	for _, i := range t.ColumnsIn(form) {
+		if t.Columns[i].Kind == Name && len(row.Cell(i).Lines) > 0 {
+			names = append(names, row.Cell(i).Lines[0].String())
+		}
+	}
+	return names
+}
+
 // Parts returns the parts of all groups.
 func (t Table) Parts() []Part {
 	var list []Part

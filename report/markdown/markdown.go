@@ -201,17 +201,13 @@ func (m *writer) rows(t document.Table, groups []document.Group) {
 				notes = append(notes, document.Words(strings.Join(present(p.Title.First(), note), ": ")))
 			}
 			for _, row := range p.Rows {
-				line, names := "|", []string(nil)
+				line := "|"
 				for _, i := range columns {
-					cell := row.Cell(i)
-					line += " " + joined(cell.Lines) + " |"
-					if t.Columns[i].Kind == document.Name && len(cell.Lines) > 0 {
-						names = append(names, cell.Lines[0].String())
-					}
+					line += " " + joined(row.Cell(i).Lines) + " |"
 				}
 				lines = append(lines, line)
 				for _, note := range row.Notes {
-					notes = append(notes, document.Words(strings.Join(append(names, note), ": ")))
+					notes = append(notes, document.Words(strings.Join(append(t.RowNames(document.Markdown, row), note), ": ")))
 				}
 			}
 		}

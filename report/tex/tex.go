@@ -70,17 +70,6 @@ func (t *writer) table(heading string, table document.Table) {
 	}
 }
 
-// name returns the name of a row: its cells in columns of the kind Name.
-func name(table document.Table, row document.Row) string {
-	var names []string
-	for _, i := range table.ColumnsIn(document.Markdown) {
-		if table.Columns[i].Kind == document.Name && len(row.Cell(i).Lines) > 0 {
-			names = append(names, row.Cell(i).Lines[0].String())
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 // rows writes the rows of groups as a table, and their notes below it.
 func (t *writer) rows(heading string, table document.Table, groups []document.Group) {
 	columns := table.ColumnsIn(document.Markdown)
@@ -111,7 +100,7 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 				}
 				t.put("%s \\\\\n", strings.Join(cells, " & "))
 				for _, note := range row.Notes {
-					notes = append(notes, name(table, row)+": "+note)
+					notes = append(notes, strings.Join(table.RowNames(document.Markdown, row), ", ")+": "+note)
 				}
 			}
 		}
