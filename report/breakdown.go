@@ -79,9 +79,9 @@ func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 	}
 	for _, arm := range b.Arms {
 		_, c := s.measured(b.Cell, b.Metric.Name, arm)
-		place := overheadEstimate(c)
-		place.At = scaled(place.At)
-		line.Estimates = append(line.Estimates, place)
+		estimate := overheadEstimate(c)
+		estimate.At = scaled(estimate.At)
+		line.Estimates = append(line.Estimates, estimate)
 	}
 	l.Arms = []figure.Line{line}
 	return l

@@ -187,7 +187,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if len(r.Runs) > 2 || c.Direct {
 			c.Arm += fmt.Sprintf(", run %d", c.To.Run)
 		}
-		place := indexOrAdd(&arms, c.Arm)
+		index := indexOrAdd(&arms, c.Arm)
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
@@ -202,7 +202,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		}
 		look, verdict := figure.Control, string(c.Verdict)
 		if !control {
-			look = figure.Treatment(place)
+			look = figure.Treatment(index)
 		}
 		if claimsObservational(c.Comparison) {
 			verdict += " " + observedMark

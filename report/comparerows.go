@@ -52,8 +52,8 @@ func reference(value string) doc.Cell {
 
 // judged returns the value of a run with its comparison.
 func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
-	said := []doc.Text{doc.Words(when(wording.Judged(c), wording.Estimate(c))), verdict}
-	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(said, doc.Text.Empty)...)...)
+	lines := []doc.Text{doc.Words(when(wording.Judged(c), wording.Estimate(c))), verdict}
+	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(lines, doc.Text.Empty)...)...)
 }
 
 // changeTable lists the changes of overheads. The controls come last and have no verdict.

@@ -56,23 +56,23 @@ func (s *sheet) failureRow(f analysis.Failures) doc.Row {
 	default:
 		rule = "any"
 	}
-	var said doc.Text
+	var word doc.Text
 	switch f.Role {
 	case experiment.Treatment:
-		said, p = verdict(f.Verdict, s.claimsObservational(f.Verdict) || f.Observational && f.Verdict.Claims()), wording.Probability(f.PAdjusted)
+		word, p = verdict(f.Verdict, s.claimsObservational(f.Verdict) || f.Observational && f.Verdict.Claims()), wording.Probability(f.PAdjusted)
 	case experiment.Control:
-		said = doc.In(doc.Muted, "noise floor")
+		word = doc.In(doc.Muted, "noise floor")
 	default:
-		said = doc.In(doc.Muted, "baseline")
+		word = doc.In(doc.Muted, "baseline")
 	}
-	row := frequencyRow(plain(f.Arm), said, f.Failed, difference, rule, p)
+	row := frequencyRow(plain(f.Arm), word, f.Failed, difference, rule, p)
 	row.Muted = f.Role != experiment.Treatment
 	return row
 }
 
-func frequencyRow(arm string, said doc.Text, f analysis.Frequency, difference, rule, p string) doc.Row {
+func frequencyRow(arm string, word doc.Text, f analysis.Frequency, difference, rule, p string) doc.Row {
 	point, interval := wording.FrequencyParts(f)
-	return doc.Row{Cells: append([]doc.Cell{doc.C(arm), doc.Of(said)},
+	return doc.Row{Cells: append([]doc.Cell{doc.C(arm), doc.Of(word)},
 		doc.Cells(fmt.Sprintf("%s of %s", number(f.Count), number(f.Of)), point, interval, difference, rule, p)...)}
 }
 

@@ -101,8 +101,8 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	for _, a := range g.series.Arms {
 		l := figure.Lane{Arm: s.trials(a)}
 		if a.Diagnostics != nil {
-			for _, place := range a.Diagnostics.Changes {
-				l.Changes = append(l.Changes, place-1)
+			for _, position := range a.Diagnostics.Changes {
+				l.Changes = append(l.Changes, position-1)
 			}
 		}
 		if s.role(a.Arm) == experiment.Baseline {

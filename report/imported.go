@@ -63,19 +63,19 @@ func (s *sheet) files() (n int) {
 // invalidFiles lists the files of invalid trials with their reasons, in the order of the run.
 func (s *sheet) invalidFiles() []string {
 	type key struct{ arm, file string }
-	var order []key
+	var keys []key
 	texts, trials := map[key]string{}, map[key]int{}
 	for _, t := range s.run.Invalids {
 		name, reason := reasonOf(t)
 		k := key{t.Arm, cmp.Or(t.Source, t.Raw, reason)}
 		trials[k]++
 		if trials[k] == 1 {
-			order = append(order, k)
+			keys = append(keys, k)
 			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
 		}
 	}
-	list := make([]string, len(order))
-	for i, k := range order {
+	list := make([]string, len(keys))
+	for i, k := range keys {
 		list[i] = texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
 	}
 	return list

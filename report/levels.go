@@ -174,15 +174,15 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 		for k, cell := range sc.Cells {
 			of, c := s.measured(cell, sc.Metric.Name, a.Name)
 			var values []float64
-			var place figure.Estimate
+			var estimate figure.Estimate
 			if of != nil {
-				values, place = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), medianEstimate(of.Summary)
+				values, estimate = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), medianEstimate(of.Summary)
 			}
 			if straight && k < len(sc.Arms[fitted].Means) { // the mean in the rounds that the line is fitted to
-				place.At.Point = sc.Arms[fitted].Means[k]
+				estimate.At.Point = sc.Arms[fitted].Means[k]
 			}
-			there = there || place.Known
-			line.Values, line.Estimates = append(line.Values, values), append(line.Estimates, place)
+			there = there || estimate.Known
+			line.Values, line.Estimates = append(line.Values, values), append(line.Estimates, estimate)
 			line.Overheads = append(line.Overheads, overheadEstimate(c))
 		}
 		if there {

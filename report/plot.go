@@ -87,10 +87,10 @@ func spark(s *history.Series, runs, width int) []string {
 		a = figure.Axis{Lo: slices.Min(all), Hi: slices.Max(all)}
 		extent = columns.Shorten(axisEnd(s, a.Lo)+" to "+axisEnd(s, a.Hi), max(20, width/2), columns.Ellipsis)
 	}
-	places := max(1, min(runs, width-2-columns.Width(extent)))
-	at := func(run int) int { return run * places / max(runs, 1) }
-	values := make([][]float64, places)
-	plot, below := []rune(strings.Repeat(" ", places)), []rune(strings.Repeat(" ", places))
+	count := max(1, min(runs, width-2-columns.Width(extent)))
+	at := func(run int) int { return run * count / max(runs, 1) }
+	values := make([][]float64, count)
+	plot, below := []rune(strings.Repeat(" ", count)), []rune(strings.Repeat(" ", count))
 	for _, p := range s.Points {
 		if p.LeftOut != nil || p.Value == nil {
 			plot[at(p.Run)] = '×'

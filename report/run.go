@@ -144,9 +144,9 @@ func (s *sheet) footer(o RunOptions) string {
 func (s *sheet) warnings(headline bool) []string {
 	var list []scopedText
 	add := func(f analysis.Finding, parts ...string) {
-		text, place := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
+		text, scope := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
 		w := findOrAdd(&list, func(w scopedText) bool { return w.text == text }, scopedText{text: text, severity: analysis.Gravity(f)})
-		indexOrAdd(&w.scopes, place)
+		indexOrAdd(&w.scopes, scope)
 	}
 	for _, w := range s.run.Warnings {
 		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // shown at the top of the report

@@ -179,18 +179,18 @@ func (s *sheet) factSection() doc.Section {
 	var differing, same []doc.Row
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row := doc.Row{Cells: doc.Cells(name)}
-		var told []string
+		var distinct []string
 		for _, a := range s.plan.Import.Arms {
 			values := plainAll(a.Facts[name])
 			text := doc.In(doc.Muted, "unknown")
 			if len(values) > 0 {
 				text = doc.Words(firstFew(values, maxValues, ", ", " and "))
 				slices.Sort(values)
-				told = append(told, strings.Join(slices.Compact(values), "\n"))
+				distinct = append(distinct, strings.Join(slices.Compact(values), "\n"))
 			}
 			row.Cells = append(row.Cells, doc.Of(text))
 		}
-		if len(slices.Compact(told)) > 1 {
+		if len(slices.Compact(distinct)) > 1 {
 			row.Cells[0] = doc.Of(doc.In(doc.Strong, name))
 			differing = append(differing, row)
 		} else {

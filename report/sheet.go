@@ -54,12 +54,12 @@ func arrange(r *analysis.Run) *sheet {
 	}
 	type key struct{ cell, metric string }
 	at := map[key]*group{}
-	var order []*group
+	var groups []*group
 	find := func(cell string, m experiment.Metric) *group {
 		k := key{cell, m.Name}
 		if at[k] == nil {
 			at[k] = &group{cell: cell, metric: m}
-			order = append(order, at[k])
+			groups = append(groups, at[k])
 		}
 		return at[k]
 	}
@@ -81,7 +81,7 @@ func arrange(r *analysis.Run) *sheet {
 	for i, c := range r.Controls {
 		find(c.Cell, c.Metric).control = &r.Controls[i]
 	}
-	for _, g := range order {
+	for _, g := range groups {
 		if g.rows == nil && g.control == nil && g.series == nil {
 			continue
 		}

@@ -91,21 +91,21 @@ type pair struct{ before, after *run }
 
 // timeline returns the history of runs, and the pairs of runs around its changes.
 func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []pair) {
-	var past []*history.Run
-	var around []pair
+	var list []*history.Run
+	var pairs []pair
 	by := map[*history.Run]*run{}
 	o := report.HistoryOptions{Page: historyPage, Reports: map[string]bool{}}
 	for _, r := range all {
 		one := *r.past // a copy, since package history changes it
-		past, by[&one], o.Reports[one.Directory] = append(past, &one), r.run, true
+		list, by[&one], o.Reports[one.Directory] = append(list, &one), r.run, true
 	}
 	o.Compared = func(before, after *history.Run) string {
 		p := pair{by[before], by[after]}
-		around = append(around, p)
+		pairs = append(pairs, p)
 		return p.after.compared(p.before)
 	}
-	d := report.History(history.New(past, skipped, history.Options{}), o)
-	return beside(d, historyPage, home[:1]...), around
+	d := report.History(history.New(list, skipped, history.Options{}), o)
+	return beside(d, historyPage, home[:1]...), pairs
 }
 
 // page returns the comparison of the two runs.

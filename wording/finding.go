@@ -180,14 +180,14 @@ const maxMetrics = 6
 
 // oddSeries states how an oddity in a series of values affects the interval, and which metrics show it.
 func oddSeries(f analysis.OddSeries) string {
-	var places []string
+	var metrics []string
 	for _, p := range f.Places {
-		places = append(places, p.Metric+" in "+p.Cell+" ("+oddity(f.Oddity, p.Diagnostics)+")")
+		metrics = append(metrics, p.Metric+" in "+p.Cell+" ("+oddity(f.Oddity, p.Diagnostics)+")")
 	}
-	if more := len(places) - maxMetrics; more > 1 {
-		places = append(places[:maxMetrics], fmt.Sprintf("%d more", more))
+	if more := len(metrics) - maxMetrics; more > 1 {
+		metrics = append(metrics[:maxMetrics], fmt.Sprintf("%d more", more))
 	}
-	shown := ", on " + strings.Join(places, ", ")
+	shown := ", on " + strings.Join(metrics, ", ")
 	if len(f.Places) == 1 {
 		shown = " (" + oddity(f.Oddity, f.Places[0].Diagnostics) + ")"
 	}

@@ -135,19 +135,19 @@ func GateObservational(r *gate.Result) string {
 // GateShared lists explanations that hold for several cases, which then need not repeat them.
 func GateShared(r *gate.Result) []string {
 	var list []string
-	said := map[string]int{}
+	count := map[string]int{}
 	advice := false
 	for _, c := range r.Cases {
 		switch why := GateWhy(r, c); {
 		case c.Reason == gate.NotFinished, c.Reason == gate.NotRandom, c.Reason == gate.NoHistory:
-			if said[why]++; said[why] == 1 {
+			if count[why]++; count[why] == 1 {
 				list = append(list, why)
 			}
 		case c.History != nil && c.Reason == gate.Straddles:
 			advice = true
 		}
 	}
-	list = slices.DeleteFunc(list, func(why string) bool { return said[why] == 1 })
+	list = slices.DeleteFunc(list, func(why string) bool { return count[why] == 1 })
 	if advice {
 		list = append(list, "where a limit lies within the interval, runs vary too much to decide: more trials in each run or a quieter machine would narrow the interval, more runs hardly")
 	}

@@ -30,8 +30,8 @@ type member struct {
 // JSON wraps a result, or a part of one, so that encoding/json adds its words. A value without words is
 // returned as it is.
 func JSON(v any) any {
-	if beside := words(v); beside != nil {
-		return object{v, beside}
+	if added := words(v); added != nil {
+		return object{v, added}
 	}
 	return v
 }

@@ -125,8 +125,8 @@ var (
 
 // Treatment returns the look of the treatment with an index in the plan's order, a unique pair of shape
 // and colour.
-func Treatment(place int) Look {
-	return Look{"c" + strconv.Itoa(place%colours), 1 + place%(len(shapes)-1)}
+func Treatment(index int) Look {
+	return Look{"c" + strconv.Itoa(index%colours), 1 + index%(len(shapes)-1)}
 }
 
 // shapes are the markers, as paths around 0,0 within a circle of radius 1. The circle is for baseline and

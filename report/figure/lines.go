@@ -203,29 +203,29 @@ func commaList(texts ...string) string {
 
 // interval draws the intervals of the fitted line, or of the estimates, as a band. The band has gaps at
 // levels without an interval.
-func (c *linesChart) interval(a Line, place int) {
+func (c *linesChart) interval(a Line, index int) {
 	if a.Fitted != nil {
 		if !a.Point && len(a.Fitted) == len(c.X) {
-			places := make([]Estimate, len(a.Fitted))
+			estimates := make([]Estimate, len(a.Fitted))
 			for k, i := range a.Fitted {
-				places[k] = Estimate{At: i, Known: k >= a.From}
+				estimates[k] = Estimate{At: i, Known: k >= a.From}
 			}
-			c.bands(places, a.Look, place)
+			c.bands(estimates, a.Look, index)
 		}
 		return
 	}
-	c.bands(a.Estimates, a.Look, place)
+	c.bands(a.Estimates, a.Look, index)
 }
 
-func (c *linesChart) bands(places []Estimate, look Look, place int) {
-	for _, run := range stretches(c.X, places, func(p Estimate) bool { return p.Known && !p.Point }) {
+func (c *linesChart) bands(estimates []Estimate, look Look, index int) {
+	for _, run := range stretches(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
 		var upper, lower []string
 		for _, k := range run {
 			x := c.x(c.X[k])
-			upper, lower = append(upper, at(x, c.y(places[k].At.Hi))), append(lower, at(x, c.y(places[k].At.Lo)))
+			upper, lower = append(upper, at(x, c.y(estimates[k].At.Hi))), append(lower, at(x, c.y(estimates[k].At.Lo)))
 		}
 		if len(run) == 1 { // a single level has a bar instead of a band
-			x, p := c.x(c.X[run[0]])+c.offset(place, len(c.Arms), 5), places[run[0]].At
+			x, p := c.x(c.X[run[0]])+c.offset(index, len(c.Arms), 5), estimates[run[0]].At
 			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+look.class)
 			continue
 		}
@@ -234,10 +234,10 @@ func (c *linesChart) bands(places []Estimate, look Look, place int) {
 }
 
 // stretches groups neighbouring levels whose estimates are wanted.
-func stretches(x []float64, places []Estimate, wanted func(Estimate) bool) (list [][]int) {
+func stretches(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
 	last := -2
-	for k := range min(len(x), len(places)) {
-		if !wanted(places[k]) {
+	for k := range min(len(x), len(estimates)) {
+		if !wanted(estimates[k]) {
 			continue
 		}
 		if k > last+1 {
@@ -250,9 +250,9 @@ func stretches(x []float64, places []Estimate, wanted func(Estimate) bool) (list
 
 // trials draws trials as dots, evenly chosen ones if there are many. The dots of different arms are
 // offset from each other.
-func (c *linesChart) trials(a Line, place int) {
+func (c *linesChart) trials(a Line, index int) {
 	dots := ""
-	aside := c.offset(place, len(c.Arms), 5)
+	aside := c.offset(index, len(c.Arms), 5)
 	for k, values := range a.Values {
 		if k >= len(c.X) {
 			break
@@ -266,14 +266,14 @@ func (c *linesChart) trials(a Line, place int) {
 }
 
 // offset returns the distance of one of n arms from its level, so that arms do not hide each other.
-func (c *linesChart) offset(place, n int, step float64) float64 {
+func (c *linesChart) offset(index, n int, step float64) float64 {
 	if len(c.X) > 0 && n > 1 { // keeps all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
 	}
 	for k := 1; k < len(c.X); k++ { // close levels leave less room
 		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
 	}
-	return step * (float64(place) - float64(n-1)/2)
+	return step * (float64(index) - float64(n-1)/2)
 }
 
 // estimates draws an arm's line and its estimate at each level.
@@ -303,19 +303,19 @@ func (c *linesChart) estimates(a Line) {
 }
 
 // joined draws a line through estimates, each shifted by the offset.
-func (c *linesChart) joined(run []int, places []Estimate, aside float64, y func(float64) float64, class string) {
+func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string
 	for _, k := range run {
-		line = append(line, at(c.x(c.X[k])+aside, y(places[k].At.Point)))
+		line = append(line, at(c.x(c.X[k])+aside, y(estimates[k].At.Point)))
 	}
 	c.path("M"+strings.Join(line, "L"), class)
 }
 
 // missing draws a cross at each level where an arm has no value.
-func (c *linesChart) missing(a Line, place int) {
+func (c *linesChart) missing(a Line, index int) {
 	for k := range min(len(c.X), len(a.Estimates)) {
 		if !a.Estimates[k].Known && slices.ContainsFunc(a.Estimates, known) {
-			c.path("M"+at(c.x(c.X[k])+c.offset(place, len(c.Arms), 9)-3, c.bottom-10)+"l6 6m0-6l-6 6", "range "+a.Look.class)
+			c.path("M"+at(c.x(c.X[k])+c.offset(index, len(c.Arms), 9)-3, c.bottom-10)+"l6 6m0-6l-6 6", "range "+a.Look.class)
 		}
 	}
 }

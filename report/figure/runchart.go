@@ -150,12 +150,12 @@ func (c *runChart) reachText() string {
 func (c *runChart) trace(a Lane, y func(float64) float64) {
 	line, dots, last := "", "", -1
 	for i, v := range a.Values {
-		place, join := at(c.x(startOf(a, i)), y(v)), "L"
+		point, join := at(c.x(startOf(a, i)), y(v)), "L"
 		if session := c.time.session(startOf(a, i)); session != last {
 			join, last = "M", session
 		}
-		line += join + place
-		dots += "M" + place + "h0"
+		line += join + point
+		dots += "M" + point + "h0"
 	}
 	c.path(line, "trace "+a.Look.class)
 	c.path(dots, "dots "+a.Look.class)
