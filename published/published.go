@@ -110,8 +110,8 @@ type Difference struct {
 	// positive, since percentages of such a mean are meaningless.
 	RelativeToA *float64 `json:"relativeToA"`
 	RelativeToB *float64 `json:"relativeToB"`
-	// Said is the verdict on B relative to A, from valid trials; nil: not judged.
-	Said *analysis.Comparison `json:"said,omitempty"`
+	// Verdict is the verdict on B relative to A, from valid trials; nil: not judged.
+	Verdict *analysis.Comparison `json:"said,omitempty"`
 }
 
 // Of makes the table of a run. It fails if the run lacks the reference arm.
@@ -134,7 +134,7 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 			}
 			for _, p := range pairs(run.Plan, shown, o.Reference) {
 				d := difference(one.Arms[p[0]], one.Arms[p[1]])
-				d.Said = judged[differenceKey{cell.ID, m.Name, d.A, d.B}]
+				d.Verdict = judged[differenceKey{cell.ID, m.Name, d.A, d.B}]
 				one.Differences = append(one.Differences, d)
 			}
 			c.Metrics = append(c.Metrics, one)

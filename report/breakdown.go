@@ -24,7 +24,7 @@ func (s *sheet) breakdownBlocks(all bool) []doc.Block {
 
 // partTable lists parts by cell, metric and arm, and below them the level where the line fits badly.
 func partTable(of []*analysis.Breakdown) doc.Table {
-	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "part", Kind: doc.Name}, {Title: "verdict"}, {Title: "cost", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "in its unit", Right: true},
 		{Title: "rounds", Right: true, In: doc.Markdown | doc.Page}, {Title: "why no claim", Kind: doc.Prose}}}
 	for _, b := range of {

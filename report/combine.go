@@ -25,7 +25,7 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 	differences := compareDifferences(seen)
 	differences.Title, differences.Short = "What differs between the occasions", "Occasions"
 	return d.Add(comparedRuns(seen)...).Add(
-		doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: combinedSummary(r)},
+		doc.Section{ID: "summary", Title: "Summary", NoTitle: doc.Terminal | doc.Markdown, Blocks: combinedSummary(r)},
 		comparedSection(doc.Section{ID: "means", Title: "Overheads over occasions", Short: "Means", Flush: true,
 			Blocks: []doc.Block{doc.On(doc.Page, combinedFigures(r)...)}}, r.Family, combinedTable(r, true), rest, o.All),
 		doc.Section{ID: "runs", Title: "Run by run", Flush: true, Fold: doc.Page, Open: true, Blocks: []doc.Block{occasionTable(r, o.All)}},

@@ -22,7 +22,7 @@ func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	rest := levelTable(r, false)
 	hidden := len(rest.Parts())
 	d.Add(comparedRuns(r)...)
-	d.Add(doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)},
+	d.Add(doc.Section{ID: "summary", Title: "Summary", NoTitle: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)},
 		doc.If(len(r.Runs) > 1, compareDifferences(r)),
 		comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run",
 			Short: "Overheads", Flush: true, Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}},
@@ -107,7 +107,7 @@ func compareDifferences(r *comparing.Result) doc.Section {
 }
 
 func propertyTable(runs int, properties []comparing.Property) doc.Table {
-	t := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
+	t := doc.Table{NoTitles: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
 		{Title: "run by run", In: doc.Terminal}}}
 	for i := range runs {
 		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Kind: doc.Prose, In: doc.Markdown | doc.Page})

@@ -30,7 +30,7 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // a terminal has no room for some columns
 	priced, hourly := more, doc.Markdown
 	if r.NodePrice == 0 {
-		month, priced, hourly = doc.Nowhere, doc.Nowhere, doc.Nowhere
+		month, priced, hourly = doc.NoForm, doc.NoForm, doc.NoForm
 	}
 	in := when(r.Currency != "", ", "+plain(r.Currency))
 	var rows []doc.Row
@@ -43,7 +43,7 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 			rows = append(rows, doc.Row{Cells: append(cells, needs(r, a.More.Needs, wording.AmountsMore, true)...)})
 		}
 	}
-	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), Whole: true, In: more}, {Title: "verdict", Signs: true},
+	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), NoBreak: true, In: more}, {Title: "verdict", Signs: true},
 		{Title: "cores", Right: true}, {Title: "nodes", Right: true}, {Title: "whole", Right: true}, {Title: "per hour" + in, Right: true, In: hourly},
 		{Title: "per month" + in, Right: true, In: month}, {Title: "whole nodes, per month", Right: true, In: priced}}, rows)
 	t.Dense = true // with smaller letters the table just fits a page

@@ -294,15 +294,15 @@ func publishedFields(
 	t *published.Table, cell string, m published.Metric, kind string, of published.Moments, d published.Difference,
 ) []field {
 	var said analysis.Comparison
-	if d.Said != nil {
-		said = *d.Said
+	if d.Verdict != nil {
+		said = *d.Verdict
 	}
 	mean := kind == "mean"
 	return []field{{"cell", cell}, {"metric", m.Metric.Name}, {"unit", m.Metric.Unit}, {"kind", kind}, {"a", d.A},
 		{"b", d.B}, {"n", valueIf(mean, of.N)}, {"invalid", valueIf(mean, of.Invalid)}, {"mean", valueIf(of.N > 0, of.Mean)},
 		{"variance", valueIf(of.N > 0, of.Variance)}, {"b_more_percent_of_a", percent(d.RelativeToA)},
 		{"b_more_percent_of_b", percent(d.RelativeToB)}, {"verdict", said.Verdict},
-		{"text", valueIf(d.Said != nil, wording.Sentence(&said))}, {"headline", m.Metric.Headline},
+		{"text", valueIf(d.Verdict != nil, wording.Sentence(&said))}, {"headline", m.Metric.Headline},
 		{"observational", t.Observation != nil}}
 }
 

@@ -23,7 +23,7 @@ func (s *sheet) factorialBlocks(all bool) []doc.Block {
 }
 
 func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
-	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown},
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown},
 		{Title: "layers", Kind: doc.Name}, {Title: "verdict"}, {Title: "effect", Right: true}, {Title: "interval", Right: true, Tight: true},
 		{Title: "found with " + wording.Share(float64(s.plan.Power)), Right: true, In: doc.Markdown | doc.Page}, {Title: "rounds", Right: true, In: doc.Markdown | doc.Page},
 		{Title: "in words", Kind: doc.Prose}}}

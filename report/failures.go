@@ -28,7 +28,7 @@ func (s *sheet) failureBlocks() []doc.Block {
 	if len(s.run.Failures) == 0 {
 		return nil
 	}
-	t := doc.Table{Bare: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "verdict"}, {Title: "failed", Right: true},
+	t := doc.Table{NoTitles: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "verdict"}, {Title: "failed", Right: true},
 		{Title: "share", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "difference", Right: true}, {Title: "rule"}, {Title: "Holm p", Right: true, In: doc.Markdown | doc.Page}}}
 	for _, f := range s.run.Failures {
 		g := findOrAdd(&t.Groups, func(g doc.Group) bool { return g.Title.First() == plain(f.Cell) }, doc.Group{Title: doc.Words(plain(f.Cell)), Parts: []doc.Part{{}}})

@@ -43,7 +43,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
 		doc.List{Items: doc.Each(append(reasons, shared...))},
 		gateCases(r, shared),
-		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: []doc.Block{
+		doc.Section{Title: "Why", Fold: doc.Markdown, NoTitle: doc.Terminal | doc.Page, Blocks: []doc.Block{
 			doc.On(doc.Markdown, doc.List{Items: doc.Each(why)}),
 			doc.If(len(warnings) > 0, doc.Alert{Title: beforeTrusting, Items: doc.Each(warnings)}),
 			doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}})
@@ -52,7 +52,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 // gateCases lists the cases, cell by cell. In Markdown the cell is a column, so that a pull request shows
 // one table.
 func gateCases(r *gate.Result, shared []string) doc.Table {
-	t := doc.Table{Bare: true, Columns: []doc.Column{
+	t := doc.Table{NoTitles: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
 		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Confidence(r.Confidence) + " interval", Right: true, Tight: true},
 		{Title: "why", Kind: doc.Prose, In: doc.Terminal | doc.Page},

@@ -33,7 +33,7 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	for i, p := range all {
 		s := doc.Section{ID: fmt.Sprintf("e%d", i+1), Title: experimentName(p), Flush: true}
 		if len(all) == 1 {
-			s.Quiet = doc.Terminal | doc.Markdown // the document's title names the experiment
+			s.NoTitle = doc.Terminal | doc.Markdown // the document's title names the experiment
 		}
 		s.Blocks = p.blocks(s.ID, o)
 		d.Add(s)
@@ -41,7 +41,7 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	return d.Add(
 		doc.On(doc.Markdown|doc.Page, doc.If(skipped != nil,
 			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(skipped)}}})),
-		doc.Section{ID: "read", Title: "How to read this", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
+		doc.Section{ID: "read", Title: "How to read this", NoTitle: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
 			doc.On(doc.Page, doc.Say(historyLegend)),
 			doc.Section{Blocks: []doc.Block{doc.Say(historyTerms(h))}},
 			doc.On(doc.Page, doc.Say(historyDoubts))}})

@@ -79,7 +79,7 @@ func sloped(sc *analysis.Scaling) bool {
 // slopeTable has a row for each arm with the slope and the base of its line.
 func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 	var rows []doc.Row
-	base, based := doc.Nowhere, doc.Nowhere
+	base, based := doc.NoForm, doc.NoForm
 	if slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return a.Base != nil }) {
 		base, based = doc.Forms(0), doc.Markdown|doc.Page
 	}
@@ -94,8 +94,8 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control,
 			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Base(sc, &a))), higher, doc.C(brief(wording.Fit(sc, a.Fit)))}})
 	}
-	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), Whole: true},
-		{Title: "more than " + s.baseline, Whole: true}, {Title: "base, with none", Whole: true, In: base}, {Title: "base above " + s.baseline, Whole: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
+	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), NoBreak: true},
+		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
 // chosen reports whether a line is always shown: for headline metrics, and for the CPU time and memory of
@@ -129,7 +129,7 @@ func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 		if a.Role == experiment.Control {
 			in = doc.Markdown | doc.Page
 		}
-		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), Whole: true, In: in})
+		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), NoBreak: true, In: in})
 	}
 	var rows []doc.Row
 	for k, x := range sc.X {

@@ -46,9 +46,9 @@ func lawWhere(l *analysis.PowerLaw) string {
 
 // powerLawTable has a row for each arm, and a column for the exponent of each factor.
 func (s *sheet) powerLawTable(l *analysis.PowerLaw) doc.Table {
-	columns := []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "where all are 1", Whole: true}}
+	columns := []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "where all are 1", NoBreak: true}}
 	for _, f := range l.Factors {
-		columns = append(columns, doc.Column{Title: "exponent of " + plain(f.Factor), Whole: true})
+		columns = append(columns, doc.Column{Title: "exponent of " + plain(f.Factor), NoBreak: true})
 	}
 	columns = append(columns, doc.Column{Title: "fit", Kind: doc.Prose})
 	var rows []doc.Row

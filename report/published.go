@@ -49,7 +49,7 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 	for _, a := range t.Arms {
 		means.Columns = append(means.Columns, doc.Column{Title: plain(a), Right: true})
 	}
-	differences := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{
+	differences := doc.Table{NoTitles: true, Groups: []doc.Group{{}}, Columns: []doc.Column{
 		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "difference", Kind: doc.Name},
 		{Title: "relative to the one"}, {Title: "relative to the other"},
 		{Title: "verdict", In: doc.Page}, {Title: "what the intervals say", Kind: doc.Prose}}}
@@ -69,8 +69,8 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 			}
 			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" against "+plain(d.A),
 				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C(differenceText(d)))}
-			if d.Said != nil {
-				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, claimsObservational(*d.Said)))
+			if d.Verdict != nil {
+				row.Cells[4] = doc.Of(verdict(d.Verdict.Verdict, claimsObservational(*d.Verdict)))
 			}
 			part.Add(row)
 		}
@@ -123,9 +123,9 @@ func differenceCounts(t *published.Table) string {
 	for _, c := range t.Cells {
 		for _, m := range c.Metrics {
 			for _, d := range m.Differences {
-				if d.Said != nil && m.Metric.Headline && d.Said.Verdict != analysis.Restated {
+				if d.Verdict != nil && m.Metric.Headline && d.Verdict.Verdict != analysis.Restated {
 					total++
-					byVerdict[d.Said.Verdict]++
+					byVerdict[d.Verdict.Verdict]++
 				}
 			}
 		}
@@ -143,14 +143,14 @@ func differenceCounts(t *published.Table) string {
 
 // differenceText states the verdict on b relative to a.
 func differenceText(d published.Difference) string {
-	if d.Said == nil {
+	if d.Verdict == nil {
 		return "not judged"
 	}
 	other := ""
-	if a := d.Said.WithInvalid; a != nil {
+	if a := d.Verdict.WithInvalid; a != nil {
 		other = brief(wording.AlternativeText(a))
 	}
-	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Said)), other)
+	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), other)
 }
 
 // Between these bounds of the largest mean, values are written in the metric's own unit, as in

@@ -30,7 +30,7 @@ func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Tab
 	if err != nil {
 		t.Fatal(err)
 	}
-	table.Cells[0].Metrics[0].Differences[0].Said.WithInvalid = &analysis.Alternative{Trials: 1, Comparison: analysis.Comparison{Verdict: analysis.NotResolved, Paired: true, Rounds: 12,
+	table.Cells[0].Metrics[0].Differences[0].Verdict.WithInvalid = &analysis.Alternative{Trials: 1, Comparison: analysis.Comparison{Verdict: analysis.NotResolved, Paired: true, Rounds: 12,
 		Metric: experiment.Metric{Scale: experiment.Ratio}, Overhead: analysis.Interval{Point: 0.01, Lo: -0.03, Hi: 0.05}, MDE: 0.06, Power: 0.8, Reason: analysis.NothingShown{}}}
 	return r, table
 }

@@ -174,7 +174,7 @@ func (s *sheet) matrix(list []rankedArm, groups []group, short []string) doc.Tab
 	control := doc.Row{Cells: []doc.Cell{doc.C("noise floor")}, Muted: true}
 	controlled := false
 	for i, g := range groups {
-		t.Columns = append(t.Columns, doc.Column{Title: short[i], Whole: true})
+		t.Columns = append(t.Columns, doc.Column{Title: short[i], NoBreak: true})
 		value, floor := wording.Missing, wording.Missing
 		if of := s.bars(g); len(of.Bars) > 0 && of.Bars[0].Arm == s.baseline {
 			value = of.Bars[0].Value

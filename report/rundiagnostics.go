@@ -44,7 +44,7 @@ func (s *sheet) trialSection() doc.Section {
 			when(s.run.Rounds > figure.ManyDots,
 				fmt.Sprintf("As each arm has more than %d trials, the dots are an even choice of them, and the lanes show the range and the median of neighbouring trials.", figure.ManyDots)))
 	}
-	return doc.Section{ID: "trials", Title: "Every trial", Screen: s.many(), Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
+	return doc.Section{ID: "trials", Title: "Every trial", ScreenOnly: s.many(), Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
 }
 
 func (s *sheet) diagnosticSection() doc.Section {
@@ -54,7 +54,7 @@ func (s *sheet) diagnosticSection() doc.Section {
 	table, hints := s.diagnosticTable(), s.warnings(false)
 	hints = hints[:min(len(hints), maxWarnings)]
 	blocks := append([]doc.Block{doc.Say(text), doc.If(table.Groups != nil, table)}, s.seriesBlocks()...)
-	return doc.Section{ID: "diagnostics", Title: "Diagnostics", Screen: s.many(), Blocks: append(blocks,
+	return doc.Section{ID: "diagnostics", Title: "Diagnostics", ScreenOnly: s.many(), Blocks: append(blocks,
 		doc.If(len(hints) > 0, doc.Folded("Warnings on exploratory metrics", doc.List{Items: doc.Each(hints)})),
 		doc.Folded("What the columns mean", doc.Facts{Look: doc.Terms, List: s.columnTerms()}))}
 }
@@ -63,7 +63,7 @@ func (s *sheet) diagnosticSection() doc.Section {
 func (s *sheet) diagnosticTable() doc.Table {
 	second, paired := "paired t", doc.Forms(0)
 	if !s.plan.Paired() {
-		second, paired = "Welch's t", doc.Nowhere
+		second, paired = "Welch's t", doc.NoForm
 	}
 	t := doc.Table{Dense: true, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name},
 		{Title: s.sizeHead(), Right: true},

@@ -35,7 +35,7 @@ func (s *sheet) proofSection() doc.Section {
 		when(once != nil, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+"."))
 	return doc.Section{ID: "proof", Title: "Proof of treatment", Blocks: []doc.Block{
 		doc.SayIf(rows == nil, "No check was recorded: no arm of this run has a layer that proves itself."),
-		doc.If(rows != nil, doc.Say(note), s.proofMatrix(), doc.Section{Title: "Each check", Fold: doc.Page | doc.Markdown, Screen: s.many(), Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"},
+		doc.If(rows != nil, doc.Say(note), s.proofMatrix(), doc.Section{Title: "Each check", Fold: doc.Page | doc.Markdown, ScreenOnly: s.many(), Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"},
 			{Title: "check", Kind: doc.Prose},
 			{Title: "expected", Kind: doc.Prose}, {Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"},
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
@@ -58,7 +58,7 @@ func (s *sheet) proofMatrix() doc.Table {
 	}
 	columns := []doc.Column{{Title: "arm", Kind: doc.Name}}
 	for _, layer := range layers {
-		columns = append(columns, doc.Column{Title: plain(layer), Whole: true})
+		columns = append(columns, doc.Column{Title: plain(layer), NoBreak: true})
 	}
 	var rows []doc.Row
 	for _, arm := range arms {
@@ -142,7 +142,7 @@ func (s *sheet) fileList(most int, elsewhere string) doc.List {
 }
 
 func (s *sheet) invalidTrials(o RunOptions) doc.Section {
-	ours, theirs := doc.Forms(0), doc.Nowhere
+	ours, theirs := doc.Forms(0), doc.NoForm
 	if s.imported() {
 		ours, theirs = theirs, ours
 	}

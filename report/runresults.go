@@ -79,7 +79,7 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	case s.many() && !all:
 		in = doc.Markdown | doc.Page // a terminal lists the arms by effect instead
 	}
-	section := doc.Section{ID: "results", Title: "Results", Quiet: doc.Terminal, Blocks: []doc.Block{
+	section := doc.Section{ID: "results", Title: "Results", NoTitle: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
 	table := s.resultTable(true)
 	table.Key = "Plot: ├●┤ estimate and interval, │ no difference, a cost to the right" +
@@ -93,9 +93,9 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 func (s *sheet) resultTable(headline bool) doc.Table {
 	floor := doc.Page
 	if len(s.run.Controls) == 0 {
-		floor = doc.Nowhere
+		floor = doc.NoForm
 	}
-	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{
 		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}, {Title: "verdict"},
 		{Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "mean", Right: true, In: doc.Markdown | doc.Page},
 		{Title: s.baseline, Right: true, In: doc.Markdown}, {Title: "median", Right: true, In: doc.Markdown | doc.Page},

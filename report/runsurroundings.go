@@ -17,7 +17,7 @@ import (
 )
 
 func (s *sheet) machineSection() doc.Section {
-	section := doc.Section{ID: "machine", Title: "Machine and tools", Quiet: doc.Markdown}
+	section := doc.Section{ID: "machine", Title: "Machine and tools", NoTitle: doc.Markdown}
 	page := func(blocks ...doc.Block) {
 		section.Blocks = append(section.Blocks, doc.On(doc.Page, blocks...))
 	}
@@ -198,7 +198,7 @@ func (s *sheet) factSection() doc.Section {
 		}
 	}
 	rows := slices.Concat(differing, same)
-	return doc.Section{ID: "machine", Title: "Machines and versions", Screen: s.many(), Blocks: []doc.Block{
+	return doc.Section{ID: "machine", Title: "Machines and versions", ScreenOnly: s.many(), Blocks: []doc.Block{
 		doc.SayIf(rows == nil, "The files contain no facts about their systems."),
 		doc.If(rows != nil, doc.Say("Facts that the files contain about their systems. Facts in bold differ between arms, so their effect is part of every comparison."),
 			doc.Simple(columns, rows))}}

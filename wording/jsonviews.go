@@ -48,7 +48,7 @@ func viewWords(v any) []member {
 	case published.Metric:
 		return []member{{"differences", worded(v.Differences)}}
 	case published.Difference:
-		return []member{{"said", optional(v.Said)}}
+		return []member{{"said", optional(v.Verdict)}}
 	}
 	return historyWords(v)
 }

@@ -34,7 +34,7 @@ const (
 	Terminal Forms = 1 << iota
 	Markdown
 	Page
-	Nowhere // hides a column that a document does not need
+	NoForm // hides a column that a document does not need
 )
 
 // Has reports whether the set contains form.
@@ -51,11 +51,11 @@ type Section struct {
 	Short string // title in a list of contents; "": Title
 	// Value and Note are shown behind the title: the result in short, and a remark.
 	Value, Note string
-	Quiet       Forms // forms that show the blocks without the title; zero: none
+	NoTitle     Forms // forms that show the blocks without the title; zero: none
 	Flush       bool  // a terminal does not indent the blocks below the title
 	Fold        Forms // forms in which the reader can fold the section; zero: none
 	Open        bool  // a section that can be folded is open at first
-	Screen      bool  // a page omits the section when printed
+	ScreenOnly  bool  // a page omits the section when printed
 	Blocks      []Block
 }
 

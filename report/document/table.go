@@ -3,25 +3,25 @@ package document
 // Table is rows in groups. A page shows one table, with a line across it at the head of each group and
 // part. A terminal aligns the columns; if the terminal is too narrow, a row takes several lines.
 type Table struct {
-	Columns []Column
-	Groups  []Group
-	Split   bool   // in Markdown, each group is a table below a heading
-	Bare    bool   // a terminal omits the titles of columns
-	Dense   bool   // a page uses smaller letters
-	Matrix  bool   // a page shades the cells and prints only the first line of each
-	Key     string // explains the drawings on a terminal
+	Columns  []Column
+	Groups   []Group
+	Split    bool   // in Markdown, each group is a table below a heading
+	NoTitles bool   // a terminal omits the titles of columns
+	Dense    bool   // a page uses smaller letters
+	Matrix   bool   // a page shades the cells and prints only the first line of each
+	Key      string // explains the drawings on a terminal
 }
 
 // Column is the look of the cells of a column.
 type Column struct {
-	Title string
-	Label string // text before a value on a terminal that omits the titles
-	Kind  Kind
-	Right bool  // aligned to the right, like numbers
-	Tight bool  // a terminal leaves only one space before the column
-	Whole bool  // a page does not break lines in the column
-	Signs bool  // a terminal shows only the signs of verdicts
-	In    Forms // forms that show the column; zero: all
+	Title   string
+	Label   string // text before a value on a terminal that omits the titles
+	Kind    Kind
+	Right   bool  // aligned to the right, like numbers
+	Tight   bool  // a terminal leaves only one space before the column
+	NoBreak bool  // a page does not break lines in the column
+	Signs   bool  // a terminal shows only the signs of verdicts
+	In      Forms // forms that show the column; zero: all
 }
 
 // Kind is the kind of a column's cells.

@@ -136,11 +136,11 @@ func (p *page) section(level int, s document.Section) {
 	if s.ID != "" {
 		id = ` id="` + anchor(s.ID) + `"`
 	}
-	if s.Screen {
+	if s.ScreenOnly {
 		id += ` class="screen"`
 	}
 	switch {
-	case s.Title == "" || s.Quiet.Has(document.Page):
+	case s.Title == "" || s.NoTitle.Has(document.Page):
 		p.blocks(level, s.Blocks)
 	case s.Fold.Has(document.Page):
 		if s.Open {

@@ -76,7 +76,7 @@ func cellTag(c document.Column, shade int, indented bool) string {
 	switch {
 	case c.Right:
 		class = "n"
-	case c.Whole:
+	case c.NoBreak:
 		class = "n left"
 	}
 	if indented {

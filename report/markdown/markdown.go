@@ -86,7 +86,7 @@ func (m *writer) block(level int, b document.Block) {
 // section writes a heading with the blocks below it, or blocks that a reader can unfold.
 func (m *writer) section(level int, s document.Section) {
 	switch {
-	case s.Title == "" || s.Quiet.Has(document.Markdown):
+	case s.Title == "" || s.NoTitle.Has(document.Markdown):
 		m.blocks(level, s.Blocks)
 	case s.Fold.Has(document.Markdown):
 		m.paragraph("<details><summary>" + Escape(strings.Join(present(s.Title, s.Value, s.Note), " – ")) + "</summary>")

@@ -77,12 +77,12 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 	if g.draw < 0 {
 		g.naturalWidths(t.o.Width)
 		g.shorten(g.end()-t.o.Width, minNameAlone)
-		if g.Bare && g.end() > t.o.Width { // longer rows take several lines
+		if g.NoTitles && g.end() > t.o.Width { // longer rows take several lines
 			g.naturalWidths(t.o.Width)
 			g.shorten(g.end()-t.o.Width, max(minName, t.o.Width/3))
 		}
 	}
-	if g.narrow = !g.Bare && g.end() > t.o.Width; g.narrow {
+	if g.narrow = !g.NoTitles && g.end() > t.o.Width; g.narrow {
 		g.naturalWidths(t.o.Width - len(g.indent))
 	}
 	for _, c := range g.side {
@@ -94,7 +94,7 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 }
 
 func newColumn(table document.Table, at int) *column {
-	c := &column{Column: table.Columns[at], at: at, bare: table.Bare, title: safetext.Line(table.Columns[at].Title)}
+	c := &column{Column: table.Columns[at], at: at, bare: table.NoTitles, title: safetext.Line(table.Columns[at].Title)}
 	var lines []document.Text
 	for _, part := range table.Parts() {
 		for _, row := range part.Rows {
@@ -118,7 +118,7 @@ func signed(t document.Text) bool {
 func (g *grid) naturalWidths(names int) {
 	for _, c := range g.side {
 		c.width = 0
-		if !g.Bare {
+		if !g.NoTitles {
 			c.width = columns.Width(c.title)
 		}
 		for _, v := range c.values {

@@ -59,7 +59,7 @@ func (g *grid) part(indent string, part document.Part) {
 	for _, note := range part.Notes {
 		g.para(indent+"  ", note)
 	}
-	if !g.Bare && !g.narrow && len(part.Rows) > 0 {
+	if !g.NoTitles && !g.narrow && len(part.Rows) > 0 {
 		head := g.indent
 		for _, c := range g.side {
 			title := columns.Shorten(c.title, c.width, columns.Ellipsis)
@@ -144,7 +144,7 @@ func (g *grid) stacked(row document.Row) {
 		case all == "":
 		case k < names:
 			head += all + "  "
-		case !g.Bare:
+		case !g.NoTitles:
 			below = append(below, func() { g.fact(g.indent+"  ", columns.Pad(c.title, title), all) })
 		case len(values) == 1:
 			short = append(short, all)

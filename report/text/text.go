@@ -143,7 +143,7 @@ func (t *writer) block(indent string, b document.Block) {
 func (t *writer) section(indent string, s document.Section) {
 	below := indent + "  "
 	switch {
-	case s.Quiet.Has(document.Terminal):
+	case s.NoTitle.Has(document.Terminal):
 		below = indent
 	case s.Title == "":
 		t.gap()
