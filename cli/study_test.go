@@ -181,7 +181,7 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 	b.WriteString("| metric | arm | all runs | valid runs | interval, all runs | interval, valid runs | Welch's t, all runs | Welch's t, valid runs |\n|---|---|--:|--:|---|---|---|---|\n")
 	for _, metric := range study.metrics {
 		for _, arm := range []string{"aks", "gke"} {
-			all, valid, said := differenceOf(t, twoAll, metric, arm), differenceOf(t, two, metric, arm), differenceOf(t, unchecked, metric, arm).Said
+			all, valid, said := differenceOf(t, twoAll, metric, arm), differenceOf(t, two, metric, arm), differenceOf(t, unchecked, metric, arm).Verdict
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", metric, arm, percentText(*all.RelativeToB), percentText(*valid.RelativeToB),
 				verdictText(said), verdictText(valid.Verdict), wording.Of(said.Metric).Interval(said.Metric, said.T), wording.Of(said.Metric).Interval(said.Metric, valid.Verdict.T))
 		}
