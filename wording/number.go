@@ -195,7 +195,7 @@ var knownUnits = map[string]struct {
 	"bit":   {bits, 1}, "kbit": {bits, 1e3}, "Mbit": {bits, 1e6}, "Gbit": {bits, 1e9},
 }
 
-// ScaleOf chooses the unit for writing values of which the largest is given. Compound units ("bit/s",
+// ScaleOf chooses the unit for writing values up to largest. Compound units ("bit/s",
 // "s/Gbit") are scaled in their first part.
 func ScaleOf(unit string, largest float64) Scale {
 	unit = safetext.Line(unit)
