@@ -130,8 +130,7 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// words returns the members that JSON adds to a value, and those of its own members that need words
-// themselves.
+// words returns the members that JSON adds to a value, or replaces because they need words themselves.
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
