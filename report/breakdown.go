@@ -16,8 +16,10 @@ const breakdownNote = "Installed: the layer's cost at level 0. Any: the cost of 
 func (s *sheet) breakdownBlocks(all bool) []doc.Block {
 	headline, rest := partition(pointers(s.run.Breakdowns), func(b *analysis.Breakdown) bool { return b.Metric.Headline })
 	var figures []doc.Block
-	if headline != nil {
-		figures = []doc.Block{doc.On(doc.Page, s.breakdownFigures(headline)...)}
+	for i, b := range headline {
+		figures = append(figures, doc.On(doc.Page, doc.Section{Title: plain(b.Metric.Name) + " by " + plain(b.Factor) + ", " + plain(wording.BreakdownName(b)),
+			Note: plain(b.Cell), Flush: true, Fold: doc.Page, Open: i < maxOpen,
+			Blocks: []doc.Block{doc.Say(brief(upperFirst(wording.BreakdownText(b))) + "."), drawn(s.breakdownChart(b))}}))
 	}
 	return notedSection("breakdown", "Installed, any, each", breakdownNote, tables(all, partTable(headline), partTable(rest), figures...))
 }
@@ -45,16 +47,6 @@ func partTable(of []*analysis.Breakdown) doc.Table {
 		g.Parts = append(g.Parts, part)
 	}
 	return t
-}
-
-// breakdownFigures draw the cost at each level, with the fitted line.
-func (s *sheet) breakdownFigures(of []*analysis.Breakdown) (blocks []doc.Block) {
-	for i, b := range of {
-		blocks = append(blocks, doc.Section{Title: plain(b.Metric.Name) + " by " + plain(b.Factor) + ", " + plain(wording.BreakdownName(b)), Note: plain(b.Cell), Flush: true, Fold: doc.Page, Open: i < maxOpen,
-			Blocks: []doc.Block{doc.Say(brief(upperFirst(wording.BreakdownText(b))) + "."),
-				drawn(s.breakdownChart(b))}})
-	}
-	return blocks
 }
 
 // breakdownChart returns the picture of costs against levels: the overheads with their intervals, as in

@@ -106,11 +106,7 @@ func chosen(m experiment.Metric) bool {
 
 // where names the cells that a line is fitted to.
 func (s *sheet) where(sc *analysis.Scaling) string {
-	at := []string{plain(sc.Workload)}
-	for _, l := range sc.Held {
-		at = append(at, plain(l.String()))
-	}
-	text := strings.Join(at, ", ")
+	text := join(", ", append([]string{plain(sc.Workload)}, levelTexts(sc.Held)...)...)
 	if n := len(sc.X); n > 0 {
 		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
 	}

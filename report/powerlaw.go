@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"tare/analysis"
 	"tare/experiment"
 	doc "tare/report/document"
@@ -29,19 +27,11 @@ func (s *sheet) powerLawBlocks() []doc.Block {
 	var blocks []doc.Block
 	for i := range s.run.PowerLaws {
 		l := &s.run.PowerLaws[i]
-		blocks = append(blocks, doc.Section{Title: plain(wording.ExpectedLaw(l)), Note: lawWhere(l), Flush: true,
+		where := join(", ", append([]string{plain(l.Workload)}, levelTexts(l.Held)...)...)
+		blocks = append(blocks, doc.Section{Title: plain(wording.ExpectedLaw(l)), Note: where + "; " + wording.Count(len(l.Cells), "cell", "cells"), Flush: true,
 			Blocks: []doc.Block{doc.SayIf(i == 0, powerLawNote), s.powerLawTable(l)}})
 	}
 	return blocks
-}
-
-// lawWhere names the cells that a law is fitted to.
-func lawWhere(l *analysis.PowerLaw) string {
-	at := []string{plain(l.Workload)}
-	for _, held := range l.Held {
-		at = append(at, plain(held.String()))
-	}
-	return strings.Join(at, ", ") + "; " + wording.Count(len(l.Cells), "cell", "cells")
 }
 
 // powerLawTable has a row for each arm, and a column for the exponent of each factor.

@@ -113,7 +113,11 @@ func nodeRow(n machine.Node) doc.Row {
 // surroundings show the machine, the cost of measuring, and how to repeat the run.
 func (s *sheet) surroundings(o RunOptions) []doc.Block {
 	if s.imported() {
-		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: s.sourceBlocks(o)}}
+		command := s.plan.Import.Command
+		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: []doc.Block{
+			doc.Facts{List: s.sources()},
+			doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})),
+			s.directoryLinks(o)}}}
 	}
 	h := s.run.Harness
 	return []doc.Block{s.machineSection(), doc.On(doc.Page,
@@ -202,14 +206,6 @@ func (s *sheet) factSection() doc.Section {
 		doc.SayIf(rows == nil, "The files contain no facts about their systems."),
 		doc.If(rows != nil, doc.Say("Facts that the files contain about their systems. Facts in bold differ between arms, so their effect is part of every comparison."),
 			doc.Simple(columns, rows))}}
-}
-
-// sourceBlocks show the origin of each arm's trials.
-func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
-	command := s.plan.Import.Command
-	return []doc.Block{doc.Facts{List: s.sources()},
-		doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})),
-		s.directoryLinks(o)}
 }
 
 // partBlocks show the CPU time and memory of clients, servers and the layers' own processes, by cell.

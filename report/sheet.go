@@ -6,6 +6,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/journal"
 	"tare/wording"
 )
@@ -144,13 +145,18 @@ func (s *sheet) armIndex(arm string) int {
 
 // levels lists the levels of a cell's factors.
 func (s *sheet) levels(cell, separator string) string {
-	var levels []string
 	if c := s.plan.Cell(cell); c != nil {
-		for _, l := range c.Levels {
-			levels = append(levels, plain(l.String()))
-		}
+		return strings.Join(levelTexts(c.Levels), separator)
 	}
-	return strings.Join(levels, separator)
+	return ""
+}
+
+func levelTexts(levels []factor.Level) []string {
+	texts := make([]string, len(levels))
+	for i, l := range levels {
+		texts[i] = plain(l.String())
+	}
+	return texts
 }
 
 // role returns an arm's role. Arms that the plan lacks are treatments.

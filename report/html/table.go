@@ -12,6 +12,11 @@ func (p *page) table(t document.Table) {
 	columns := t.ColumnsIn(document.Page)
 	across := `td colspan="` + strconv.Itoa(len(columns)) + `"`
 	line := func(class, markup string) { p.element(`tr class="`+class+`"`, around(across, markup)) }
+	remarks := func(list []string) {
+		for _, note := range list {
+			line("aside", prose(note))
+		}
+	}
 	p.put(`<div class="scroll"><table`)
 	class := ""
 	if t.Dense {
@@ -36,21 +41,15 @@ func (p *page) table(t document.Table) {
 		if !g.Title.Empty() {
 			line("cell", strings.TrimSpace(text(g.Title)+" "+text(document.In(document.Muted, g.Aside))))
 		}
-		for _, note := range g.Notes {
-			line("aside", prose(note))
-		}
+		remarks(g.Notes)
 		for _, part := range g.Parts {
 			if !part.Title.Empty() {
 				line("metric", text(part.Title))
 			}
-			for _, note := range part.Notes {
-				line("aside", prose(note))
-			}
+			remarks(part.Notes)
 			for _, row := range part.Rows {
 				p.row(t, columns, row, !part.Title.Empty())
-				for _, note := range row.Notes {
-					line("aside", prose(note))
-				}
+				remarks(row.Notes)
 			}
 		}
 	}
