@@ -38,7 +38,7 @@ func GoBench(w io.Writer, r Run) error {
 	fmt.Fprintln(out)
 
 	first := benchmarkNames(r.Record.Plan.Cells)
-	for _, a := range r.Record.Plan.Arms { // the baseline comes first, since benchstat compares with the first arm in the file
+	for _, a := range r.Record.Plan.Arms { // the baseline first: benchstat compares with the first arm
 		names, metricsOf := map[string]string{}, map[string][]experiment.Metric{}
 		for _, c := range r.Record.Plan.Cells {
 			names[c.ID], metricsOf[c.ID] = benchmark(first[c.ID], c, a), c.Metrics

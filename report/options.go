@@ -17,7 +17,7 @@ type RunOptions struct {
 	Command    string           // command that repeats the run; "": tare run with the run's own experiment file
 	Generated  time.Time        // shown at the foot unless zero
 	Published  *published.Table // published table, as a section; nil: none
-	Decimals   int              // decimals of the published table; AsTheyVary: as many as the spread of the values supports
+	Decimals   int              // decimals of the published table; AsTheyVary: as many as the spread supports
 }
 
 // HistoryOptions selects the content of a history, and adds links.

@@ -24,7 +24,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(s.restOfOverheads()...)
 	d.Add(s.failureBlocks()...)
 	rest := s.groups(false)
-	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headline metrics the exploratory ones are the question
+	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headlines, these are the question
 	d.Add(s.resultBlocks(shown)...)
 	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), s.blockBlocks(o.All), s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
 	forms := doc.Markdown | doc.Page
@@ -176,7 +176,7 @@ func (s *sheet) warnings(headline bool) []string {
 	for i := range s.run.Breakdowns {
 		b := &s.run.Breakdowns[i]
 		for k := range b.Parts {
-			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same warnings
+			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
 				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}

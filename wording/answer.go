@@ -16,8 +16,8 @@ const (
 	mostNamed  = 3
 )
 
-// minUneven is the factor by which the costs of an arm in two cells must differ before an answer names the more
-// expensive cell.
+// minUneven is the factor by which the costs of an arm in two cells must differ before an answer names the
+// more expensive cell.
 const minUneven = 1.5
 
 // Answer states in one sentence the cost of an arm: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times

@@ -90,8 +90,8 @@ func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.M
 	return w.Interval(m, i)
 }
 
-// lineDifference states by how much the slope or the height of an arm's line differs from the baseline's: "1.2 KiB
-// more [0.9, 1.5] per object than plain".
+// lineDifference states by how much the slope or the height of an arm's line differs from the baseline's:
+// "1.2 KiB more [0.9, 1.5] per object than plain".
 func lineDifference(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
 	text := amountText(more, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {

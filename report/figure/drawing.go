@@ -71,7 +71,8 @@ func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	d.words(x, y, class, "start", whole, short)
 }
 
-// groupTitle writes the metric and the cell of a group, shortened to a width. The tooltip has both, and a note.
+// groupTitle writes the metric and the cell of a group, shortened to a width. The tooltip has both, and a
+// note.
 func (d *drawing) groupTitle(x, y, width float64, metric, cell, note string) {
 	room := int(width / (letter * 12))
 	name := columns.Shorten(safetext.Line(metric), room*6/10, columns.Ellipsis)
