@@ -61,7 +61,7 @@ func TestStudy2(t *testing.T) {
 			if got := fmt.Sprintf("%+.6f", *d.RelativeToB*100); got != want[i] {
 				t.Errorf("%s of %s: %s %% of c11n, published %s", metric, arm, got, want[i])
 			}
-			if d.Said == nil {
+			if d.Verdict == nil {
 				t.Errorf("%s of %s: nothing is said of the difference", metric, arm)
 			}
 		}
@@ -158,10 +158,10 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 	for arm := range study.differences {
 		for _, metric := range study.metrics {
 			d := differenceOf(t, five, metric, arm)
-			switch d.Said.Verdict {
+			switch d.Verdict.Verdict {
 			case analysis.Costs, analysis.Gains:
-				if (*d.RelativeToB > 0) != (d.Said.Verdict == analysis.Costs) {
-					t.Errorf("%s of %s: published the other way round than %s", metric, arm, d.Said.Verdict)
+				if (*d.RelativeToB > 0) != (d.Verdict.Verdict == analysis.Costs) {
+					t.Errorf("%s of %s: published the other way round than %s", metric, arm, d.Verdict.Verdict)
 				}
 				shown++
 			case analysis.Equivalent:
@@ -181,9 +181,9 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 	b.WriteString("| metric | arm | all runs | valid runs | interval, all runs | interval, valid runs | Welch's t, all runs | Welch's t, valid runs |\n|---|---|--:|--:|---|---|---|---|\n")
 	for _, metric := range study.metrics {
 		for _, arm := range []string{"aks", "gke"} {
-			all, valid, said := differenceOf(t, twoAll, metric, arm), differenceOf(t, two, metric, arm), differenceOf(t, unchecked, metric, arm).Said
+			all, valid, said := differenceOf(t, twoAll, metric, arm), differenceOf(t, two, metric, arm), differenceOf(t, unchecked, metric, arm).Verdict
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", metric, arm, percentText(*all.RelativeToB), percentText(*valid.RelativeToB),
-				verdictText(said), verdictText(valid.Said), wording.Of(said.Metric).Interval(said.Metric, said.T), wording.Of(said.Metric).Interval(said.Metric, valid.Said.T))
+				verdictText(said), verdictText(valid.Verdict), wording.Of(said.Metric).Interval(said.Metric, said.T), wording.Of(said.Metric).Interval(said.Metric, valid.Verdict.T))
 		}
 	}
 	b.WriteString(studyFoot)
@@ -206,7 +206,7 @@ func differencesTable(t *testing.T, b *strings.Builder, table *published.Table) 
 	for _, metric := range study.metrics {
 		for _, arm := range []string{"aks", "gke"} {
 			d := differenceOf(t, table, metric, arm)
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", metric, arm, percentText(*d.RelativeToB), percentText(*d.RelativeToA), verdictText(d.Said))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", metric, arm, percentText(*d.RelativeToB), percentText(*d.RelativeToA), verdictText(d.Verdict))
 		}
 	}
 }

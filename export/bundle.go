@@ -11,13 +11,12 @@ import (
 	"tare/journal"
 )
 
-// SumsFile lists the digests of all other files of a bundle, as sha256sum reads them.
+// SumsFile lists the digests of all other files of a bundle, in the format of sha256sum.
 const SumsFile = "SHA256SUMS"
 
-// Bundle writes a run as one archive to publish (tar.gz): the files that its record
-// vouches for, with their digests, and nothing else that stands in its directory. The
-// archive of a run is the same wherever and whenever it is made. Unpacked, it is a run
-// directory.
+// Bundle writes a run as one archive to publish (tar.gz). It holds the files that the run's chain covers,
+// with their digests, and no others. Archives of the same run are identical, byte for byte. Unpacked, an
+// archive is a run directory.
 func Bundle(w io.Writer, r Run) error {
 	run, contents, err := journal.Contents(r.Record.Dir)
 	if err != nil {
@@ -30,10 +29,10 @@ func Bundle(w io.Writer, r Run) error {
 	began = began.UTC().Truncate(time.Second)
 	top := journal.DefaultDir("", run.Plan.Name, began) + "/"
 
-	zip := gzip.NewWriter(w) // without a name and a time of its own
+	zip := gzip.NewWriter(w) // the gzip header has no file name and no time
 	out := tar.NewWriter(zip)
 	add := func(name string, size int64, write func(io.Writer) error) error {
-		// Times, owners and modes are the same for all: they say nothing of the run.
+		// Times, owners and modes are the same for all files, since they reveal nothing about the run.
 		header := &tar.Header{Name: top + name, Size: size, Mode: 0o644, ModTime: began, Format: tar.FormatPAX}
 		if strings.HasSuffix(header.Name, "/") {
 			header.Typeflag, header.Mode = tar.TypeDir, 0o700

@@ -16,17 +16,16 @@ import (
 )
 
 // GoBench writes the valid trials of a run in the Go benchmark format
-// (https://go.dev/design/14313-benchmark-format), one line for each:
+// (https://go.dev/design/14313-benchmark-format), one line for each trial:
 //
 //	BenchmarkNetwork.tcp/arm=wireguard/workload=network 1 9.1e+08 tcp-bandwidth-bit/s 0.00042 tcp-rtt-sec
 //
-// benchstat -col /arm compares the arms. It takes the two samples for independent
-// and so sees less than Tare does, whose rounds are pairs; and it corrects for no
-// number of comparisons.
+// The command benchstat -col /arm compares the arms. It treats the arms as independent samples, and so
+// detects less than Tare, whose rounds are pairs. Nor does it correct for the number of comparisons.
 //
-// A unit is that of Go: the metric and what it is measured in, since results of
-// one line must differ in their unit. Unit lines tell which direction is better.
-// The number of iterations is 1: a trial is one measurement.
+// A unit consists of the metric's name and its unit of measurement, since all values of one line need
+// different units. Unit lines state which direction is better. The number of iterations is 1, because a
+// trial is one measurement.
 func GoBench(w io.Writer, r Run) error {
 	out := bufio.NewWriter(w)
 	for _, c := range configuration(r) {
@@ -38,8 +37,8 @@ func GoBench(w io.Writer, r Run) error {
 	}
 	fmt.Fprintln(out)
 
-	first := beginnings(r.Record.Plan.Cells)
-	for _, a := range r.Record.Plan.Arms { // benchstat compares with the first that it meets
+	first := benchmarkNames(r.Record.Plan.Cells)
+	for _, a := range r.Record.Plan.Arms { // the baseline first: benchstat compares with the first arm
 		names, metricsOf := map[string]string{}, map[string][]experiment.Metric{}
 		for _, c := range r.Record.Plan.Cells {
 			names[c.ID], metricsOf[c.ID] = benchmark(first[c.ID], c, a), c.Metrics
@@ -66,7 +65,7 @@ func GoBench(w io.Writer, r Run) error {
 	return nil
 }
 
-// configuration is what all results have in common, as keys and values.
+// configuration returns the properties that all results share, as keys and values.
 func configuration(r Run) [][2]string {
 	plan := r.Record.Plan
 	all := [][2]string{{"run", plan.Name}, {"directory", directory(r.Record.Dir)}, {"testbed", plan.Testbed}, {"tare", plan.Version}}
@@ -85,7 +84,7 @@ func configuration(r Run) [][2]string {
 	return slices.DeleteFunc(all, func(c [2]string) bool { return c[1] == "" })
 }
 
-// metrics are those of all cells, each once.
+// metrics returns the metrics of all cells, without repetitions.
 func metrics(p *experiment.Plan) []experiment.Metric {
 	var all []experiment.Metric
 	for _, c := range p.Cells {
@@ -98,9 +97,8 @@ func metrics(p *experiment.Plan) []experiment.Metric {
 	return all
 }
 
-// benchmark is the name of the results of an arm in a cell, which begins as
-// beginnings has it. The workload's kind comes last, since a number behind a dash
-// at the end of a name is the number of processors to Go.
+// benchmark returns the benchmark name of an arm in a cell. The workload's kind comes last, because Go
+// takes a number behind a final dash for the number of processors.
 func benchmark(beginning string, c experiment.Cell, a experiment.PlannedArm) string {
 	name := "Benchmark" + beginning + "/arm=" + escape(a.Name)
 	for _, l := range c.Levels {
@@ -109,11 +107,10 @@ func benchmark(beginning string, c experiment.Cell, a experiment.PlannedArm) str
 	return name + "/workload=" + escape(c.Kind)
 }
 
-// beginnings are the names of cells, by their IDs, as they stand behind the word
-// Benchmark: with a capital, since what goes on with a small letter is no benchmark
-// to Go. Where that would make one of two cells, "read" and "Read", or where there
-// is no capital, a small letter is written by its bytes: "%72ead".
-func beginnings(cells []experiment.Cell) map[string]string {
+// benchmarkNames returns the name behind the word Benchmark for each cell ID. Go requires a capital
+// there. If capitals would merge two cells, "read" and "Read", or if a letter has no capital, the small
+// letter is written by its bytes: "%72ead".
+func benchmarkNames(cells []experiment.Cell) map[string]string {
 	alike := map[string]int{}
 	for _, c := range cells {
 		alike[capital(c.ID)]++
@@ -134,7 +131,7 @@ func beginnings(cells []experiment.Cell) map[string]string {
 	return all
 }
 
-// capital is a name with its first letter as a capital, where it has one.
+// capital returns a name with its first letter as a capital, if that letter has one.
 func capital(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	if !unicode.IsLower(first) {
@@ -143,7 +140,7 @@ func capital(name string) string {
 	return string(unicode.ToUpper(first)) + name[size:]
 }
 
-// unit names a metric and its unit the way Go does: "p99-sec", "rtt-sec/op".
+// unit returns a metric and its unit in Go's notation: "p99-sec", "rtt-sec/op".
 func unit(m experiment.Metric) string {
 	u := m.Unit
 	if u == "s" || strings.HasPrefix(u, "s/") {
@@ -155,8 +152,8 @@ func unit(m experiment.Metric) string {
 	return strings.ReplaceAll(escape(m.Name+"-"+u), "%2F", "/")
 }
 
-// escape makes one part of a name, in which blanks and slashes would end it, so
-// that different names stay different: as in URLs, by percent signs.
+// escape encodes one part of a benchmark name as in URLs, by percent signs. Spaces and slashes would end
+// the part. Different names stay different.
 func escape(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); {
@@ -171,7 +168,7 @@ func escape(s string) string {
 	return out.String()
 }
 
-// percent writes bytes as URLs have those that they cannot hold.
+// percent encodes every byte as in URLs.
 func percent(s string) string {
 	var out strings.Builder
 	for _, b := range []byte(s) {

@@ -15,16 +15,14 @@ import (
 	"tare/wording"
 )
 
-// OpenMetrics writes what the analysis says in the OpenMetrics text format 1.0.
+// OpenMetrics writes the analysis in the OpenMetrics text format 1.0.
 //
-// All of it is gauges, the verdict too: one series for each verdict that there
-// is, 1 for the one that was given, as a state set has it. What would be a state
-// set or an info by its type is none, so that the file is also right in the older
-// text format, which knows neither and which node_exporter's textfile collector
-// and the Pushgateway read.
+// All metrics are gauges. A verdict has one series for each possible verdict, with the value 1 for the
+// actual one. The types stateset and info would fit better, but the older text format lacks them, which
+// node_exporter's textfile collector and the Pushgateway read.
 //
-// Series have no timestamps: when they are scraped is when they hold. When the run
-// began is a series of its own.
+// Series have no timestamps: they hold at the time of the scrape. The start of the run is a series of its
+// own.
 func OpenMetrics(w io.Writer, r Run) error {
 	out := bufio.NewWriter(w)
 	for _, f := range families(r) {
@@ -37,10 +35,10 @@ func OpenMetrics(w io.Writer, r Run) error {
 	return nil
 }
 
-// family is a metric of Prometheus with its series.
+// family is a Prometheus metric with its series.
 type family struct {
 	name string
-	unit string // that the name ends in; "": none, or told by a label
+	unit string // unit that the metric's name ends in; "": none, or a label has the unit
 	help string
 	list []series
 }
@@ -80,7 +78,6 @@ func families(r Run) []*family {
 	return slices.Concat(runFamilies(r), comparisonFamilies(r), valueFamilies(r))
 }
 
-// runFamilies tell of the run as a whole.
 func runFamilies(r Run) []*family {
 	a, plan := r.Analysis, r.Record.Plan
 	one := func(name, unit, help string, value float64, more ...label) *family {
@@ -104,12 +101,12 @@ func runFamilies(r Run) []*family {
 		start, trials}
 }
 
-// verdicts are all verdicts, in the order in which they are told.
+// verdicts lists all verdicts in the order of the output.
 var verdicts = []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.Fails, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid}
 
-// comparisonFamilies tell of each arm, the control included, against the baseline.
-// Overheads on the scale "ratio" and on "difference" are different families, since
-// they have different units. A comparison without a verdict has no numbers.
+// comparisonFamilies describe each arm, the control included, relative to the baseline. Overheads on the
+// scales "ratio" and "difference" have different units and thus different families. A comparison without
+// a verdict has no numbers.
 func comparisonFamilies(r Run) []*family {
 	verdict := &family{name: "tare_verdict", help: "The verdict on an arm and a metric: 1 for the one given, 0 for the others."}
 	rounds := &family{name: "tare_comparison_rounds", help: "Complete pairs behind a comparison; for independent samples, values of the smaller one."}
@@ -124,8 +121,8 @@ func comparisonFamilies(r Run) []*family {
 			{"overhead", "Overhead of an arm relative to the baseline, positive for a cost."},
 			{"overhead_low", "Lower end of the interval of the overhead, positive for a cost."},
 			{"overhead_high", "Upper end of the interval of the overhead, positive for a cost."},
-			{"mean_overhead", "Overhead of the mean, positive for a cost; the overhead is that of the typical round."},
-			{"noise_floor", "What the control differs from the baseline by, without regard to sign."},
+			{"mean_overhead", "Overhead of the mean, positive for a cost; the other overheads are of the typical round."},
+			{"noise_floor", "Difference of the control from the baseline, without its sign."},
 			{"detectable_effect", "Smallest overhead that this comparison would find."},
 		} {
 			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit,
@@ -135,7 +132,7 @@ func comparisonFamilies(r Run) []*family {
 	}
 	for _, list := range [][]analysis.Comparison{r.Analysis.Comparisons, r.Analysis.Controls} {
 		for _, c := range list {
-			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // each verdict appends its own
+			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // the copy gets a label for each verdict
 			for _, v := range verdicts {
 				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
 			}
@@ -157,7 +154,7 @@ func comparisonFamilies(r Run) []*family {
 		}
 	}
 	executions := &family{name: "tare_executions", help: "Executions of the program in an arm that the machine's condition did not spoil."}
-	failed := &family{name: "tare_failures", help: "Those of tare_executions in which the program failed, in the cells that have any."}
+	failed := &family{name: "tare_failures", help: "Executions in which the program failed, in cells with any failure."}
 	for _, f := range r.Analysis.Failures {
 		labels := slices.Clip(metricLabels(r, f.Cell, f.Arm, experiment.FailuresMetric))
 		executions.add(float64(f.Failed.Of), labels...)
@@ -171,9 +168,9 @@ func comparisonFamilies(r Run) []*family {
 	return append(all, executions, failed)
 }
 
-// valueFamilies tell of the values themselves, the baseline's too.
+// valueFamilies describe the measured values of each arm, the baseline included.
 func valueFamilies(r Run) []*family {
-	median := &family{name: "tare_value_median", help: "Median of the valid trials, in the unit that the label says."}
+	median := &family{name: "tare_value_median", help: "Median of the valid trials, in the unit of the label."}
 	count := &family{name: "tare_value_trials", help: "Valid trials behind the median."}
 	for _, c := range r.Analysis.Cells {
 		for _, m := range c.Metrics {
@@ -192,10 +189,8 @@ func valueFamilies(r Run) []*family {
 
 func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 	role := ""
-	for _, a := range r.Record.Plan.Arms {
-		if a.Name == arm {
-			role = string(a.Role)
-		}
+	if a := r.Record.Plan.Arm(arm); a != nil {
+		role = string(a.Role)
 	}
 	return []label{
 		{"run", r.Record.Plan.Name}, {"cell", cell}, {"arm", arm}, {"role", role},
@@ -204,8 +199,8 @@ func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 	}
 }
 
-// observational labels what is no result of an experiment, series by series: an
-// alert sees no more than the labels of its own.
+// observational returns the label of results that come from no experiment. Every series has it, since an
+// alert sees only the labels of its own series.
 func observational(r Run) string { return strconv.FormatBool(r.Analysis.Observation != nil) }
 
 func truth(is bool) float64 {

@@ -85,7 +85,7 @@ func TestCSVSamples(t *testing.T) {
 		paired, observational string
 	}{
 		{fixture(), "true", ""},
-		{samples(), "false", "when the arms ran is not told, on systems or with settings that differ in kernel"},
+		{samples(), "false", "when the arms ran is unknown, on systems or with settings that differ in kernel"},
 	} {
 		text := written(t, "csv", test.run)
 		records, err := csv.NewReader(strings.NewReader(text)).ReadAll()

@@ -19,16 +19,15 @@ import (
 	"tare/wording"
 )
 
-// Row is one metric of one trial, with all that is needed to understand it, so
-// that tables of many runs can be put one below the other. The tags name its
-// columns, in the order of the fields; docs/exports.md explains each, and tare
-// import csv reads a table back by these names. A nil is what is not known.
+// Row is one metric of one trial with its context, so that tables of many runs can be concatenated. The
+// tags name the columns, in the order of the fields; docs/exports.md explains each. The command tare
+// import csv reads a table back by these names. A nil value is unknown.
 type Row struct {
 	Run           string     `column:"run"`       // name of the experiment
 	Directory     string     `column:"directory"` // last element of the run directory's path
 	Cell          string     `column:"cell"`
-	Workload      string     `column:"workload"` // kind
-	Levels        string     `column:"levels"`   // of the cell's and the arm's factors, those of a factorial design too: "mtu=1500;rules=8;wireguard=on"
+	Workload      string     `column:"workload"` // kind of the workload
+	Levels        string     `column:"levels"`   // levels of the cell's, the arm's and a factorial design's factors: "mtu=1500;rules=8;wireguard=on"
 	Arm           string     `column:"arm"`
 	Role          string     `column:"role"`
 	Round         int32      `column:"round"`
@@ -42,32 +41,23 @@ type Row struct {
 	Better        string     `column:"better"`
 	Scale         string     `column:"scale"`
 	Headline      bool       `column:"headline"`
-	Value         *float64   `column:"value"` // nil: an invalid trial that has none
+	Value         *float64   `column:"value"` // nil: an invalid trial without a value
 	Valid         bool       `column:"valid"`
-	Rules         string     `column:"invalid_rules"` // that an invalid trial broke, each once: "errors;foreign-cpu"
-	Paired        bool       `column:"paired"`        // trials of a round belong together; else they are independent samples
-	Observational string     `column:"observational"` // why conclusions are weaker than an experiment's; "": it is one
+	Rules         string     `column:"invalid_rules"` // rules that an invalid trial broke, each once: "errors;foreign-cpu"
+	Paired        bool       `column:"paired"`        // trials of a round form pairs; else arms are independent samples
+	Observational string     `column:"observational"` // reason why the run is no experiment; "": it is one
 }
 
-// Rows gives the rows of a run, trials in the order of the journal and metrics in
-// that of the plan. An invalid trial has a row for every metric of its cell, with
-// the values that it has; a valid one has none for an optional metric that it
-// lacks. Trials of cells or arms that are not in the plan have no rows.
+// Rows returns the rows of a run, with trials in the order of the journal and metrics in the order of the
+// plan. An invalid trial has a row for every metric of its cell, also without a value. A valid trial has no
+// row for an optional metric without a value. Trials of cells or arms that the plan lacks have no rows.
 func Rows(run Run) iter.Seq[Row] {
 	r := run.Record
-	cells, arms := map[string]experiment.Cell{}, map[string]experiment.PlannedArm{}
-	for _, c := range r.Plan.Cells {
-		cells[c.ID] = c
-	}
-	for _, a := range r.Plan.Arms {
-		arms[a.Name] = a
-	}
 	return func(yield func(Row) bool) {
 		for i := range r.Trials {
 			t := &r.Trials[i]
-			cell, planned := cells[t.Cell]
-			arm, alsoPlanned := arms[t.Arm]
-			if !planned || !alsoPlanned {
+			cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)
+			if cell == nil || arm == nil {
 				continue
 			}
 			row := Row{
@@ -98,7 +88,7 @@ func Rows(run Run) iter.Seq[Row] {
 	}
 }
 
-// known is v, or nil for a zero.
+// known returns a pointer to v, or nil for a zero.
 func known[T comparable](v T) *T {
 	var zero T
 	if v == zero {
@@ -107,20 +97,20 @@ func known[T comparable](v T) *T {
 	return &v
 }
 
-// directory names a run by the last element of its path.
+// directory returns the last element of a run directory's path.
 func directory(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
-		dir = whole // "." has no name
+		dir = whole // resolves ".", which has no name
 	}
 	return filepath.Base(dir)
 }
 
-func levels(p *experiment.Plan, c experiment.Cell, a experiment.PlannedArm) string {
+func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) string {
 	var all []string
 	for _, l := range slices.Concat(c.Levels, a.Levels) {
 		all = append(all, l.String())
 	}
-	if a.Role != experiment.Treatment || a.Factors != nil { // of a factorial design
+	if a.Role != experiment.Treatment || a.Factors != nil { // the arm belongs to a factorial design
 		for _, f := range p.Factorial {
 			setting := "off"
 			if slices.Contains(a.Factors, f) {
@@ -149,13 +139,12 @@ var columns = func() (names []string) {
 	return names
 }()
 
-// CSV writes the rows of a run as RFC 4180 has it, but for lines that end in a
-// line feed alone. Numbers have full precision; what is not known is empty, a 0 of
-// what counts from 1 as well. Fields that a spreadsheet would take for a formula
-// are quoted with an apostrophe.
+// CSV writes the rows of a run according to RFC 4180, except that lines end in a line feed alone. Numbers
+// have full precision. Unknown values are empty, and so is the number 0 in columns that count from 1.
+// Fields that a spreadsheet would take for a formula start with an apostrophe.
 func CSV(w io.Writer, r Run) error {
 	out := csv.NewWriter(w)
-	_ = out.Write(columns) // Error tells
+	_ = out.Write(columns) // out.Error returns this error, too
 	line := make([]string, len(columns))
 	for row := range Rows(r) {
 		fields := reflect.ValueOf(row)
@@ -173,7 +162,6 @@ func CSV(w io.Writer, r Run) error {
 	return nil
 }
 
-// field is a field of a row as CSV has it.
 func field(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -198,5 +186,5 @@ func field(v any) string {
 	return ""
 }
 
-// number writes a number so that it is read back the same.
+// number writes a number with all digits needed to read back the same value.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

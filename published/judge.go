@@ -6,35 +6,33 @@ import (
 	"tare/journal"
 )
 
-// place is where a difference stands.
-type place struct{ cell, metric, a, b string }
+type differenceKey struct{ cell, metric, a, b string }
 
-// judge says what the intervals say of each pair. Of an arm against the baseline
-// that is what the run itself says; pairs of other arms are judged as a family
-// beside it, by the same rules. In a run that gives no verdicts they get none
-// either.
-func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[place]*analysis.Comparison {
-	said := map[place]*analysis.Comparison{}
+// judge returns the verdict on each pair of arms. Pairs with the baseline keep the verdicts of the run.
+// Pairs of other arms are judged as a family of their own, by the same rules. In an invalid run they get
+// no verdicts.
+func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[differenceKey]*analysis.Comparison {
+	verdicts := map[differenceKey]*analysis.Comparison{}
 	base := run.Plan.ArmWith(experiment.Baseline)
 	restated := map[[2]string]string{}
 	for i := range run.Comparisons {
 		c := &run.Comparisons[i]
-		said[place{c.Cell, c.Metric.Name, base, c.Arm}] = c
+		verdicts[differenceKey{c.Cell, c.Metric.Name, base, c.Arm}] = c
 		restated[[2]string{c.Cell, c.Metric.Name}] = c.Restates
 	}
-	// What concerns the control is the run's own affair.
+	// Comparisons with the control are left to the run's own analysis.
 	treatment := func(arm string) bool { return run.Plan.Arm(arm).Role == experiment.Treatment }
 	values := analysis.ValuesOf(run.Plan, trials)
 	var questions []analysis.Question
-	var places []place
+	var keys []differenceKey
 	for _, cell := range run.Plan.Cells {
 		for _, m := range cell.Metrics {
 			for _, p := range pairs(run.Plan, shown, reference) {
-				at := place{cell.ID, m.Name, shown[p[0]], shown[p[1]]}
-				if said[at] == nil && treatment(at.a) && treatment(at.b) {
+				at := differenceKey{cell.ID, m.Name, shown[p[0]], shown[p[1]]}
+				if verdicts[at] == nil && treatment(at.a) && treatment(at.b) {
 					questions = append(questions, analysis.Question{Cell: cell.ID, Arm: at.b, Against: at.a, Observational: run.Observation != nil,
 						Restates: restated[[2]string{cell.ID, m.Name}], Data: values.Between(cell.ID, at.a, at.b, m)})
-					places = append(places, at)
+					keys = append(keys, at)
 				}
 			}
 		}
@@ -45,7 +43,7 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 		} else if !run.Finished {
 			c.Suspend(analysis.UnfinishedRuns{})
 		}
-		said[places[i]] = &c
+		verdicts[keys[i]] = &c
 	}
-	return said
+	return verdicts
 }

@@ -1,16 +1,13 @@
-// Package published makes the table that write-ups of benchmarks print: for each
-// arm and metric the mean and the population variance over the trials, and the
-// differences between arms as percentages.
+// Package published makes the table that benchmark write-ups print: for each arm and metric the mean and
+// the population variance over the trials, and the differences between arms as percentages.
 //
-// The table is there so that published numbers can be checked digit by digit,
-// and because people ask for it. It is not how Tare judges anything. A difference
-// of two means says nothing of how sure it is, a mean is moved by a single odd
-// trial, and a percentage has two readings: 1.63 s is 1.17 % under 1.65 s, and
-// 1.65 s is 1.19 % over 1.63 s. So each difference is given relative to either
-// side and named as what it is, and beside it stands what the intervals say.
+// With this table published numbers can be checked digit by digit. Tare judges nothing by it. A
+// difference of two means does not show how uncertain it is, a single odd trial moves a mean, and a
+// percentage has two readings: 1.63 s is 1.17 % under 1.65 s, and 1.65 s is 1.19 % over 1.63 s. The table
+// therefore gives each difference relative to both sides, and beside it the verdict with its interval.
 //
-// In a pair (a, b) the arm that comes first in the plan is a, whatever the
-// reference: relative to a is (b − a)/a, relative to b is (b − a)/b.
+// In a pair (a, b), a is the arm that comes first in the plan, whatever the reference: relative to a is
+// (b − a)/a, relative to b is (b − a)/b.
 package published
 
 import (
@@ -28,16 +25,15 @@ import (
 // Schema names the format of a table written as JSON.
 const Schema = "tare.published/v1"
 
-// fewArms is the largest number of arms of which every pair is shown unless a
-// reference is named.
+// fewArms is the largest number of arms for which all pairs are shown by default.
 const fewArms = 4
 
-// Options say what the table shows.
+// Options selects the content of the table.
 type Options struct {
-	// Reference is the arm whose pairs are shown. Empty: all pairs of few arms, of
-	// more those with the baseline.
+	// Reference is the arm whose pairs are shown. Empty: all pairs of up to four arms, and only the pairs
+	// with the baseline of more arms.
 	Reference string
-	// WithInvalid takes in trials that broke a rule, as far as they have values.
+	// WithInvalid includes the values of trials that broke a rule.
 	WithInvalid bool
 }
 
@@ -45,18 +41,17 @@ type Options struct {
 type Table struct {
 	Schema      string                `json:"schema"`
 	Experiment  string                `json:"experiment"`
-	Valid       bool                  `json:"valid"` // the run gives verdicts
+	Valid       bool                  `json:"valid"` // the run has verdicts
 	WithInvalid bool                  `json:"withInvalid"`
 	Observation *analysis.Observation `json:"observation,omitempty"`
-	Margin      float64               `json:"margin"` // of equivalence, of the verdicts
+	Margin      float64               `json:"margin"` // margin of equivalence of the verdicts
 	Arms        []string              `json:"arms"`
 	Cells       []Cell                `json:"cells"`
-	// Hidden is how many exploratory metrics were left out, counted in each cell.
+	// Hidden is the number of exploratory metrics that were left out, counted in each cell.
 	Hidden int `json:"-"`
 }
 
-// Headline is the table of the headline metrics alone, which says how many others
-// it leaves out.
+// Headline returns the table of the headline metrics, with the number of the other metrics.
 func (t *Table) Headline() *Table {
 	short := *t
 	short.Cells = nil
@@ -80,7 +75,7 @@ func (t *Table) Headline() *Table {
 type Arm struct {
 	Name    string `json:"name"`
 	Trials  int    `json:"trials"`
-	Invalid int    `json:"invalid"` // of them
+	Invalid int    `json:"invalid"` // included in Trials
 }
 
 // Cell is one cell of the run.
@@ -97,30 +92,29 @@ type Metric struct {
 	Differences []Difference      `json:"differences"`
 }
 
-// Moments are the mean and the population variance of an arm's values, in the
-// metric's unit and its square.
+// Moments are the mean and the population variance of an arm's values, in the metric's unit and in its
+// square.
 type Moments struct {
 	Arm      string  `json:"arm"`
 	N        int     `json:"n"`
-	Invalid  int     `json:"invalid"` // of these values, how many are of invalid trials
+	Invalid  int     `json:"invalid"` // number of these values that come from invalid trials
 	Mean     float64 `json:"mean"`
 	Variance float64 `json:"variance"`
 }
 
-// Difference is that of two means, as shares, and what the intervals say.
+// Difference is the relative difference of two means, with the verdict.
 type Difference struct {
 	A string `json:"a"`
 	B string `json:"b"`
-	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b; null where a mean is
-	// missing, or not positive: a percentage of nothing, or of less, means nothing.
+	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b. Both are null if a mean is missing or not
+	// positive, since percentages of such a mean are meaningless.
 	RelativeToA *float64 `json:"relativeToA"`
 	RelativeToB *float64 `json:"relativeToB"`
-	// Said is B judged against A, on valid trials; nil: not judged.
-	Said *analysis.Comparison `json:"said,omitempty"`
+	// Verdict is the verdict on B relative to A, from valid trials; nil: not judged.
+	Verdict *analysis.Comparison `json:"said,omitempty"`
 }
 
-// Of makes the table of a run. The error is about a reference that the run does
-// not have.
+// Of makes the table of a run. It fails if the run lacks the reference arm.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
 		Observation: run.Observation, Margin: float64(run.Plan.Equivalence)}
@@ -140,7 +134,7 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 			}
 			for _, p := range pairs(run.Plan, shown, o.Reference) {
 				d := difference(one.Arms[p[0]], one.Arms[p[1]])
-				d.Said = judged[place{cell.ID, m.Name, d.A, d.B}]
+				d.Verdict = judged[differenceKey{cell.ID, m.Name, d.A, d.B}]
 				one.Differences = append(one.Differences, d)
 			}
 			c.Metrics = append(c.Metrics, one)
@@ -150,8 +144,8 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	return t, nil
 }
 
-// shownArms are all arms but the control, which appears only as a reference: no
-// published table has one.
+// shownArms returns all arms except the control. The control is included only as the reference, since
+// published tables have none.
 func shownArms(plan *experiment.Plan, reference string) []string {
 	var names []string
 	for _, a := range plan.Arms {
@@ -162,7 +156,7 @@ func shownArms(plan *experiment.Plan, reference string) []string {
 	return names
 }
 
-// pairs gives the pairs that are shown, as indices of arms in the plan's order.
+// pairs returns the shown pairs as indices of arms in the plan's order.
 func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
 	if reference == "" && len(shown) > fewArms {
 		reference = plan.ArmWith(experiment.Baseline)
@@ -212,7 +206,7 @@ func difference(a, b Moments) Difference {
 	return d
 }
 
-// series are the values that enter the table.
+// series holds the values that enter the table.
 type series map[key][]value
 
 type key struct{ cell, arm, metric string }
@@ -222,8 +216,8 @@ type value struct {
 	invalid bool
 }
 
-// gather takes the values of valid trials, in the order of the journal, and if
-// asked those of invalid ones that have any.
+// gather collects the values of valid trials in the order of the journal. If asked, it adds the values of
+// invalid trials.
 func gather(trials []journal.Trial, withInvalid bool) series {
 	s := series{}
 	for i := range trials {
@@ -242,8 +236,8 @@ func gather(trials []journal.Trial, withInvalid bool) series {
 	return s
 }
 
-// moments are computed in two passes in the order of the trials. The variance is
-// the population's: the mean squared distance from the mean, over n and not n − 1.
+// moments computes mean and variance in two passes in the order of the trials. The population variance is
+// the mean squared distance from the mean, divided by n and not by n − 1.
 func (s series) moments(cell, arm, metric string) Moments {
 	m := Moments{Arm: arm}
 	list := s[key{cell, arm, metric}]

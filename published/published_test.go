@@ -64,8 +64,8 @@ func lines(table *Table) (list []string) {
 	}
 	for _, d := range table.Cells[0].Metrics[0].Differences {
 		said := "not judged"
-		if d.Said != nil {
-			said = string(d.Said.Verdict)
+		if d.Verdict != nil {
+			said = string(d.Verdict.Verdict)
 		}
 		list = append(list, fmt.Sprintf("%s-%s %s %s %s", d.B, d.A, share(d.RelativeToA), share(d.RelativeToB), said))
 	}
@@ -135,7 +135,7 @@ func TestManyArms(t *testing.T) {
 // What the run says of an arm against its baseline is what stands here.
 func TestSaidIsTheRunsOwn(t *testing.T) {
 	r, trials := run([]string{"a", "b"}, map[string][]float64{"a": around(1, 20), "b": around(1.1, 20)}, nil)
-	if said := of(t, r, trials, Options{}).Cells[0].Metrics[0].Differences[0].Said; said != &r.Comparisons[0] {
+	if said := of(t, r, trials, Options{}).Cells[0].Metrics[0].Differences[0].Verdict; said != &r.Comparisons[0] {
 		t.Errorf("%+v", said)
 	}
 }
@@ -174,7 +174,7 @@ func TestInvalidRunAndEmptyArm(t *testing.T) {
 	if got := lines(table)[1]; got != "c-a – – not resolved" {
 		t.Error(got)
 	}
-	if said := table.Cells[0].Metrics[0].Differences[2].Said; said.Verdict != analysis.Invalid || !reflect.DeepEqual(said.Reason, analysis.InvalidRuns{}) {
+	if said := table.Cells[0].Metrics[0].Differences[2].Verdict; said.Verdict != analysis.Invalid || !reflect.DeepEqual(said.Reason, analysis.InvalidRuns{}) {
 		t.Errorf("%+v", said)
 	}
 }

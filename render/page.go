@@ -17,7 +17,7 @@ import (
 	"tare/machine/owned"
 )
 
-// pages renders HTML.
+// pages is the program that renders HTML.
 var pages = program{
 	name: "chromium", what: "a page",
 	names: []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge",
@@ -26,9 +26,8 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page renders the page that write writes to the file that is named. The page and
-// all that is needed on the way stand beside that file meanwhile: links are seen
-// from there, and a browser in a sandbox of its own may not see other places.
+// Page renders an HTML page to the file to. The page comes from write. It and all temporary files lie beside
+// that file: the page's links are relative to there, and a sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {
@@ -47,7 +46,8 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 		return err
 	}
 	defer func() { err = errors.Join(err, owned.Remove(scratch)) }()
-	// A browser makes a socket among temporary files, whose path may have 107 bytes.
+	// The browser creates a socket in the directory of temporary files. The path of a socket may have 107
+	// bytes.
 	temporary := os.TempDir()
 	if runtime.GOOS == "linux" && len(temporary) > 16 {
 		temporary = "/tmp"
@@ -69,41 +69,39 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 	return os.Rename(made, to)
 }
 
-// browser is one that shows a page.
 type browser struct {
 	page               string // file of the page
-	scratch, temporary string // directories beside it, and where temporary files are
+	scratch, temporary string // scratch: directory beside the page; temporary: directory of temporary files
 }
 
-// run lets the browser make a file of the page, and reads it.
+// run starts the browser, which writes the file made, and returns that file's content.
 func (b browser) run(ctx context.Context, made string, args ...string) ([]byte, error) {
 	args = append(args, "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions", "--disable-sync",
 		"--disable-component-update", "--disable-background-networking", "--disable-quic", "--host-resolver-rules=MAP * ^NOTFOUND",
 		"--user-data-dir="+filepath.Join(b.scratch, "profile"))
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		args = append(args, "--no-sandbox") // it refuses to run as root otherwise
+		args = append(args, "--no-sandbox") // the browser refuses to run as root without it
 	}
 	if _, err := pages.run(ctx, nil, []string{"TMPDIR=" + b.temporary}, append(args, b.page)...); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(made)
 	if err != nil {
-		return nil, fmt.Errorf("the browser made nothing: %w", err)
+		return nil, fmt.Errorf("the browser wrote no file: %w", err)
 	}
 	return data, nil
 }
 
-// The size of a window that shows a page, in pixels. Chromium draws none that is
-// higher than the highest.
+// Sizes of the window that shows a page, in pixels. Chromium's pictures are at most highestWindow high.
 const (
 	windowWidth   = 1100
 	windowHeight  = 8000
 	highestWindow = 16000
-	foot          = 40 // kept of the empty rest of a page
+	foot          = 40 // empty rows that stay below a page
 )
 
-// screenshot makes a picture of the whole page. How high that is shows only once
-// it is drawn: the window must be higher, and its empty rest is cut off.
+// screenshot makes a picture of the whole page. The page's height is known only after drawing. The window
+// is therefore higher than the page, and the empty rest is cut off.
 func (b browser) screenshot(ctx context.Context, made string) error {
 	for height := windowHeight; height <= highestWindow; height *= 2 {
 		data, err := b.run(ctx, made, "--screenshot="+made, fmt.Sprintf("--window-size=%d,%d", windowWidth, height))
@@ -124,7 +122,7 @@ func (b browser) screenshot(ctx context.Context, made string) error {
 	return fmt.Errorf("the page is higher than %d pixels, more than a browser shows as one picture: PDF has no such limit", highestWindow)
 }
 
-// usedHeight is the height of what is drawn: the rest is of one colour.
+// usedHeight returns the height of a picture without the rows of one colour at its end.
 func usedHeight(m image.Image) int {
 	r := m.Bounds()
 	ground := color.RGBAModel.Convert(m.At(r.Max.X-1, r.Max.Y-1))
@@ -138,7 +136,6 @@ func usedHeight(m image.Image) int {
 	return 0
 }
 
-// tryPage renders an empty page.
 func tryPage(ctx context.Context) (err error) {
 	dir, err := owned.Dir("", "page")
 	if err != nil {

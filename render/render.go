@@ -1,12 +1,12 @@
-// Package render makes PNG and PDF files of what package report draws and writes.
-// Programs of this machine do it, since Go has no library that sets text in SVG
-// with the system's fonts, and none that lays out a page: rsvg-convert for
-// pictures, a browser of the Chromium family for pages. Neither may use the
-// network. Where one is missing, the error says what installs it.
+// Package render converts pictures and pages of package report to PNG and PDF files. It uses other
+// programs, since no Go library sets text in SVG with the system's fonts or lays out a page: rsvg-convert
+// for pictures, a browser of the Chromium family for pages. Neither may use the network. If a program is
+// missing, the error names the command that installs it.
 package render
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,28 +24,27 @@ import (
 // Format is the format of a file.
 type Format string
 
-// The formats.
 const (
 	PNG Format = "png"
 	PDF Format = "pdf"
 )
 
-// patience is how long a program may take, on a slow machine.
+// patience is the time limit of a program, long enough for a slow machine.
 const patience = 3 * time.Minute
 
-// program is a program that renders, under any of its names.
+// program renders pictures or pages. It may be installed under several names.
 type program struct {
 	name     string
-	names    []string          // in PATH, or whole paths, the best first
-	what     string            // it renders
-	packages map[string]string // the command that installs it, by operating system
+	names    []string          // names in PATH or absolute paths, the best first
+	what     string            // kind of input: "a picture" or "a page"
+	packages map[string]string // installation command by operating system
 }
 
-// MissingError says that a program is not installed.
+// MissingError reports a program that is not installed.
 type MissingError struct {
 	Program string
-	What    string // it is needed for
-	Install string // the command that installs it
+	What    string // kind of input that needs the program
+	Install string // command that installs it
 }
 
 func (e *MissingError) Error() string {
@@ -62,14 +61,7 @@ func (p program) find() (string, error) {
 			return "", err
 		}
 	}
-	return "", &MissingError{Program: p.name, What: p.what, Install: p.install()}
-}
-
-func (p program) install() string {
-	if command, ok := p.packages[runtime.GOOS]; ok {
-		return command
-	}
-	return p.packages["linux"]
+	return "", &MissingError{Program: p.name, What: p.what, Install: cmp.Or(p.packages[runtime.GOOS], p.packages["linux"])}
 }
 
 func (p program) run(ctx context.Context, stdin []byte, env []string, args ...string) ([]byte, error) {
@@ -96,7 +88,7 @@ func (p program) run(ctx context.Context, stdin []byte, env []string, args ...st
 	return nil, err
 }
 
-// lastLine is the last line of what a program says, as far as one reads.
+// lastLine returns the last line of a program's output, at most 300 characters of it.
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return fmt.Sprintf("%.300s", s[strings.LastIndexByte(s, '\n')+1:])
@@ -113,7 +105,6 @@ func Probe(ctx context.Context) []testbed.Finding {
 	}
 }
 
-// try finds out whether the program works.
 func (p program) try(use func() error) testbed.Finding {
 	f := testbed.Finding{Name: p.name}
 	path, err := p.find()
@@ -133,21 +124,20 @@ func (p program) try(use func() error) testbed.Finding {
 	return f
 }
 
-// figures renders SVG.
+// figures is the program that renders SVG.
 var figures = program{
 	name: "rsvg-convert", names: []string{"rsvg-convert"}, what: "a picture",
 	packages: map[string]string{"linux": "apt-get install librsvg2-bin", "darwin": "brew install librsvg", "windows": "scoop install librsvg"},
 }
 
-// Zoom is how many pixels of a PNG stand for one of a picture, so that it is
-// sharp on the screens of today.
-const Zoom = 2
+// zoom is the number of PNG pixels per pixel of a picture. Two keep pictures sharp on dense screens.
+const zoom = 2
 
 // Figure renders an SVG picture.
 func Figure(ctx context.Context, svg string, to Format) ([]byte, error) {
 	args := []string{"--format", string(to)}
 	if to == PNG {
-		args = append(args, "--zoom", strconv.Itoa(Zoom))
+		args = append(args, "--zoom", strconv.Itoa(zoom))
 	}
 	return figures.run(ctx, []byte(svg), nil, args...)
 }

@@ -25,7 +25,7 @@ func needs(t *testing.T, programs ...program) {
 		if _, err := p.find(); err != nil && os.Getenv("CI") == "true" {
 			t.Fatal(err)
 		} else if err != nil {
-			t.Skipf("%v: %s", err, p.install())
+			t.Skipf("%v: %s", err, p.packages["linux"])
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := m.Bounds().Size(), (image.Point{X: 60 * Zoom, Y: 40 * Zoom}); got != want {
+	if got, want := m.Bounds().Size(), (image.Point{X: 60 * zoom, Y: 40 * zoom}); got != want {
 		t.Errorf("the PNG measures %v, want %v", got, want)
 	}
 	if r, g, b, _ := m.At(1, 1).RGBA(); r>>8 != 0x00 || g>>8 != 0x72 || b>>8 != 0xb2 {

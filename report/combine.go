@@ -11,8 +11,8 @@ import (
 	"tare/wording"
 )
 
-// Combine shows what runs of one experiment say together: the mean over occasions
-// with what occasions differ by, then run by run, then in what the occasions differ.
+// Combine shows the joint result of several runs of one experiment: the mean over occasions and the
+// spread between them, then each run, then the differences between the occasions.
 func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 	d := &doc.Document{Title: "Combination of " + wording.Count(len(r.Runs), "run", "runs") + " of " + plain(r.Experiment),
 		Styles: figure.PageCSS(), Footer: "Made by tare combine" + generatedOn(o.Generated) + "."}
@@ -25,7 +25,7 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 	differences := compareDifferences(seen)
 	differences.Title, differences.Short = "What differs between the occasions", "Occasions"
 	return d.Add(comparedRuns(seen)...).Add(
-		doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: combinedSummary(r)},
+		doc.Section{ID: "summary", Title: "Summary", NoTitle: doc.Terminal | doc.Markdown, Blocks: combinedSummary(r)},
 		comparedSection(doc.Section{ID: "means", Title: "Overheads over occasions", Short: "Means", Flush: true,
 			Blocks: []doc.Block{doc.On(doc.Page, combinedFigures(r)...)}}, r.Family, combinedTable(r, true), rest, o.All),
 		doc.Section{ID: "runs", Title: "Run by run", Flush: true, Fold: doc.Page, Open: true, Blocks: []doc.Block{occasionTable(r, o.All)}},
@@ -34,19 +34,18 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 		doc.On(doc.Page, combinedReading(r)))
 }
 
-// combinedSummary is what to know before trusting the numbers, and the answers in
-// sentences.
+// combinedSummary returns the warnings, and the answers in sentences.
 func combinedSummary(r *combine.Result) []doc.Block {
 	var answers []doc.Answer
 	for i := range r.Comparisons {
 		if c := &r.Comparisons[i]; c.Metric.Headline {
-			answers = append(answers, answered(verdict(c.Verdict, observed(c.Comparison)), c.Arm, c.Metric, c.Cell, plain(wording.Combined(c))))
+			answers = append(answers, answerOn(verdict(c.Verdict, claimsObservational(c.Comparison)), c.Arm, c.Metric, c.Cell, plain(wording.Combined(c))))
 		}
 	}
 	return comparedSummary(when(r.Observational, "Observational: arms of some of the runs did not run in random order."), r.Warnings, answers)
 }
 
-// combinedTable has a row for each arm: the mean, the spread, and another run.
+// combinedTable has a row for each arm: the mean, the spread, and the prediction for another run.
 func combinedTable(r *combine.Result, headline bool) doc.Table {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name},
 		{Title: "mean over occasions", Right: true}, {Title: "differ by", Right: true}, {Title: "another run", Right: true},
@@ -59,7 +58,7 @@ func combinedTable(r *combine.Result, headline bool) doc.Table {
 		row := doc.Row{Muted: floor, Cells: doc.Cells(c.Metric.Name, plain(c.Arm)+when(floor, " (noise floor)"), wording.Estimate(c.Comparison),
 			wording.Spread(&c), wording.Prediction(&c))}
 		if !floor {
-			row.Cells = append(row.Cells, doc.Of(verdict(c.Verdict, observed(c.Comparison))))
+			row.Cells = append(row.Cells, doc.Of(verdict(c.Verdict, claimsObservational(c.Comparison))))
 			if !c.Verdict.Claims() {
 				row.Notes = append(row.Notes, sentence(plain(wording.Combined(&c))))
 			}
@@ -69,7 +68,7 @@ func combinedTable(r *combine.Result, headline bool) doc.Table {
 	return t
 }
 
-// occasionTable has a row for each run, below each arm and metric.
+// occasionTable has a row for each arm, metric and run.
 func occasionTable(r *combine.Result, all bool) doc.Table {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name},
 		{Title: "run", Right: true}, {Title: "overhead", Right: true}, {Title: "weight", Right: true}, {Title: "", Kind: doc.Prose}}}
@@ -100,7 +99,7 @@ func combinedReading(r *combine.Result) doc.Section {
 		doc.Say("A run speaks for its occasion: its rounds share the load, the neighbours and the set-up of that hour. Here each run counts as one occasion. " +
 			"The mean over occasions stands with its " + confidence + " interval."),
 		doc.Say("“Differ by” is the standard deviation of the true overhead from one occasion to another, with its " + confidence + " interval. " +
-			"“Another run” is where the overhead lies that another run of this experiment finds, in " + confidence + " of cases."),
+			"“Another run” is the range in which another run of this experiment would find the overhead, in " + confidence + " of cases."),
 		doc.Say("▲ costs, ▼ gains, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
@@ -114,16 +113,16 @@ func combinedFigures(r *combine.Result) []doc.Block {
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
-// combinedForest is the headline overheads run by run with their means.
+// combinedForest plots the headline overheads of each run, and their means.
 func combinedForest(r *combine.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the baseline of each run", Margin: float64(r.Margin)}
 	var arms []string
 	for _, c := range r.Comparisons {
-		look := figure.Treatment(placed(&arms, c.Arm))
+		look := figure.Treatment(indexOrAdd(&arms, c.Arm))
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
-		g := found(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
+		g := findOrAdd(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
 			figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
 		for _, o := range c.Occasions {
 			if o.LeftOut != nil {
@@ -135,7 +134,7 @@ func combinedForest(r *combine.Result) figure.Forest {
 		}
 		mean, verdict := c.Comparison, string(c.Verdict)
 		mean.Arm += ", mean"
-		if observed(mean) {
+		if claimsObservational(mean) {
 			verdict += " " + observedMark
 		}
 		g.Rows = append(g.Rows, forestRow(mean, look, false, verdict))

@@ -14,15 +14,15 @@ import (
 	"tare/wording"
 )
 
-// Compare shows a comparison of runs: what differs between them, then the changes
-// of overheads, then the levels.
+// Compare shows a comparison of runs: the differences between them, then the changes of overheads, then
+// the levels.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
 		Footer: "Made by tare compare" + generatedOn(o.Generated) + "."}
 	rest := levelTable(r, false)
 	hidden := len(rest.Parts())
 	d.Add(comparedRuns(r)...)
-	d.Add(doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)},
+	d.Add(doc.Section{ID: "summary", Title: "Summary", NoTitle: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)},
 		doc.If(len(r.Runs) > 1, compareDifferences(r)),
 		comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run",
 			Short: "Overheads", Flush: true, Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}},
@@ -54,14 +54,13 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 			{Title: "what", Kind: doc.Prose}, {Title: "arms", Kind: doc.Prose}}, rows))}
 }
 
-// compareSummary is what to know before trusting the numbers, and the changes in
-// sentences.
+// compareSummary returns the warnings, and the changes in sentences.
 func compareSummary(r *comparing.Result) []doc.Block {
 	var answers []doc.Answer
 	for _, c := range r.Changes {
 		if c.Metric.Headline {
 			where := fmt.Sprintf("%s, run %d", c.Cell, c.To.Run)
-			answers = append(answers, answered(verdict(c.Verdict, observed(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Told(&c.Comparison))))
+			answers = append(answers, answerOn(verdict(c.Verdict, claimsObservational(c.Comparison)), changeName(c), c.Metric, where, plain(wording.Qualified(&c.Comparison))))
 		}
 	}
 	observed := wording.ObservationAcross(r)
@@ -69,7 +68,7 @@ func compareSummary(r *comparing.Result) []doc.Block {
 		doc.On(doc.Page, doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))
 }
 
-// comparedSummary is why all is observational, "" if it is not, the warnings, and on a page the answers.
+// comparedSummary returns the observational notice, if any, the warnings, and for pages the answers.
 func comparedSummary(observational string, warnings []analysis.Finding, answers []doc.Answer) []doc.Block {
 	var items []string
 	for _, text := range wording.Findings(warnings) {
@@ -80,13 +79,14 @@ func comparedSummary(observational string, warnings []analysis.Finding, answers 
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
-// compareDifferences is what differs, what is the same, and what cannot be said.
+// compareDifferences lists properties that differ, properties that are the same, and properties that are
+// unknown.
 func compareDifferences(r *comparing.Result) doc.Section {
-	minor, main := parted(r.Differences, func(p comparing.Property) bool { return p.Minor })
+	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
 	for _, a := range r.Apart {
 		why := wording.Apart(a)
-		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), places(a.Runs)) +
+		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), wording.Numbers(a.Runs)) +
 			when(why != "", " ("+why+")")
 		rest = append(rest, sentence(text))
 	}
@@ -95,20 +95,19 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	}
 	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true,
 		Blocks: []doc.Block{
-			doc.If(main != nil, doc.On(doc.Page, doc.Say("Whatever differs is being compared, too.")),
+			doc.If(main != nil, doc.On(doc.Page, doc.Say("Any difference listed here may also be the cause of a difference in the results.")),
 				propertyTable(len(r.Runs), main)),
 			doc.SayIf(main == nil, "Nothing that is on record."),
 			doc.List{Items: doc.Each(rest)},
 			doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
 				Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),
 			doc.If(len(r.Same) > 0, doc.Folded("What is the same",
-				doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, mostSame)}),
+				doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, maxSame)}),
 				doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})))}}
 }
 
-// propertyTable shows properties with their values in each run.
 func propertyTable(runs int, properties []comparing.Property) doc.Table {
-	t := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
+	t := doc.Table{NoTitles: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
 		{Title: "run by run", In: doc.Terminal}}}
 	for i := range runs {
 		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Kind: doc.Prose, In: doc.Markdown | doc.Page})
@@ -134,8 +133,7 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 	return t
 }
 
-// longProperty is how wide the values of a property may be to stand in one line
-// of a terminal.
+// longProperty is the largest width of a property's values that a terminal shows in one line.
 const longProperty = 60
 
 func compareReading(r *comparing.Result) doc.Section {
@@ -145,19 +143,18 @@ func compareReading(r *comparing.Result) doc.Section {
 	}
 	own := cmp.Or(when(imported, "In a run of Tare's own, an overhead"), "An overhead") + " is measured"
 	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
-		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+
-			"That is why the change of an overhead is worth more than the difference of two levels. "+
-			"What does not cancel is a machine on which the layer itself is relatively dearer: without instructions for its cipher, for instance."),
+		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. A slower machine slows both, which cancels before the runs are compared. "+
+			"The change of an overhead therefore shows more than the difference of two levels. "+
+			"It does not cancel if the layer itself costs relatively more on one machine, for instance without instructions for its cipher."),
 		doc.SayIf(imported, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
-			"and nobody drew their order: what else differed between them is part of the overhead, and does not cancel when runs are compared."),
+			"and their order was not random: other differences between them are part of the overhead, and do not cancel when runs are compared."),
 		doc.SayIf(true, "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."+
-			when(wording.ObservationAcross(r) != "", " Nothing was drawn at random between the runs, so what is claimed across them is observational (obs.).")),
+			when(wording.ObservationAcross(r) != "", " The order of the runs was not random, so claims across them are observational (obs.).")),
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds rows of headline metrics to a section, of which so many
-// claims are corrected together, and below them those of exploratory metrics, on a
-// terminal if all are shown.
+// comparedSection adds two tables to a section: headline metrics, whose claims are corrected together as
+// a family of the given size, and exploratory metrics. A terminal omits the latter unless all is set.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
 		wording.Count(family, "claim", "claims"))))
@@ -165,8 +162,8 @@ func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bo
 	return s
 }
 
-const levelIntro = "Medians of each arm, and below each what it costs (plus) or gains (minus) against the reference. " +
-	"Within the reference's run arms are paired by round, where it has rounds; across runs they are independent samples, and the level tells of the machine as much as of the layer."
+const levelIntro = "Medians of each arm, and below each its cost or gain relative to the reference. " +
+	"Within the reference's run, arms are paired by round, if it has rounds. Across runs they are independent samples, and a level depends on the machine as much as on the layer."
 
 func changeFigures(r *comparing.Result) []doc.Block {
 	forests := forestBlocks(changeForest(r))
@@ -176,12 +173,11 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	text := join(" ", fmt.Sprintf("Each mark is the change of an overhead from one run to another with its %s interval: to the right it costs more than it did, to the left less.",
 		wording.Confidence(float64(r.Confidence))),
 		when(r.Margin > 0, "The shaded band is the margin of ±"+wording.Share(float64(r.Margin))+" within which overheads count as equivalent."),
-		when(len(r.Floors) > 0, "The grey rows compare the controls, behind which there is nothing."))
+		when(len(r.Floors) > 0, "The grey rows compare the controls, which differ only by chance."))
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
-// changeForest is the changes of headline overheads and those of the controls, by
-// cell and metric.
+// changeForest plots the changes of headline overheads and of the controls, by cell and metric.
 func changeForest(r *comparing.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the overhead it had", Margin: float64(r.Margin)}
 	var arms []string
@@ -191,7 +187,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if len(r.Runs) > 2 || c.Direct {
 			c.Arm += fmt.Sprintf(", run %d", c.To.Run)
 		}
-		place := placed(&arms, c.Arm)
+		index := indexOrAdd(&arms, c.Arm)
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
@@ -206,9 +202,9 @@ func changeForest(r *comparing.Result) figure.Forest {
 		}
 		look, verdict := figure.Control, string(c.Verdict)
 		if !control {
-			look = figure.Treatment(place)
+			look = figure.Treatment(index)
 		}
-		if observed(c.Comparison) {
+		if claimsObservational(c.Comparison) {
 			verdict += " " + observedMark
 		}
 		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
@@ -216,7 +212,7 @@ func changeForest(r *comparing.Result) figure.Forest {
 	return withRows(f)
 }
 
-// withRows leaves out the groups in which nothing is drawn.
+// withRows removes the groups without a drawn row.
 func withRows(f figure.Forest) figure.Forest {
 	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
 		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })

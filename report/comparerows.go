@@ -13,8 +13,8 @@ import (
 	"tare/wording"
 )
 
-// comparedTable is what several runs say of metrics in cells: changes of
-// overheads, or levels. Each run has a column behind the metric and the arm.
+// comparedTable lists metrics in cells over several runs: changes of overheads, or levels. Each run has a
+// column, after the columns of metric and arm.
 type comparedTable struct{ doc.Table }
 
 const runColumn = 2
@@ -27,37 +27,36 @@ func newComparedTable(r *comparing.Result) *comparedTable {
 	return &comparedTable{t}
 }
 
-// row finds or makes a row, in the order in which they come.
+// row returns the row of a name, and adds it at the end if there is none.
 func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.Row {
 	cells := append([]doc.Cell{doc.C(m.Name), doc.Of(doc.Words(name))}, make([]doc.Cell, len(t.Columns)-runColumn)...)
 	part := partOf(&t.Table, cell, m)
-	return found(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
+	return findOrAdd(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
 }
 
-// groupOf finds or makes the group of a cell.
+// groupOf returns the group of a cell, and adds it if there is none.
 func groupOf(t *doc.Table, cell string) *doc.Group {
-	return found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
+	return findOrAdd(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
 }
 
-// partOf finds or makes the part of a metric in the group of a cell.
+// partOf returns the part of a metric in the group of a cell, and adds it if there is none.
 func partOf(t *doc.Table, cell string, m experiment.Metric) *doc.Part {
 	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
-	return found(&groupOf(t, cell).Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
+	return findOrAdd(&groupOf(t, cell).Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
 }
 
-// reference is the value of a run that others are compared with.
+// reference marks a value as the one that others are compared with.
 func reference(value string) doc.Cell {
 	return doc.Of(doc.Words(value), doc.In(doc.Muted, "(compared with)"))
 }
 
-// judged is the value of a run with what its comparison says.
+// judged returns the value of a run with its comparison.
 func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
-	said := []doc.Text{doc.Words(when(wording.Judged(c), wording.Estimate(c))), verdict}
-	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(said, doc.Text.Empty)...)...)
+	lines := []doc.Text{doc.Words(when(wording.Judged(c), wording.Estimate(c))), verdict}
+	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(lines, doc.Text.Empty)...)...)
 }
 
-// changeTable shows the changes of overheads, those of the control last and
-// without a verdict.
+// changeTable lists the changes of overheads. The controls come last and have no verdict.
 func changeTable(r *comparing.Result, headline bool) doc.Table {
 	t := newComparedTable(r)
 	for i, c := range slices.Concat(r.Changes, r.Floors) {
@@ -72,7 +71,7 @@ func changeTable(r *comparing.Result, headline bool) doc.Table {
 		var word doc.Text
 		row.Muted = floor
 		if !floor {
-			word = said(&c.Comparison, observed(c.Comparison))
+			word = gradedVerdict(&c.Comparison, claimsObservational(c.Comparison))
 			row.Notes = append(row.Notes, runNote(c.To.Run, &c.Comparison))
 		}
 		row.Cells[runColumn+c.To.Run-1] = judged(ownOverhead(c.To, c.Metric), c.Comparison, word)
@@ -92,7 +91,7 @@ func levelTable(r *comparing.Result, headline bool) doc.Table {
 			row.Cells[runColumn+l.Run-1] = reference(value)
 			continue
 		}
-		row.Cells[runColumn+l.Run-1] = judged(value, *l.Against, said(l.Against, observed(*l.Against)))
+		row.Cells[runColumn+l.Run-1] = judged(value, *l.Against, gradedVerdict(l.Against, claimsObservational(*l.Against)))
 		if !l.Against.Verdict.Claims() {
 			row.Notes = append(row.Notes, runNote(l.Run, l.Against))
 		}
@@ -102,7 +101,7 @@ func levelTable(r *comparing.Result, headline bool) doc.Table {
 
 func runTitle(n int) string { return fmt.Sprintf("run %d", n) }
 
-// changeName is the arm, or both where they differ.
+// changeName names the arm of a change, or both arms if they differ.
 func changeName(c comparing.Change) string {
 	switch {
 	case c.Direct:
@@ -113,12 +112,12 @@ func changeName(c comparing.Change) string {
 	return c.From.Arm + " → " + c.To.Arm
 }
 
-// runNote says what a comparison of a run shows.
+// runNote states the verdict on a comparison of a run.
 func runNote(run int, c *analysis.Comparison) string {
-	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Told(c)))
+	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Qualified(c)))
 }
 
-// ownOverhead writes the overhead of an arm as its run gives it.
+// ownOverhead writes the overhead of an arm relative to the baseline of its own run.
 func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 	if !o.Known {
 		return wording.Missing
@@ -126,19 +125,17 @@ func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 	return wording.Estimate(analysis.Comparison{Metric: m, Overhead: o.Overhead, PointOnly: o.PointOnly, Rounds: 1})
 }
 
-// comparedRun is a run in a line: "wireguard, 2 January 2026, 12 rounds".
+// comparedRun describes a run in a line: "wireguard, 2026-01-02 10:00 UTC, 12 rounds".
 func comparedRun(r comparing.Run) string {
 	return plain(r.Experiment) + ", " + join(", ", wording.Labels(r.Labels), when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04 UTC")),
 		when(r.Paired, wording.Count(r.Rounds, "round", "rounds")), wording.Count(r.Trials, "valid trial", "valid trials"),
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// mostSame is how many things are named of a group in which nothing differs,
-// where there is little room.
-const mostSame = 12
+// maxSame is the largest number of equal properties that a terminal names in each group.
+const maxSame = 12
 
-// sameByGroup names what is the same, group by group: the first most of each; 0
-// for all.
+// sameByGroup lists equal properties by group, at most most of each group; 0: all.
 func sameByGroup(r *comparing.Result, most int) []doc.Fact {
 	type group struct {
 		comparing.Group
@@ -146,7 +143,7 @@ func sameByGroup(r *comparing.Result, most int) []doc.Fact {
 	}
 	var groups []group
 	for _, p := range r.Same {
-		g := found(&groups, func(g group) bool { return g.Group == p.Group }, group{Group: p.Group})
+		g := findOrAdd(&groups, func(g group) bool { return g.Group == p.Group }, group{Group: p.Group})
 		g.names = append(g.names, plain(p.Path))
 	}
 	var list []doc.Fact

@@ -10,7 +10,7 @@ import (
 	"tare/wording"
 )
 
-// Cost shows what the arms of a run take at a rate of work.
+// Cost shows the resources that the arms of a run need at a rate of work.
 func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 	d := &doc.Document{Title: "What " + plain(r.Experiment) + " costs at " + plain(wording.CostRate(r)), About: "Tare cost", Styles: figure.PageCSS(),
 		Footer: "Written by Tare" + generatedOn(o.Generated) + ". This page needs no network and no scripts."}
@@ -25,12 +25,12 @@ func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 	return d.Add(doc.Section{Title: "What this assumes", Blocks: []doc.Block{doc.List{Items: doc.Each(plainAll(wording.CostAssumptions(r)))}}})
 }
 
-// billTable has a row for each arm, and below it one for what it takes more than the baseline.
+// billTable has a row for each arm, and below it a row for its difference from the baseline.
 func billTable(r *cost.Result, b *cost.Bill) doc.Table {
-	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // what a terminal has no room for
+	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // a terminal has no room for some columns
 	priced, hourly := more, doc.Markdown
 	if r.NodePrice == 0 {
-		month, priced, hourly = doc.Nowhere, doc.Nowhere, doc.Nowhere
+		month, priced, hourly = doc.NoForm, doc.NoForm, doc.NoForm
 	}
 	in := when(r.Currency != "", ", "+plain(r.Currency))
 	var rows []doc.Row
@@ -38,26 +38,26 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 		a := &b.Arms[i]
 		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Arm), wording.Value(a.Level.Point, b.Metric.Unit), ""), needs(r, a.Needs, wording.Amounts, false)...)})
 		if a.More != nil {
-			word := said(&analysis.Comparison{Verdict: a.More.Verdict, Grade: a.More.Grade}, r.Observation != nil && a.More.Verdict.Claims())
+			word := gradedVerdict(&analysis.Comparison{Verdict: a.More.Verdict, Grade: a.More.Grade}, r.Observation != nil && a.More.Verdict.Claims())
 			cells := append(doc.Cells("above "+plain(b.Arms[0].Arm), ""), doc.Of(word))
 			rows = append(rows, doc.Row{Cells: append(cells, needs(r, a.More.Needs, wording.AmountsMore, true)...)})
 		}
 	}
-	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), Whole: true, In: more}, {Title: "verdict", Signs: true},
+	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), NoBreak: true, In: more}, {Title: "verdict", Signs: true},
 		{Title: "cores", Right: true}, {Title: "nodes", Right: true}, {Title: "whole", Right: true}, {Title: "per hour" + in, Right: true, In: hourly},
 		{Title: "per month" + in, Right: true, In: month}, {Title: "whole nodes, per month", Right: true, In: priced}}, rows)
-	t.Dense = true // a page has just the room
+	t.Dense = true // with smaller letters the table just fits a page
 	return t
 }
 
-// needs are the cells of what is needed.
+// needs returns the cells of cores, nodes and prices.
 func needs(r *cost.Result, n cost.Needs, write func(analysis.Interval, bool) string, more bool) []doc.Cell {
 	return doc.Cells(write(n.Cores, n.PointOnly), write(n.Nodes, n.PointOnly), wording.Whole(n.Whole, more),
 		write(r.PerHour(n.Nodes), n.PointOnly), write(r.PerMonth(n.Nodes), n.PointOnly), write(r.PerMonth(n.Whole), n.Whole.Lo == n.Whole.Hi))
 }
 
-// CostCSV writes two lines for each arm but the baseline: of kind "arm" what it takes, of kind
-// "more" what it takes more than the baseline.
+// CostCSV writes two lines for each arm except the baseline, and one for the baseline. Lines of kind
+// "arm" have the arm's needs, lines of kind "more" the difference from the baseline.
 func CostCSV(w io.Writer, r *cost.Result) error {
 	var lines [][]field
 	for i := range r.Bills {
@@ -76,10 +76,10 @@ func CostCSV(w io.Writer, r *cost.Result) error {
 func costFields(r *cost.Result, b *cost.Bill, a *cost.Arm, kind string, n cost.Needs) []field {
 	arm, priced := kind == "arm", r.NodePrice > 0
 	fields := []field{{"kind", kind}, {"basis", b.Basis}, {"cell", b.Cell}, {"metric", b.Metric.Name}, {"unit", b.Metric.Unit}, {"arm", a.Arm}, {"rounds", a.Rounds},
-		{"level", only(arm, a.Level.Point)}, {"level_lo", only(arm && !n.PointOnly, a.Level.Lo)}, {"level_hi", only(arm && !n.PointOnly, a.Level.Hi)},
-		{"rate", r.Rate}, {"work", r.Unit}, {"node_cpus", r.NodeCPUs}, {"utilisation", r.Utilisation}, {"node_price_per_hour", only(priced, r.NodePrice)}, {"currency", r.Currency}}
+		{"level", valueIf(arm, a.Level.Point)}, {"level_lo", valueIf(arm && !n.PointOnly, a.Level.Lo)}, {"level_hi", valueIf(arm && !n.PointOnly, a.Level.Hi)},
+		{"rate", r.Rate}, {"work", r.Unit}, {"node_cpus", r.NodeCPUs}, {"utilisation", r.Utilisation}, {"node_price_per_hour", valueIf(priced, r.NodePrice)}, {"currency", r.Currency}}
 	add := func(name string, known bool, i analysis.Interval) {
-		fields = append(fields, field{name, only(known, i.Point)}, field{name + "_lo", only(known && !n.PointOnly, i.Lo)}, field{name + "_hi", only(known && !n.PointOnly, i.Hi)})
+		fields = append(fields, field{name, valueIf(known, i.Point)}, field{name + "_lo", valueIf(known && !n.PointOnly, i.Lo)}, field{name + "_hi", valueIf(known && !n.PointOnly, i.Hi)})
 	}
 	add("cores", true, n.Cores)
 	add("nodes", true, n.Nodes)
@@ -91,5 +91,5 @@ func costFields(r *cost.Result, b *cost.Bill, a *cost.Arm, kind string, n cost.N
 	if kind == "more" {
 		verdict = a.More.Verdict
 	}
-	return append(fields, field{"verdict", verdict}, field{"text", only(kind == "more", wording.CostMore(b, a))})
+	return append(fields, field{"verdict", verdict}, field{"text", valueIf(kind == "more", wording.CostMore(b, a))})
 }

@@ -19,23 +19,22 @@ import (
 	"tare/wording"
 )
 
-// field is one field of a line for programs: the name of its column, and a text, a
-// number or a truth value. A nil is empty, and so is a number that there is none.
+// field is one field of a CSV line: the name of its column, and a text, a number or a truth value. Nil
+// and numbers that are not finite are written as empty fields.
 type field struct {
 	column string
 	value  any
 }
 
-// writeCSV writes lines with the columns of the first, which stands for none if
-// it is empty. Numbers have full precision. Texts are made safe; those that a
-// spreadsheet would take for a formula are quoted with an apostrophe.
+// writeCSV writes a header with the columns of the first argument, and then the lines. Numbers have full
+// precision. Texts are made safe. Texts that a spreadsheet would take for a formula start with an apostrophe.
 func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(columns))
 	for i, f := range columns {
 		record[i] = f.column
 	}
-	_ = out.Write(record) // Error tells
+	_ = out.Write(record) // out.Error returns this error, too
 	for _, line := range lines {
 		for i, f := range line {
 			record[i] = f.text()
@@ -49,7 +48,7 @@ func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	return nil
 }
 
-// text writes a number so that it is read back the same.
+// text writes a number with all digits needed to read back the same value.
 func (f field) text() string {
 	switch v := f.value.(type) {
 	case nil:
@@ -67,8 +66,8 @@ func (f field) text() string {
 	return Field(text)
 }
 
-// instead is a line in which some columns have other values.
-func instead(line []field, values map[string]any) []field {
+// replaced changes the values of some columns of a line.
+func replaced(line []field, values map[string]any) []field {
 	for i := range line {
 		if v, other := values[line[i].column]; other {
 			line[i].value = v
@@ -79,7 +78,7 @@ func instead(line []field, values map[string]any) []field {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Field is any text as a field of a table that a spreadsheet may open.
+// Field makes any text safe as a CSV field that a spreadsheet may open.
 func Field(s string) string {
 	s = plain(s)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
@@ -88,20 +87,19 @@ func Field(s string) string {
 	return s
 }
 
-// only is a value where there is one.
-func only(ok bool, value any) any {
+// valueIf returns a value if ok is true, else nil.
+func valueIf(ok bool, value any) any {
 	if !ok {
 		return nil
 	}
 	return value
 }
 
-// CSV writes one line for each comparison, the control's included, in the order
-// of the plan, then for each effect of a factorial design, with "main effect" or
-// "interaction" for a role, and then for each part of a cost by a factor that counts something,
-// with "installed", "any" or "each". Overheads, intervals, detectable effects and noise floors are
-// shares of the baseline on the scale "ratio", and in the metric's unit on the
-// scale "difference". A plus is a cost, as the names of their columns say.
+// CSV writes a line for each comparison, the controls included, in the order of the plan. It adds a line
+// for each effect of a factorial design, with the role "main effect" or "interaction", and a line for
+// each part of a breakdown, with the role "installed", "any" or "each". Overheads, intervals, detectable
+// effects and noise floors are shares of the baseline on the scale "ratio", and in the metric's unit on
+// the scale "difference". Positive values are costs, as the names of their columns say.
 func CSV(w io.Writer, r *analysis.Run) error {
 	s := arrange(r)
 	var lines [][]field
@@ -124,7 +122,7 @@ func CSV(w io.Writer, r *analysis.Run) error {
 	return writeCSV(w, s.fields(analysis.Comparison{}), lines)
 }
 
-// fields are a comparison's line. An invalid one has no numbers.
+// fields returns the line of a comparison. An invalid comparison has no numbers.
 func (s *sheet) fields(c analysis.Comparison) []field {
 	m, ok := c.Metric, wording.Judged(c)
 	bounded, second := ok && !c.PointOnly, ok && c.T.Lo != c.T.Hi
@@ -134,20 +132,20 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 	}
 	return []field{{"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
 		{"headline", m.Headline}, {"arm", c.Arm}, {"role", s.role(c.Arm)}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"rounds", c.Rounds},
-		{"overhead_cost", only(ok, c.Overhead.Point)}, {"overhead_cost_lo", only(bounded, c.Overhead.Lo)},
-		{"overhead_cost_hi", only(bounded, c.Overhead.Hi)}, {"mean_cost", only(mean, average.Point)}, {"mean_cost_lo", only(mean, average.Lo)}, {"mean_cost_hi", only(mean, average.Hi)},
-		{"method", c.Method}, {"t_cost", only(ok, c.T.Point)},
-		{"t_cost_lo", only(second, c.T.Lo)}, {"t_cost_hi", only(second, c.T.Hi)}, {"p", only(ok, c.P)},
-		{"p_holm", only(ok, c.PAdjusted)},
-		{"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)}, {"rounds_needed", only(ok, float64(c.Needed))},
-		{"noise_floor", only(ok, c.Floor)}, {"baseline_median", only(ok, c.Baseline.Median)},
-		{"arm_median", only(ok, c.Treated.Median)}, {"lag1", only(ok, c.Lag1)}, {"order_p", only(ok, c.OrderP)},
+		{"overhead_cost", valueIf(ok, c.Overhead.Point)}, {"overhead_cost_lo", valueIf(bounded, c.Overhead.Lo)},
+		{"overhead_cost_hi", valueIf(bounded, c.Overhead.Hi)}, {"mean_cost", valueIf(mean, average.Point)}, {"mean_cost_lo", valueIf(mean, average.Lo)}, {"mean_cost_hi", valueIf(mean, average.Hi)},
+		{"method", c.Method}, {"t_cost", valueIf(ok, c.T.Point)},
+		{"t_cost_lo", valueIf(second, c.T.Lo)}, {"t_cost_hi", valueIf(second, c.T.Hi)}, {"p", valueIf(ok, c.P)},
+		{"p_holm", valueIf(ok, c.PAdjusted)},
+		{"p_equivalence", valueIf(ok, c.PEquiv)}, {"mde", valueIf(ok, c.MDE)}, {"rounds_needed", valueIf(ok, float64(c.Needed))},
+		{"noise_floor", valueIf(ok, c.Floor)}, {"baseline_median", valueIf(ok, c.Baseline.Median)},
+		{"arm_median", valueIf(ok, c.Treated.Median)}, {"lag1", valueIf(ok, c.Lag1)}, {"order_p", valueIf(ok, c.OrderP)},
 		{"levels", s.levels(c.Cell, ";")}, {"text", wording.Sentence(&c)}}
 }
 
-// CompareCSV writes a line for each change, floor and level. One of kind "change"
-// or "floor" compares the overhead of an arm in a run with the one named by
-// against_run and against_arm; one of kind "level" its values with theirs.
+// CompareCSV writes a line for each change, floor and level. Lines of kind "change" or "floor" compare
+// the overhead of an arm in a run with the overhead of against_arm in against_run. Lines of kind "level"
+// compare the values of the two.
 func CompareCSV(w io.Writer, r *comparing.Result) error {
 	var lines [][]field
 	changes := func(kind string, list []comparing.Change) {
@@ -163,29 +161,28 @@ func CompareCSV(w io.Writer, r *comparing.Result) error {
 			c, against.Run, against.Arm = *l.Against, r.Reference.Run, r.Reference.Arm
 		}
 		of := comparing.Overhead{Run: l.Run, Arm: l.Arm}
-		lines = append(lines, comparedFields("level", c, of, against, only(l.Values.N > 0, l.Values.Median)))
+		lines = append(lines, comparedFields("level", c, of, against, valueIf(l.Values.N > 0, l.Values.Median)))
 	}
 	none := comparing.Overhead{}
 	return writeCSV(w, comparedFields("", analysis.Comparison{}, none, none, nil), lines)
 }
 
-// comparedFields are the line of one comparison of an arm in a run against another.
+// comparedFields returns the line of one comparison between two runs or arms.
 func comparedFields(kind string, c analysis.Comparison, of, against comparing.Overhead, median any) []field {
 	m, compared := c.Metric, against.Run > 0
 	ok := compared && wording.Judged(c)
 	bounded := ok && !c.PointOnly
 	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
 		{"scale", m.Scale}, {"headline", m.Headline}, {"run", of.Run}, {"arm", of.Arm},
-		{"against_run", only(compared, against.Run)}, {"against_arm", against.Arm}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"n", c.Rounds},
-		{"overhead_cost", only(ok, c.Overhead.Point)}, {"overhead_cost_lo", only(bounded, c.Overhead.Lo)},
-		{"overhead_cost_hi", only(bounded, c.Overhead.Hi)}, {"method", c.Method}, {"p", only(ok, c.P)},
-		{"p_holm", only(ok, c.PAdjusted)}, {"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)},
-		{"from_overhead_cost", only(against.Known, against.Overhead.Point)}, {"to_overhead_cost", only(of.Known, of.Overhead.Point)},
-		{"median", median}, {"text", only(compared, wording.Sentence(&c))}}
+		{"against_run", valueIf(compared, against.Run)}, {"against_arm", against.Arm}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"n", c.Rounds},
+		{"overhead_cost", valueIf(ok, c.Overhead.Point)}, {"overhead_cost_lo", valueIf(bounded, c.Overhead.Lo)},
+		{"overhead_cost_hi", valueIf(bounded, c.Overhead.Hi)}, {"method", c.Method}, {"p", valueIf(ok, c.P)},
+		{"p_holm", valueIf(ok, c.PAdjusted)}, {"p_equivalence", valueIf(ok, c.PEquiv)}, {"mde", valueIf(ok, c.MDE)},
+		{"from_overhead_cost", valueIf(against.Known, against.Overhead.Point)}, {"to_overhead_cost", valueIf(of.Known, of.Overhead.Point)},
+		{"median", median}, {"text", valueIf(compared, wording.Sentence(&c))}}
 }
 
-// CombineCSV writes one line for each comparison over occasions and one for each run
-// behind it.
+// CombineCSV writes a line for each comparison over occasions, and a line for each of its runs.
 func CombineCSV(w io.Writer, r *combine.Result) error {
 	var lines [][]field
 	for i, c := range slices.Concat(r.Comparisons, r.Controls) {
@@ -201,7 +198,7 @@ func CombineCSV(w io.Writer, r *combine.Result) error {
 	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
 }
 
-// combinedFields are the line of a comparison over occasions, or of one of them.
+// combinedFields returns the line of a comparison over occasions, or of one occasion.
 func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
 	m, mean := c.Metric, o == nil
 	ok, one := mean && wording.Judged(c.Comparison), combine.Occasion{}
@@ -212,29 +209,29 @@ func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []f
 	}
 	pooled := mean && bounded
 	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
-		{"scale", m.Scale}, {"headline", m.Headline}, {"arm", c.Arm}, {"run", only(!mean, one.Run)}, {"verdict", only(mean, c.Verdict)}, {"n", n},
-		{"overhead_cost", only(ok, overhead.Point)}, {"overhead_cost_lo", only(bounded, overhead.Lo)}, {"overhead_cost_hi", only(bounded, overhead.Hi)},
-		{"weight", only(!mean, one.Weight)}, {"left_out", leftOut}, {"p", only(pooled, c.P)}, {"p_holm", only(pooled, c.PAdjusted)},
-		{"p_equivalence", only(pooled, c.PEquiv)}, {"spread", only(pooled, c.Spread.Point)}, {"spread_lo", only(pooled, c.Spread.Lo)},
-		{"spread_hi", only(pooled, c.Spread.Hi)}, {"p_spread", only(pooled, c.PSpread)}, {"next_cost_lo", only(pooled, c.Prediction.Lo)},
-		{"next_cost_hi", only(pooled, c.Prediction.Hi)}, {"mde", only(pooled, c.MDE)}, {"text", text}}
+		{"scale", m.Scale}, {"headline", m.Headline}, {"arm", c.Arm}, {"run", valueIf(!mean, one.Run)}, {"verdict", valueIf(mean, c.Verdict)}, {"n", n},
+		{"overhead_cost", valueIf(ok, overhead.Point)}, {"overhead_cost_lo", valueIf(bounded, overhead.Lo)}, {"overhead_cost_hi", valueIf(bounded, overhead.Hi)},
+		{"weight", valueIf(!mean, one.Weight)}, {"left_out", leftOut}, {"p", valueIf(pooled, c.P)}, {"p_holm", valueIf(pooled, c.PAdjusted)},
+		{"p_equivalence", valueIf(pooled, c.PEquiv)}, {"spread", valueIf(pooled, c.Spread.Point)}, {"spread_lo", valueIf(pooled, c.Spread.Lo)},
+		{"spread_hi", valueIf(pooled, c.Spread.Hi)}, {"p_spread", valueIf(pooled, c.PSpread)}, {"next_cost_lo", valueIf(pooled, c.Prediction.Lo)},
+		{"next_cost_hi", valueIf(pooled, c.Prediction.Hi)}, {"mde", valueIf(pooled, c.MDE)}, {"text", text}}
 }
 
-// HistoryCSV writes one line for each point of each series. Values are shares on
-// the scale "ratio" of an overhead, else in the metric's unit.
+// HistoryCSV writes a line for each point of each series. Values are shares for overheads on the scale
+// "ratio", and else in the metric's unit.
 func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
-	for _, p := range pasts(h) {
+	for _, p := range experimentHistories(h) {
 		for _, s := range pointers(p.Series) {
 			for _, point := range s.Points {
-				lines = append(lines, pastFields(p.Name, p.Runs[point.Run], s, point))
+				lines = append(lines, historyFields(p.Name, p.Runs[point.Run], s, point))
 			}
 		}
 	}
-	return writeCSV(w, pastFields("", &history.Run{}, &history.Series{}, history.Point{}), lines)
+	return writeCSV(w, historyFields("", &history.Run{}, &history.Series{}, history.Point{}), lines)
 }
 
-func pastFields(name string, r *history.Run, s *history.Series, at history.Point) []field {
+func historyFields(name string, r *history.Run, s *history.Series, at history.Point) []field {
 	m, known, value, change := s.Metric, at.Value != nil, analysis.Interval{}, ""
 	if known {
 		value = *at.Value
@@ -245,15 +242,15 @@ func pastFields(name string, r *history.Run, s *history.Series, at history.Point
 		}
 	}
 	return []field{{"experiment", name}, {"run", r.Directory},
-		{"start", only(!r.Start.IsZero(), r.Start.UTC().Format(time.RFC3339))}, {"tare_version", r.TareVersion},
+		{"start", valueIf(!r.Start.IsZero(), r.Start.UTC().Format(time.RFC3339))}, {"tare_version", r.TareVersion},
 		{"cell", s.Cell}, {"arm", s.Arm}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
-		{"headline", m.Headline}, {"of", s.Of + when(s.Of == history.OfOverhead, "_cost")}, {"value", only(known, value.Point)}, {"value_lo", only(known, value.Lo)},
-		{"value_hi", only(known, value.Hi)}, {"stretch", only(at.Stretch >= 0, at.Stretch+1)}, {"change", change},
+		{"headline", m.Headline}, {"of", s.Of + when(s.Of == history.OfOverhead, "_cost")}, {"value", valueIf(known, value.Point)}, {"value_lo", valueIf(known, value.Lo)},
+		{"value_hi", valueIf(known, value.Hi)}, {"stretch", valueIf(at.Stretch >= 0, at.Stretch+1)}, {"change", change},
 		{"left_out", wording.Reason(at.LeftOut)}, {"labels", wording.Labels(r.Labels)}}
 }
 
-// GateCSV writes one line for each case. Limits and overheads are shares of the
-// baseline on the scale "ratio", and in the metric's unit on "difference".
+// GateCSV writes a line for each case. Limits and overheads are shares of the baseline on the scale
+// "ratio", and in the metric's unit on "difference".
 func GateCSV(w io.Writer, r *gate.Result) error {
 	var lines [][]field
 	for _, c := range r.Cases {
@@ -269,16 +266,15 @@ func gateFields(r *gate.Result, c gate.Case) []field {
 	}
 	return []field{{"cell", c.Cell}, {"arm", c.Arm}, {"metric", c.Metric.Name}, {"unit", c.Metric.Unit},
 		{"budget", c.Budget.String()}, {"scale", c.Limit.Scale}, {"limit", c.Limit.Value}, {"outcome", c.Outcome}, {"grade", c.Grade},
-		{"reason", wording.GateReason(c.Reason)}, {"overhead_cost", only(c.Estimated, c.Overhead.Point)},
-		{"overhead_cost_lo", only(c.Estimated, c.Overhead.Lo)}, {"overhead_cost_hi", only(c.Estimated, c.Overhead.Hi)},
+		{"reason", wording.GateReason(c.Reason)}, {"overhead_cost", valueIf(c.Estimated, c.Overhead.Point)},
+		{"overhead_cost_lo", valueIf(c.Estimated, c.Overhead.Lo)}, {"overhead_cost_hi", valueIf(c.Estimated, c.Overhead.Hi)},
 		{"method", c.Method}, {"size", c.Size}, {"p", c.P}, {"p_holm", c.PAdjusted}, {"rounds_needed", float64(c.Needed)},
-		{"history", past.Part}, {"history_runs", only(c.History != nil, past.Runs)},
+		{"history", past.Part}, {"history_runs", valueIf(c.History != nil, past.Runs)},
 		{"observational", wording.Observation(r.Observation)}, {"text", wording.GateSentence(r, c)}}
 }
 
-// PublishedCSV writes a line for each mean and each difference. One of kind "mean"
-// has one arm in a; one of kind "difference" tells of b − a in percent of either
-// side.
+// PublishedCSV writes a line for each mean and each difference. Lines of kind "mean" have their arm in
+// column a. Lines of kind "difference" have b − a in percent of a and of b.
 func PublishedCSV(w io.Writer, t *published.Table) error {
 	var lines [][]field
 	for _, c := range t.Cells {
@@ -298,15 +294,15 @@ func publishedFields(
 	t *published.Table, cell string, m published.Metric, kind string, of published.Moments, d published.Difference,
 ) []field {
 	var said analysis.Comparison
-	if d.Said != nil {
-		said = *d.Said
+	if d.Verdict != nil {
+		said = *d.Verdict
 	}
 	mean := kind == "mean"
 	return []field{{"cell", cell}, {"metric", m.Metric.Name}, {"unit", m.Metric.Unit}, {"kind", kind}, {"a", d.A},
-		{"b", d.B}, {"n", only(mean, of.N)}, {"invalid", only(mean, of.Invalid)}, {"mean", only(of.N > 0, of.Mean)},
-		{"variance", only(of.N > 0, of.Variance)}, {"b_more_percent_of_a", percent(d.RelativeToA)},
+		{"b", d.B}, {"n", valueIf(mean, of.N)}, {"invalid", valueIf(mean, of.Invalid)}, {"mean", valueIf(of.N > 0, of.Mean)},
+		{"variance", valueIf(of.N > 0, of.Variance)}, {"b_more_percent_of_a", percent(d.RelativeToA)},
 		{"b_more_percent_of_b", percent(d.RelativeToB)}, {"verdict", said.Verdict},
-		{"text", only(d.Said != nil, wording.Sentence(&said))}, {"headline", m.Metric.Headline},
+		{"text", valueIf(d.Verdict != nil, wording.Sentence(&said))}, {"headline", m.Metric.Headline},
 		{"observational", t.Observation != nil}}
 }
 
@@ -317,7 +313,7 @@ func percent(share *float64) any {
 	return *share * 100
 }
 
-// JSON writes the analysis itself, indented, in the schema that it names.
+// JSON writes the analysis, indented, in the schema that it names.
 func JSON(w io.Writer, r *analysis.Run) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

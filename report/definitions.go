@@ -17,31 +17,31 @@ func (s *sheet) definitions() []doc.Fact {
 		{Key: "Arm", Value: "A named set of security layers around the workload. The first arm is the baseline; the control is a second copy of it."},
 		{Key: "Cell", Value: "One workload at one setting of its parameters and of the testbed. Arms are compared within a cell only."},
 		{Key: "Trial", Value: "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
-		{Key: "Round", Value: "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
-		{Key: "Set-up", Value: "One putting up of an arm and its layers. What it draws by chance, such as addresses and placement, belongs to no layer; so all arms are set up anew, and where several rounds share a set-up their mean is one value."},
+		{Key: "Round", Value: "One trial of every arm, in random order. Arms are compared round by round, so that slow drift affects all arms alike."},
+		{Key: "Set-up", Value: "One time of putting up an arm and its layers. Its chance effects, such as addresses and placement, belong to no layer. All arms are therefore set up anew, and if several rounds share a set-up, their mean counts as one value."},
 		{Key: "Overhead", Value: "The cost of an arm relative to the baseline and its control together; a cost of 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
 		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " +
 			s.confidence() + " of these intervals hold the true value."},
-		{Key: "Typical round, mean", Value: "The overhead is that of the typical round (Hodges–Lehmann), which a few very slow trials hardly move. The mean's overhead, beside it, compares averages, which capacity and money follow."},
+		{Key: "Typical round, mean", Value: "The overhead is that of the typical round (Hodges–Lehmann), which a few very slow trials hardly move. The mean's overhead, beside it, compares averages, which determine capacity and price."},
 		{Key: "Costs, gains", Value: "The overhead differs from zero after correction for the number of comparisons."},
-		{Key: "If normal", Value: "There are too few values to claim anything whatever the noise; the claim rests on noise being normal, which nothing here shows."},
+		{Key: "If normal", Value: "There are too few values for a claim that holds for any noise. The claim assumes normal noise, which so few values cannot show."},
 		{Key: "Fails", Value: "The program failed more often than in the baseline, after correction for the number of comparisons."},
 		{Key: "Interim", Value: "Rounds that were planned are missing. The estimate may be looked at; there is no verdict until they are done."},
 		{Key: "Equivalent", Value: "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand, of the typical round and of the mean."},
-		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the one that such a run finds with a probability of " + power + " stands beside it."},
+		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. This does not mean that there is no difference. Beside it stands the difference that such a run finds with a probability of " + power + "."},
 		{Key: "Invalid", Value: "Too little valid data, or a run whose own checks failed. There is no number."},
 		{Key: "Headline, exploratory", Value: "Headline metrics were named as the question before the run and are corrected for their number together. All others are exploratory."},
-		{Key: "Invalid trial", Value: "A trial that broke a rule fixed in the experiment. What a busy machine or a failed proof spoilt is repeated; what the program did is a failure of its arm. Rules never look at the value measured."},
+		{Key: "Invalid trial", Value: "A trial that broke a rule fixed in the experiment. Trials spoilt by a busy machine or a failed proof are repeated; failures of the program are failures of its arm. Rules never look at the value measured."},
 	}
 }
 
-// importedDefinitions are those of a report on what another tool ran.
+// importedDefinitions defines the words of a report on imported trials.
 func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 	list := []doc.Fact{
-		{Key: "Observational", Value: "Nobody drew the order of the trials at random and put the arms side by side, so that what differs between the arms besides the thing in question is part of every difference. A verdict says that the arms differ, not what makes them."},
+		{Key: "Observational", Value: "The trials did not run side by side in random order, so any other difference between the arms is part of every result. A verdict states that the arms differ, not why."},
 		{Key: "Arm", Value: "A set of files that belong together. The first arm is the baseline."},
-		{Key: "Cell", Value: "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
-		{Key: "Trial", Value: "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
+		{Key: "Cell", Value: "One measured workload, at one setting of its parameters. Arms are compared within a cell only."},
+		{Key: "Trial", Value: "The values of one cell in one file, or in one row. It is the unit of all statistics here, never the single request inside it."},
 		{Key: "Overhead", Value: "The difference of an arm from the baseline, relative to it; a cost of 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
 		{Key: "Interval", Value: "The range of true differences that the " + s.sampled("rounds", "values") +
 			" are compatible with, if they are independent of each other: over many such imports, " + s.confidence() +
@@ -61,7 +61,7 @@ func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 		list = append(list, doc.Fact{Key: "Closed loop", Value: "A fixed number of workers, each of which sends its next request when its last one is answered. Mean latency × throughput is then that number, and one says the same as the other. While an answer is slow nothing is sent, so that percentiles miss the requests that would have waited."})
 	}
 	return append(list,
-		doc.Fact{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the one that is found with a probability of " + wording.Share(float64(s.plan.Power)) + " stands beside it."},
+		doc.Fact{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. This does not mean that there is no difference. Beside it stands the difference that is found with a probability of " + wording.Share(float64(s.plan.Power)) + "."},
 		doc.Fact{Key: "Headline, exploratory", Value: "Headline metrics are corrected for their number together. All others are exploratory: hints, not findings."},
 		doc.Fact{Key: "Invalid trial", Value: "A trial that broke a rule: a file that cannot be read, or failed operations over the limit. Rules never look at whether a value is high or low."})
 }

@@ -9,23 +9,21 @@ import (
 	"tare/wording"
 )
 
-// factorialNote says what the effects are.
-const factorialNote = "A layer alone: what it costs on average over the settings of the others. × is an interaction: what layers cost together beyond the sum. " +
-	"Shares add up as factors do: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
+const factorialNote = "A layer alone: its cost on average over the settings of the others. × is an interaction: the joint cost of layers beyond the sum. " +
+	"Shares are combined as factors: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
 
-// factorialBlocks show what the layers of a factorial design do alone and together: on a
-// terminal for headline metrics, or for all.
+// factorialBlocks show the effects of a factorial design's layers, alone and together. A terminal shows
+// headline metrics only, unless all is set.
 func (s *sheet) factorialBlocks(all bool) []doc.Block {
 	f := s.run.Factorial
 	if f == nil {
 		return nil
 	}
-	return detail("factorial", "Alone and together", factorialNote, tables(all, s.effectTable(f, true), s.effectTable(f, false)))
+	return notedSection("factorial", "Alone and together", factorialNote, tables(all, s.effectTable(f, true), s.effectTable(f, false)))
 }
 
-// effectTable shows effects by cell and metric.
 func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
-	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown},
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown},
 		{Title: "layers", Kind: doc.Name}, {Title: "verdict"}, {Title: "effect", Right: true}, {Title: "interval", Right: true, Tight: true},
 		{Title: "found with " + wording.Share(float64(s.plan.Power)), Right: true, In: doc.Markdown | doc.Page}, {Title: "rounds", Right: true, In: doc.Markdown | doc.Page},
 		{Title: "in words", Kind: doc.Prose}}}
@@ -36,7 +34,7 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 		}
 		g := groupOf(&t, plain(e.Cell))
 		title := append(doc.In(doc.Strong, plain(e.Metric.Name)), doc.Span{Words: when(e.Metric.Better != "", " "+better(e.Metric))})
-		part := found(&g.Parts, func(p doc.Part) bool { return slices.Equal(p.Title, title) }, doc.Part{Title: title})
+		part := findOrAdd(&g.Parts, func(p doc.Part) bool { return slices.Equal(p.Title, title) }, doc.Part{Title: title})
 		part.Add(effectRow(e))
 	}
 	return t
@@ -45,20 +43,16 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 func effectRow(e *analysis.Effect) doc.Row {
 	point, interval := wording.EffectOverhead(e)
 	mde := when(wording.Judged(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
-	cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(said(&e.Comparison, false)))
+	cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(gradedVerdict(&e.Comparison, false)))
 	return doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)}
 }
 
-// effectFields are an effect's line for programs, in the columns of a comparison.
+// effectFields returns the CSV line of an effect, in the columns of a comparison.
 func (s *sheet) effectFields(e analysis.Effect) []field {
-	return instead(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(&e), "role": effectRole(&e),
-		"baseline_median": nil, "arm_median": nil, "text": wording.EffectSentence(&e)})
-}
-
-// effectRole stands in the place of an arm's role.
-func effectRole(e *analysis.Effect) experiment.Role {
+	role := experiment.Role("main effect")
 	if e.Interaction() {
-		return "interaction"
+		role = "interaction"
 	}
-	return "main effect"
+	return replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(&e), "role": role,
+		"baseline_median": nil, "arm_median": nil, "text": wording.EffectSentence(&e)})
 }

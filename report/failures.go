@@ -19,19 +19,19 @@ func (s *sheet) failedTrials() (n int) {
 	return n
 }
 
-// spoiltTrials counts the invalid trials that say nothing of their arm.
+// spoiltTrials counts the invalid trials that are no failures of their arm.
 func (s *sheet) spoiltTrials() int { return max(len(s.run.Invalids)-s.failedTrials(), 0) }
 
-// failureBlocks are how often the program failed, by cell and arm: a line for each arm,
-// and one for each rule where an arm broke several. Without a failure there is nothing.
+// failureBlocks show how often the program failed, by cell and arm: a line for each arm, and a line for
+// each rule if an arm broke several. Without failures there are no blocks.
 func (s *sheet) failureBlocks() []doc.Block {
 	if len(s.run.Failures) == 0 {
 		return nil
 	}
-	t := doc.Table{Bare: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "verdict"}, {Title: "failed", Right: true},
+	t := doc.Table{NoTitles: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "verdict"}, {Title: "failed", Right: true},
 		{Title: "share", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "difference", Right: true}, {Title: "rule"}, {Title: "Holm p", Right: true, In: doc.Markdown | doc.Page}}}
 	for _, f := range s.run.Failures {
-		g := found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == plain(f.Cell) }, doc.Group{Title: doc.Words(plain(f.Cell)), Parts: []doc.Part{{}}})
+		g := findOrAdd(&t.Groups, func(g doc.Group) bool { return g.Title.First() == plain(f.Cell) }, doc.Group{Title: doc.Words(plain(f.Cell)), Parts: []doc.Part{{}}})
 		g.Add(s.failureRow(f))
 		if len(f.Rules) > 1 {
 			for _, r := range f.Rules {
@@ -56,28 +56,28 @@ func (s *sheet) failureRow(f analysis.Failures) doc.Row {
 	default:
 		rule = "any"
 	}
-	var said doc.Text
+	var word doc.Text
 	switch f.Role {
 	case experiment.Treatment:
-		said, p = verdict(f.Verdict, s.observes(f.Verdict) || f.Observational && f.Verdict.Claims()), wording.Probability(f.PAdjusted)
+		word, p = verdict(f.Verdict, s.claimsObservational(f.Verdict) || f.Observational && f.Verdict.Claims()), wording.Probability(f.PAdjusted)
 	case experiment.Control:
-		said = doc.In(doc.Muted, "noise floor")
+		word = doc.In(doc.Muted, "noise floor")
 	default:
-		said = doc.In(doc.Muted, "baseline")
+		word = doc.In(doc.Muted, "baseline")
 	}
-	row := frequencyRow(plain(f.Arm), said, f.Failed, difference, rule, p)
+	row := frequencyRow(plain(f.Arm), word, f.Failed, difference, rule, p)
 	row.Muted = f.Role != experiment.Treatment
 	return row
 }
 
-func frequencyRow(arm string, said doc.Text, f analysis.Frequency, difference, rule, p string) doc.Row {
+func frequencyRow(arm string, word doc.Text, f analysis.Frequency, difference, rule, p string) doc.Row {
 	point, interval := wording.FrequencyParts(f)
-	return doc.Row{Cells: append([]doc.Cell{doc.C(arm), doc.Of(said)},
+	return doc.Row{Cells: append([]doc.Cell{doc.C(arm), doc.Of(word)},
 		doc.Cells(fmt.Sprintf("%s of %s", number(f.Count), number(f.Of)), point, interval, difference, rule, p)...)}
 }
 
 func (s *sheet) failureNote() string {
-	text := "Executions in which the program failed, ran into a limit or gave what cannot be used; those that the machine's condition spoilt are not counted. " +
+	text := "Executions in which the program failed, ran into a limit or gave unusable output; executions spoilt by the machine's condition are not counted. " +
 		"Intervals are exact (Clopper–Pearson); shares are compared with " + s.baseline
 	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Pooled }) {
 		text += " and its control together"
@@ -89,14 +89,14 @@ func (s *sheet) failureNote() string {
 	return text + test + ". The difference is in percentage points."
 }
 
-// failureAnswers are the arms that fail more, or less, often than the baseline.
+// failureAnswers list the arms that fail more or less often than the baseline.
 func (s *sheet) failureAnswers() []doc.Answer {
 	var list []doc.Answer
 	failures := slices.Clone(s.run.Failures)
-	slices.SortStableFunc(failures, func(a, b analysis.Failures) int { return cmp.Compare(s.place(a.Arm), s.place(b.Arm)) })
+	slices.SortStableFunc(failures, func(a, b analysis.Failures) int { return cmp.Compare(s.armIndex(a.Arm), s.armIndex(b.Arm)) })
 	for _, f := range failures {
 		if f.Verdict == analysis.Fails || f.Verdict == analysis.Gains {
-			list = append(list, doc.Answer{Verdict: verdict(f.Verdict, s.observes(f.Verdict)),
+			list = append(list, doc.Answer{Verdict: verdict(f.Verdict, s.claimsObservational(f.Verdict)),
 				Text: doc.Words(fmt.Sprintf("%s in %s: %s.", plain(f.Arm), plain(f.Cell), brief(wording.Failed(&f, s.baseline))))})
 		}
 	}

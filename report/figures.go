@@ -13,15 +13,13 @@ import (
 	"tare/wording"
 )
 
-// Figure draws the run's headline overheads as a picture that stands on its own
-// as a file.
+// Figure draws the run's headline overheads as a picture for a file of its own.
 func Figure(r *analysis.Run) string {
 	s := arrange(r)
 	name := plain(s.plan.Name)
 	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), figureNote(s))
 }
 
-// figureNote says how the numbers came about.
 func figureNote(s *sheet) string {
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
 		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), s.confidence())
@@ -32,7 +30,7 @@ func figureNote(s *sheet) string {
 	return text + when(!s.run.Valid, "; invalid run, no verdicts")
 }
 
-// forest is the headline overheads that can be shown on one axis: those as a share.
+// forest returns the plot of the headline overheads that are shares, since these fit on one axis.
 func (s *sheet) forest() figure.Forest {
 	f := figure.Forest{Baseline: s.baseline, Margin: s.margin()}
 	for _, g := range s.groups(true) {
@@ -41,7 +39,7 @@ func (s *sheet) forest() figure.Forest {
 		}
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
-			verdict := string(c.Verdict) + when(ifNormal(&c), " ("+ifNormalMark+")") + when(s.observes(c.Verdict) || observed(c), " "+observedMark)
+			verdict := string(c.Verdict) + when(ifNormal(&c), " ("+ifNormalMark+")") + when(s.claimsObservational(c.Verdict) || claimsObservational(c), " "+observedMark)
 			of.Rows = append(of.Rows, forestRow(c, s.look(c.Arm), s.role(c.Arm) == experiment.Control, verdict))
 		}
 		f.Groups = append(f.Groups, of)
@@ -49,7 +47,6 @@ func (s *sheet) forest() figure.Forest {
 	return f
 }
 
-// forestRow is one comparison in a forest plot.
 func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict string) figure.Row {
 	r := figure.Row{Arm: c.Arm, Label: plain(c.Arm), Look: look, Control: control,
 		Numbers: wording.Estimate(c), Drawn: wording.Judged(c), At: c.Overhead, Point: c.PointOnly}
@@ -61,7 +58,7 @@ func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict st
 	return r
 }
 
-// look gives each arm a look of its own.
+// look returns the look of an arm, a different one for each arm.
 func (s *sheet) look(arm string) figure.Look {
 	switch s.role(arm) {
 	case experiment.Baseline:
@@ -70,9 +67,9 @@ func (s *sheet) look(arm string) figure.Look {
 		return figure.Control
 	}
 	if s.many() {
-		return figure.Any // there are more arms than colours; all are labelled
+		return figure.Any // more arms than colours; all arms have labels
 	}
-	i := s.place(arm)
+	i := s.armIndex(arm)
 	for _, a := range s.plan.Arms[:i] {
 		if a.Role != experiment.Treatment {
 			i--
@@ -93,8 +90,8 @@ func (s *sheet) boxes(g group) figure.Boxes {
 	return b
 }
 
-// runChart is the run chart of a group. Imported trials stand in the order
-// measured: when they ran is not comparable.
+// runChart returns the run chart of a group. Imported trials are shown in the order measured, since their
+// start times cannot be compared.
 func (s *sheet) runChart(g group) figure.RunChart {
 	r := figure.RunChart{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit, Ratio: wording.IsRatio(g.metric),
 		Ordered: s.imported()}
@@ -104,8 +101,8 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	for _, a := range g.series.Arms {
 		l := figure.Lane{Arm: s.trials(a)}
 		if a.Diagnostics != nil {
-			for _, place := range a.Diagnostics.Changes {
-				l.Changes = append(l.Changes, place-1)
+			for _, position := range a.Diagnostics.Changes {
+				l.Changes = append(l.Changes, position-1)
 			}
 		}
 		if s.role(a.Arm) == experiment.Baseline {
@@ -126,9 +123,9 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	return r
 }
 
-// find looks up the group of a metric in a cell that has a series.
-func (s *sheet) find(cell, metric string) *group {
-	for _, b := range s.blocks {
+// seriesGroup returns the group of a metric in a cell; nil if the run has no values of it.
+func (s *sheet) seriesGroup(cell, metric string) *group {
+	for _, b := range s.cells {
 		if b.id != cell {
 			continue
 		}
@@ -141,19 +138,19 @@ func (s *sheet) find(cell, metric string) *group {
 	return nil
 }
 
-// chart is a series over the runs of its experiment.
-func (p past) chart(s *history.Series, o HistoryOptions) figure.History {
+// chart returns the chart of a series over the runs of its experiment.
+func (p experimentHistory) chart(s *history.Series, o HistoryOptions) figure.History {
 	return figure.History{Name: seriesName(s), Series: s, Runs: p.Runs,
 		Point:  func(at history.Point) (title, link string) { return p.pointTitle(s, at), o.link(p.Runs[at.Run]) },
 		Label:  func(run int) string { return wording.Label(p.Runs[run].Labels) },
 		Events: func(run int) string { return p.runTitle(run) + ":\n" + strings.Join(runEvents(p.Runs[run]), "\n") },
 		Shift: func(c history.Shift) (title, label string) {
-			return shiftWord(s, c) + " " + p.shiftPlace(c), shiftMark(c) + " " + wording.Changed(s.Metric, c.Size.Point)
+			return shiftWord(s, c) + " " + p.shiftRun(c), shiftMark(c) + " " + wording.Changed(s.Metric, c.Size.Point)
 		}}
 }
 
-// pointTitle says of a run what its mark in a chart stands for.
-func (p past) pointTitle(s *history.Series, at history.Point) string {
+// pointTitle returns the tooltip of a run's mark in a chart.
+func (p experimentHistory) pointTitle(s *history.Series, at history.Point) string {
 	version, value := p.Runs[at.Run].TareVersion, "no value"
 	if at.Value != nil {
 		value = wording.PastValue(s, *at.Value)

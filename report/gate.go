@@ -15,12 +15,11 @@ import (
 	"tare/wording"
 )
 
-// Gate shows a gate: the outcome, a row for each case with its limit and its
-// overhead, and why. Link is where the report of the run is, as a URL or a
-// relative path; empty for none.
+// Gate shows a gate: the outcome, a row for each case with its limit and its overhead, and the
+// explanations. Link is a URL or relative path of the run's report; "" for none.
 func Gate(r *gate.Result, link string) *doc.Document {
 	d := &doc.Document{Title: wording.GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
-	about := doc.Words(wording.GateAbout(r) + ".")
+	about := doc.Words(wording.GateScope(r) + ".")
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})
 	}
@@ -38,22 +37,22 @@ func Gate(r *gate.Result, link string) *doc.Document {
 		}
 	}
 	reasons := plainAll(wording.GateReasons(r))
-	if r.Valid { // the title has it
+	if r.Valid { // the title has the reasons
 		reasons = nil
 	}
 	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
 		doc.List{Items: doc.Each(append(reasons, shared...))},
 		gateCases(r, shared),
-		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: []doc.Block{
+		doc.Section{Title: "Why", Fold: doc.Markdown, NoTitle: doc.Terminal | doc.Page, Blocks: []doc.Block{
 			doc.On(doc.Markdown, doc.List{Items: doc.Each(why)}),
 			doc.If(len(warnings) > 0, doc.Alert{Title: beforeTrusting, Items: doc.Each(warnings)}),
 			doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}})
 }
 
-// gateCases are the cases, cell by cell. Markdown has the cell in a column, so
-// that what a pull request shows is one table.
+// gateCases lists the cases, cell by cell. In Markdown the cell is a column, so that a pull request shows
+// one table.
 func gateCases(r *gate.Result, shared []string) doc.Table {
-	t := doc.Table{Bare: true, Columns: []doc.Column{
+	t := doc.Table{NoTitles: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
 		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Confidence(r.Confidence) + " interval", Right: true, Tight: true},
 		{Title: "why", Kind: doc.Prose, In: doc.Terminal | doc.Page},
@@ -64,8 +63,9 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 		}
 		point, interval := wording.GateOverhead(c)
 		why := when(c.Outcome != gate.Pass && (c.Outcome != gate.Invalid || c.Reason == gate.NotFinished), wording.GateBrief(r, c, shared))
-		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(gateWord(c))},
-			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
+		outcome := badged(doc.In(gateStyle(c.Outcome), string(c.Outcome)), c.Grade == analysis.Normal, ifNormalMark)
+		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(outcome)},
+			doc.Cells(plain(c.Arm), wording.GateSubject(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 		if c.Previous != nil {
 			change, runs := wording.GatePrevious(r, c)
 			t.Groups[len(t.Groups)-1].Add(doc.Row{Muted: true, Cells: append([]doc.Cell{doc.C("")},
@@ -75,24 +75,17 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 	return t
 }
 
-// gateWord is the outcome of a case as a word, with its grade.
-func gateWord(c gate.Case) doc.Text {
-	return badged(doc.In(gateStyle(c.Outcome), string(c.Outcome)), c.Grade == analysis.Normal, ifNormalMark)
-}
-
-// GateJUnit writes a gate as JUnit XML, as CI systems read it: one test case for
-// each case of the gate, one suite for each arm in a cell. Names are the same in
-// every run of an experiment. What fails is a failure; what is unresolved, and
-// every case of a run that gives no verdicts, is an error: both turn a pipeline
-// red, and neither can be mistaken for the other. A skipped test would not: CI
-// systems show it as good enough.
+// GateJUnit writes a gate as JUnit XML for CI systems: a test case for each case of the gate, a suite for
+// each arm in a cell. Names are the same in every run of an experiment. A failed case is a failure. An
+// unresolved case, and every case of an invalid run, is an error. Both turn a pipeline red, and readers
+// can distinguish them. They are not skipped tests, because CI systems treat these as passed.
 //
-// The form is the one that Jenkins' xUnit plugin checks (junit-10.xsd), which
-// allows properties for suites only; those of a case carry its name in front.
+// The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for
+// suites only. Properties of a case therefore begin with its name.
 func GateJUnit(w io.Writer, r *gate.Result) error {
 	doc := junitSuites{Name: "tare gate " + plain(r.Name), Time: seconds(r.Seconds)}
 	for _, c := range r.Cases {
-		found(&doc.Suites, func(s junitSuite) bool { return s.cell == c.Cell && s.arm == c.Arm }, newSuite(r, c)).add(r, c)
+		findOrAdd(&doc.Suites, func(s junitSuite) bool { return s.cell == c.Cell && s.arm == c.Arm }, newSuite(r, c)).add(r, c)
 	}
 	for _, s := range doc.Suites {
 		doc.Tests, doc.Failures, doc.Errors = doc.Tests+s.Tests, doc.Failures+s.Failures, doc.Errors+s.Errors
@@ -172,7 +165,7 @@ func (s *junitSuite) property(name, value string) {
 }
 
 func (s *junitSuite) add(r *gate.Result, c gate.Case) {
-	what := wording.GateWhat(c)
+	what := wording.GateSubject(c)
 	s.property(what+".limit", c.Budget.String())
 	s.property(what+".outcome", string(c.Outcome))
 	if c.Grade != analysis.Measured {
@@ -204,5 +197,5 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	s.Cases = append(s.Cases, k)
 }
 
-// seconds writes a time as JUnit has it; one that is not known is left out.
+// seconds writes a time in JUnit's format; "" if unknown.
 func seconds(v float64) string { return when(v > 0, strconv.FormatFloat(v, 'f', 3, 64)) }

@@ -11,11 +11,10 @@ import (
 	"tare/wording"
 )
 
-// History shows a history: for each experiment its changes, every series over
-// its runs, and the runs themselves.
+// History shows a history: for each experiment its changes, its series over the runs, and the runs.
 func History(h *history.History, o HistoryOptions) *doc.Document {
 	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
-	all := pasts(h)
+	all := experimentHistories(h)
 	if len(all) == 1 {
 		d.Title = "History of " + experimentName(all[0])
 	}
@@ -34,7 +33,7 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	for i, p := range all {
 		s := doc.Section{ID: fmt.Sprintf("e%d", i+1), Title: experimentName(p), Flush: true}
 		if len(all) == 1 {
-			s.Quiet = doc.Terminal | doc.Markdown // the title says it
+			s.NoTitle = doc.Terminal | doc.Markdown // the document's title names the experiment
 		}
 		s.Blocks = p.blocks(s.ID, o)
 		d.Add(s)
@@ -42,44 +41,43 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	return d.Add(
 		doc.On(doc.Markdown|doc.Page, doc.If(skipped != nil,
 			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(skipped)}}})),
-		doc.Section{ID: "read", Title: "How to read this", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
+		doc.Section{ID: "read", Title: "How to read this", NoTitle: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
 			doc.On(doc.Page, doc.Say(historyLegend)),
-			doc.Section{Blocks: []doc.Block{doc.Say(terms(h))}},
+			doc.Section{Blocks: []doc.Block{doc.Say(historyTerms(h))}},
 			doc.On(doc.Page, doc.Say(historyDoubts))}})
 }
 
-func experimentName(p past) string { return cmp.Or(plain(p.Name), "(no name)") }
+func experimentName(p experimentHistory) string { return cmp.Or(plain(p.Name), "(no name)") }
 
-// historyLegend says what the charts show, historyDoubts what they cannot.
+// historyLegend explains the charts, historyDoubts their limits.
 const (
 	historyLegend = "Each mark is one run, the line through it its interval; a mark leads to the run's report. " +
-		"Overheads are relative to the run's own baseline, so that the level of the machine cancels; the levels of baselines tell of the machine itself. " +
-		"Heavy lines are the level between changes. A change stands between the last run of the old level and the first of the new one; " +
-		"the shaded runs are those among which it may lie. Crosses are runs that are left out of all statistics. " +
-		"Ticks at the foot are runs in which something else changed (point at one to read what), dashed lines runs with other parameters."
-	historyDoubts = "The interval of a change's size does not know that its place was chosen because it looks large, and the places suppose that runs are independent."
+		"Overheads are relative to the run's own baseline, so that the level of the machine cancels; the levels of baselines show the machine itself. " +
+		"Heavy lines are the level between changes. A change is drawn between the last run of the old level and the first of the new one; " +
+		"it may lie anywhere among the shaded runs. Crosses are runs that are left out of all statistics. " +
+		"Ticks at the foot mark runs in which something else changed (point at a tick to see what it is); dashed lines mark runs with other parameters."
+	historyDoubts = "A change's position was chosen because the change looks large there, which the interval of its size does not allow for. The positions assume independent runs."
 )
 
-func (p past) blocks(id string, o HistoryOptions) []doc.Block {
+func (p experimentHistory) blocks(id string, o HistoryOptions) []doc.Block {
 	headline, rest := p.series(true), p.series(false)
 	shown := headline
 	if o.All {
 		shown = pointers(p.Series)
 	}
-	changes, others := p.changes(id, headline, o), p.others(shown)
+	changes, others := p.changes(id, headline, o), p.parameterChanges(shown)
 	found := cmp.Or(when(len(findings(shown)) > 0, wording.Count(len(findings(shown)), "change", "changes")), "No change")
 	blocks := []doc.Block{doc.Say(p.heading() + ". " + found + " in " + wording.Count(len(shown), "series", "series") + "."),
 		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
 		doc.If(others != nil, doc.Section{Title: "Other parameters",
-			Note:  "a line ┊ in a plot, dashed in a chart, stands before them",
+			Note:  "marked by ┊ in a plot, by a dashed line in a chart",
 			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(others)}}})}
 	blocks = append(blocks, p.cells(id, headline, true, o)...)
 	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))
 }
 
-// restBlocks show the exploratory metrics, and where there is little room only
-// if asked.
-func (p past) restBlocks(id string, rest []*history.Series, o HistoryOptions) []doc.Block {
+// restBlocks show the series of exploratory metrics. A terminal and Markdown show them only if asked.
+func (p experimentHistory) restBlocks(id string, rest []*history.Series, o HistoryOptions) []doc.Block {
 	if len(rest) == 0 {
 		return nil
 	}
@@ -96,19 +94,19 @@ func (p past) restBlocks(id string, rest []*history.Series, o HistoryOptions) []
 	return []doc.Block{doc.On(doc.Page, section), doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
 }
 
-// pastCell is the series of one cell, in the order of the plan.
-type pastCell struct {
+// cellSeries is the series of one cell, in the order of the plan.
+type cellSeries struct {
 	id     string
 	series []*history.Series
 }
 
-// cells show series, cell by cell: as charts, and as a table in Markdown.
-func (p past) cells(id string, list []*history.Series, headline bool, o HistoryOptions) []doc.Block {
+// cells show series cell by cell: as charts, and as a table in Markdown.
+func (p experimentHistory) cells(id string, list []*history.Series, headline bool, o HistoryOptions) []doc.Block {
 	var blocks []doc.Block
 	drawn := 0
-	var cells []pastCell
+	var cells []cellSeries
 	for _, s := range list {
-		c := found(&cells, func(c pastCell) bool { return c.id == s.Cell }, pastCell{id: s.Cell})
+		c := findOrAdd(&cells, func(c cellSeries) bool { return c.id == s.Cell }, cellSeries{id: s.Cell})
 		c.series = append(c.series, s)
 	}
 	for _, c := range cells {
@@ -116,8 +114,9 @@ func (p past) cells(id string, list []*history.Series, headline bool, o HistoryO
 		var rows []doc.Row
 		for _, s := range c.series {
 			drawn++
-			charts.Blocks = append(charts.Blocks, p.seriesSection(id, s, len(s.Shifts) > 0 || headline && drawn <= mostOpen, o))
-			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)), remarks(s))})
+			charts.Blocks = append(charts.Blocks, p.seriesSection(id, s, len(s.Shifts) > 0 || headline && drawn <= maxOpen, o))
+			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)),
+				join("; ", append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...)...))})
 		}
 		blocks = append(blocks, doc.Section{Title: plain(c.id), Blocks: []doc.Block{charts,
 			doc.On(doc.Markdown, doc.Simple([]doc.Column{{Title: "series", Kind: doc.Name}, {Title: "level now"},
@@ -126,7 +125,7 @@ func (p past) cells(id string, list []*history.Series, headline bool, o HistoryO
 	return blocks
 }
 
-func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOptions) doc.Section {
+func (p experimentHistory) seriesSection(id string, s *history.Series, open bool, o HistoryOptions) doc.Section {
 	section := doc.Section{ID: p.chartID(id, s), Title: seriesName(s), Value: nowText(s), Note: seriesNote(s), Fold: doc.Page, Open: open,
 		Blocks: []doc.Block{doc.Figure{
 			Wide:   func() string { return p.chart(s, o).Draw(true) },
@@ -134,7 +133,7 @@ func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOp
 			Plot:   func(width int) []string { return spark(s, len(p.Runs), width) }}}}
 	var changes []doc.Answer
 	for _, c := range s.Shifts {
-		changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftPlace(c)), Causes: p.shiftCause(c)})
+		changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftRun(c)), Causes: p.shiftCause(c)})
 	}
 	section.Blocks = append(section.Blocks, doc.On(doc.Terminal, doc.If(changes != nil, doc.Answers{List: changes})))
 	for _, n := range wording.Findings(s.Notes) {
@@ -143,20 +142,20 @@ func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOp
 	return section
 }
 
-// changes are the changes of series, in the order in which they happened.
-func (p past) changes(id string, list []*history.Series, o HistoryOptions) []doc.Answer {
+// changes list the changes of series in the order of time.
+func (p experimentHistory) changes(id string, list []*history.Series, o HistoryOptions) []doc.Answer {
 	var answers []doc.Answer
 	for _, f := range findings(list) {
 		text := doc.Text{{Words: plain(f.Cell) + ": " + seriesName(f.Series), Style: doc.Strong, Link: "#" + p.chartID(id, f.Series)},
-			{Words: ": " + shiftWord(f.Series, f.Shift) + " " + p.shiftPlace(f.Shift)}}
-		text = append(text, p.around(f.Shift, o)...)
+			{Words: ": " + shiftWord(f.Series, f.Shift) + " " + p.shiftRun(f.Shift)}}
+		text = append(text, p.comparisonLinks(f.Shift, o)...)
 		answers = append(answers, doc.Answer{Verdict: changeVerdict(f.Shift), Text: text, Causes: p.shiftCause(f.Shift)})
 	}
 	return answers
 }
 
-// around leads to the runs before and after a change, and to their comparison, if there is one.
-func (p past) around(c history.Shift, o HistoryOptions) doc.Text {
+// comparisonLinks link to the runs before and after a change, and to their comparison, if it exists.
+func (p experimentHistory) comparisonLinks(c history.Shift, o HistoryOptions) doc.Text {
 	if o.Compared == nil {
 		return nil
 	}
@@ -165,8 +164,8 @@ func (p past) around(c history.Shift, o HistoryOptions) doc.Text {
 		{Words: "both compared", Link: link("", o.Compared(before, after))}}
 }
 
-// chartID names the chart of a series within a page.
-func (p past) chartID(id string, s *history.Series) string {
+// chartID returns the ID of a series' chart within a page.
+func (p experimentHistory) chartID(id string, s *history.Series) string {
 	for i := range p.Series {
 		if &p.Series[i] == s {
 			return fmt.Sprintf("%s-%d", id, i+1)
@@ -176,13 +175,13 @@ func (p past) chartID(id string, s *history.Series) string {
 }
 
 const (
-	mostLeftOut   = 10  // runs that a terminal lists as left out
-	mostRunRows   = 500 // runs that a page lists, the latest
-	mostRunEvents = 8   // events listed with a run
+	maxLeftOut   = 10  // excluded runs that a terminal lists
+	maxRunRows   = 500 // latest runs that a page lists
+	maxRunEvents = 8   // events listed with a run
 )
 
-// runBlocks show the runs: all on a page, else those that are left out.
-func (p past) runBlocks(o HistoryOptions) []doc.Block {
+// runBlocks list the runs: all of them on a page, else only the excluded ones.
+func (p experimentHistory) runBlocks(o HistoryOptions) []doc.Block {
 	var left []string
 	for _, r := range p.leftOut() {
 		left = append(left, plain(r.Directory)+": "+brief(wording.Reason(r.LeftOut)))
@@ -191,16 +190,16 @@ func (p past) runBlocks(o HistoryOptions) []doc.Block {
 		Blocks: p.runTable(o)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.If(left != nil,
 			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left),
-				Most: mostLeftOut}}}))}
+				Most: maxLeftOut}}}))}
 }
 
-func (p past) runTable(o HistoryOptions) []doc.Block {
+func (p experimentHistory) runTable(o HistoryOptions) []doc.Block {
 	changed := map[int]bool{}
 	for _, f := range findings(p.series(true)) {
 		changed[f.Run] = true
 	}
 	var rows []doc.Row
-	for i := len(p.Runs) - 1; i >= 0 && len(rows) < mostRunRows; i-- {
+	for i := len(p.Runs) - 1; i >= 0 && len(rows) < maxRunRows; i-- {
 		rows = append(rows, p.runRow(i, changed[i], o))
 	}
 	more := len(p.Runs) - len(rows)
@@ -217,8 +216,8 @@ func (p past) runTable(o HistoryOptions) []doc.Block {
 		doc.SayIf(more > 0, wording.Count(more, "earlier run is", "earlier runs are")+" not listed.")}
 }
 
-// runRow is one run. The number of one that begins a change stands out.
-func (p past) runRow(i int, changed bool, o HistoryOptions) doc.Row {
+// runRow returns the row of one run. The run's number is bold if a change begins there.
+func (p experimentHistory) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 	r := p.Runs[i]
 	number, state := doc.Words(fmt.Sprint(i+1)), "used"
 	if changed {
@@ -234,25 +233,20 @@ func (p past) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 		doc.C(moment(r)), doc.C(plain(r.TareVersion)), doc.C(state), doc.Of(doc.Each(runEvents(r))...)}}
 }
 
-// runEvents are the first events of a run.
+// runEvents list the first events of a run.
 func runEvents(r *history.Run) []string {
-	list := plainAll(wording.Differences(r.Events[:min(len(r.Events), mostRunEvents)]))
-	if n := len(r.Events) - mostRunEvents; n > 0 {
+	list := plainAll(wording.Differences(r.Events[:min(len(r.Events), maxRunEvents)]))
+	if n := len(r.Events) - maxRunEvents; n > 0 {
 		list = append(list, fmt.Sprintf("and %d more", n))
 	}
 	return list
 }
 
-// link is the way from the page to a run's report, or to its directory.
+// link returns the relative address of a run's report, or of its directory.
 func (o HistoryOptions) link(r *history.Run) string {
-	way := base(cmp.Or(o.Page, "history.html"), r.Directory)
+	way := relativePath(cmp.Or(o.Page, "history.html"), r.Directory)
 	if o.Reports[r.Directory] {
 		return link(way, "report.html")
 	}
 	return link(way, "/")
-}
-
-// remarks are what a reader must know of a series.
-func remarks(s *history.Series) string {
-	return join("; ", append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...)...)
 }

@@ -97,11 +97,11 @@ func TestHistoryGolden(t *testing.T) {
 	one := asText(t, History(histories()["one"], HistoryOptions{}), text.Options{})
 	says(t, "a series of imports", strings.Join(strings.Fields(one), " "), observedOnly)
 	golden.Check(t, "testdata/history.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 80}))
-	golden.Check(t, "testdata/history-narrow.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 40, ASCII: true}))
+	golden.Check(t, "testdata/history-narrow.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 40}))
 	golden.Check(t, "testdata/history-all.txt", asText(t, History(h, HistoryOptions{All: true}), text.Options{Width: 100}))
 	golden.Check(t, "testdata/history.md", asMarkdown(t, History(h, HistoryOptions{})))
 	golden.Check(t, "testdata/history.csv", asCSV(t, HistoryCSV, h))
-	p := pasts(h)[0]
+	p := experimentHistories(h)[0]
 	golden.Check(t, "testdata/history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))
 	golden.Check(t, "testdata/history-small.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(false))
 }
@@ -146,12 +146,12 @@ func TestExtremeHistory(t *testing.T) {
 }
 
 // sameDay is a history of n runs, minutes apart.
-func sameDay(n, minutes int) past {
+func sameDay(n, minutes int) experimentHistory {
 	e := &history.Experiment{Name: "disk", Series: []history.Series{{Cell: "disk.1", Arm: "layered", Of: history.OfOverhead}}}
 	for i := range n {
 		e.Runs = append(e.Runs, &history.Run{Directory: fmt.Sprintf("nightly/%03d", i), Start: historytest.Start.Add(time.Duration(i*minutes) * time.Minute)})
 	}
-	return past{e, &history.History{}}
+	return experimentHistory{e, &history.History{}}
 }
 
 // A difference of parameters is said once for a run, with what it is about where
@@ -167,7 +167,7 @@ func TestOtherParameters(t *testing.T) {
 		{Cell: "a", Arm: "layered", Stretches: stretches(env, size)},
 		{Cell: "a", Arm: "layered", Of: history.OfOverhead, Stretches: stretches(env, size)},
 	}
-	got := strings.Join(p.others([]*history.Series{&p.Series[0], &p.Series[1], &p.Series[2]}), "\n")
+	got := strings.Join(p.parameterChanges([]*history.Series{&p.Series[0], &p.Series[1], &p.Series[2]}), "\n")
 	if want := "first with nightly/002 (2026-01-05 04:00): env is on, was unset (layered in a); size is 2, was 1"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -12,34 +12,36 @@ import (
 	"tare/wording"
 )
 
-// imported says whether another tool ran the trials.
+// imported reports whether another tool ran the trials.
 func (s *sheet) imported() bool { return s.plan.Import != nil }
 
-// tool is the format that an imported run came from.
+// tool names the format that a run was imported from.
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
-// observes says whether a verdict, or "" for several, is a claim of a run that is
-// no experiment.
-func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observation != nil && v.Claims() }
+// claimsObservational reports whether v is a claim and the run is no experiment. The verdict "" stands
+// for several verdicts.
+func (s *sheet) claimsObservational(v analysis.Verdict) bool {
+	return s.run.Observation != nil && v.Claims()
+}
 
-// observed says whether a comparison claims what no experiment has shown.
-func observed(c analysis.Comparison) bool { return wording.Observed(&c) }
+// claimsObservational reports whether a comparison makes a claim without an experiment.
+func claimsObservational(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
 
-// observed says why what the run concludes is weaker than an experiment, and what
-// that means; "" for an experiment.
-func (s *sheet) observed() string {
+// observationalNotice explains why a run's conclusions are weaker than those of an experiment; "" for an
+// experiment.
+func (s *sheet) observationalNotice() string {
 	if s.run.Observation == nil {
 		return ""
 	}
 	between := "the arms"
 	if len(s.plan.Arms) == 1 {
-		between = "this run and what it is compared with"
+		between = "this run and the runs it is compared with"
 	}
-	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can tell that apart.",
+	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can separate these causes.",
 		brief(wording.Observation(s.run.Observation)), between)
 }
 
-// sources say where the trials of each arm are from.
+// sources lists the origin of each arm's trials.
 func (s *sheet) sources() []doc.Fact {
 	var list []doc.Fact
 	for _, a := range s.plan.Import.Arms {
@@ -58,29 +60,28 @@ func (s *sheet) files() (n int) {
 	return n
 }
 
-// invalidFiles are the files of invalid trials with what each did wrong, in the
-// order of the run.
+// invalidFiles lists the files of invalid trials with their reasons, in the order of the run.
 func (s *sheet) invalidFiles() []string {
 	type key struct{ arm, file string }
-	var order []key
+	var keys []key
 	texts, trials := map[key]string{}, map[key]int{}
 	for _, t := range s.run.Invalids {
 		name, reason := reasonOf(t)
 		k := key{t.Arm, cmp.Or(t.Source, t.Raw, reason)}
 		trials[k]++
 		if trials[k] == 1 {
-			order = append(order, k)
+			keys = append(keys, k)
 			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
 		}
 	}
-	list := make([]string, len(order))
-	for i, k := range order {
+	list := make([]string, len(keys))
+	for i, k := range keys {
 		list[i] = texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
 	}
 	return list
 }
 
-// reasonOf gives an invalid trial's file and what was wrong with it.
+// reasonOf returns an invalid trial's file and the rules that it broke.
 func reasonOf(t journal.Trial) (name, reason string) {
 	name = cmp.Or(brief(t.Source), plain(t.Raw))
 	var details []string
@@ -90,10 +91,9 @@ func reasonOf(t journal.Trial) (name, reason string) {
 	return name, strings.Join(details, "; ")
 }
 
-// aside is what a reader must know of one comparison beside its verdict: how many
-// times as much the arm costs where that is a multiple, which
-// interval equivalence rests on where the one shown reaches further, and what the
-// verdict would be with the trials that had failed operations; "" for neither.
+// aside returns the remarks on a comparison's verdict: a large cost as a factor, the mean if it
+// contradicts the typical round, the variation between set-ups, the interval that proves equivalence, and
+// the verdict if trials with failed operations are included.
 func (s *sheet) aside(c analysis.Comparison) string {
 	other := ""
 	if c.WithInvalid != nil {
@@ -103,11 +103,11 @@ func (s *sheet) aside(c analysis.Comparison) string {
 	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
 		factor = brief(wording.Effect(&c))
 	}
-	return join("; ", factor, wording.MeanApart(&c), wording.BetweenSetUps(&c),
+	return join("; ", factor, wording.MeanIfDifferent(&c), wording.BetweenSetUps(&c),
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 
-// valueCount is how many values a comparison rests on.
+// valueCount writes the number of values behind a comparison.
 func valueCount(c analysis.Comparison) string {
 	if !c.Paired && c.Baseline.N != c.Treated.N {
 		return number(c.Baseline.N) + " and " + number(c.Treated.N)
@@ -115,8 +115,7 @@ func valueCount(c analysis.Comparison) string {
 	return number(c.Rounds)
 }
 
-// sampled is the first text where the arms are compared in rounds, else the
-// second, for independent samples.
+// sampled returns the first text if arms are compared in rounds, and the second for independent samples.
 func (s *sheet) sampled(rounds, samples string) string {
 	if s.plan.Paired() {
 		return rounds
@@ -126,7 +125,7 @@ func (s *sheet) sampled(rounds, samples string) string {
 
 func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm") }
 
-// importedTrials says how much of what was imported gave data.
+// importedTrials states how many of the imported trials are valid.
 func (s *sheet) importedTrials() string {
 	bad, failed := s.spoiltTrials(), s.failedTrials()
 	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(),
@@ -134,4 +133,36 @@ func (s *sheet) importedTrials() string {
 		when(failed > 0, "; in "+wording.Count(failed, "trial", "trials")+" more operations failed than the limit allows") +
 		when(bad > 0, "; "+wording.Count(bad, "trial was", "trials were")+" invalid by rule") +
 		s.sampled(". Trials of the same round are compared as pairs", "") + "."
+}
+
+const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
+	"The interval and the verdict over all blocks rest on one value per block."
+
+// blockBlocks show the overhead in each block of an import. A terminal shows headline metrics only,
+// unless all is set.
+func (s *sheet) blockBlocks(all bool) []doc.Block {
+	return notedSection("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
+}
+
+// blockTable lists the overheads of blocks by cell, metric and arm, and below them the overhead over all
+// blocks.
+func (s *sheet) blockTable(headline bool) doc.Table {
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
+		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}
+	for i := range s.run.Comparisons {
+		c := &s.run.Comparisons[i]
+		if c.Blocks == nil || c.Metric.Headline != headline {
+			continue
+		}
+		g := groupOf(&t, plain(c.Cell))
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(c.Metric.Name)), doc.Span{Words: " " + join(", ", plain(c.Arm), better(c.Metric))})}
+		for _, b := range c.Blocks {
+			point, interval := wording.Overhead(analysis.Comparison{Metric: c.Metric, Overhead: b.Overhead, PointOnly: b.PointOnly, Rounds: b.Rounds})
+			part.Add(doc.Row{Cells: doc.Cells(plain(c.Metric.Name), plain(c.Arm), plain(b.Block), point, interval, number(b.Rounds), "")})
+		}
+		point, interval := wording.Overhead(*c)
+		part.Add(doc.Row{Cells: append(doc.Cells(plain(c.Metric.Name), plain(c.Arm), "all blocks", point, interval, number(c.Rounds)), doc.Of(gradedVerdict(c, claimsObservational(*c))))})
+		g.Parts = append(g.Parts, part)
+	}
+	return t
 }

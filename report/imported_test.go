@@ -94,7 +94,7 @@ func TestImportedPage(t *testing.T) {
 		"Imported from vault-benchmark", "Observational: arms ran one after the other, on systems or with settings that differ in kernel.",
 		"Closed loop: latency-mean × throughput is 1290 (1290 to 1290 over 57 trials), as many as the 1300 workers",
 		"restates throughput", "20 files from c11n/; the baseline", "aks/020.json", "the file is empty", "gke/001.json",
-		"tare import vault-benchmark --arm c11n=c11n/", "values change level on the way", "Values per arm", "20 and 19", "Each arm by itself")
+		"tare import vault-benchmark --arm c11n=c11n/", "values change level during the run", "Values per arm", "20 and 19", "Each arm by itself")
 	for _, no := range []string{"seed", "Seed", "noise floor", "Proof", "wall clock", "Round ", "rounds", "its own copy", "Cost of measuring"} {
 		if strings.Contains(shown, no) {
 			t.Errorf("the page of an import speaks of %q", no)

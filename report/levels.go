@@ -12,15 +12,14 @@ import (
 	"tare/wording"
 )
 
-// scalingNote says what the lines are, and what they are not.
-const scalingNote = "A line is fitted through the levels in each round; the slope is what one more costs, the base what there is with none. " +
-	"Slopes are in the metric's own unit, whatever the direction that is better. Their intervals are not corrected for their number: hints, not findings."
+const scalingNote = "A line is fitted through the levels in each round; the slope is the cost of one more, the base the value at level 0. " +
+	"Slopes are in the metric's own unit, whichever direction is better. Their intervals are not corrected for their number: hints, not findings."
 
-// unslopedNote says why a metric has no slopes.
-const unslopedNote = "Where no arm's values lie on a line, no slopes are told: the levels say it."
+// unslopedNote explains why a metric has no slopes.
+const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
-// scalingBlocks show how metrics grow with factors: on a terminal those that are
-// the question, or all.
+// scalingBlocks show the growth of metrics with factors. A terminal shows only headline metrics and
+// observed components, unless all is set.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil
@@ -33,9 +32,10 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.PowerLaws) > 0 {
 		in |= doc.Terminal
 	}
-	for _, sc := range s.curves() {
+	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
+	for _, sc := range append(headline, other...) {
 		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
-		growth := s.growthSection(sc, show && open < mostOpen)
+		growth := s.growthSection(sc, show && open < maxOpen)
 		if show {
 			open++
 		}
@@ -48,19 +48,11 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	return []doc.Block{doc.On(in, section)}
 }
 
-// curves are the metrics by factor, headlines first.
-func (s *sheet) curves() []*analysis.Scaling {
-	headline, other := parted(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
-	return append(headline, other...)
-}
-
-// levelsNote says what stands at a level.
 func (s *sheet) levelsNote() string {
-	return "At each level stands the median of an arm's trials" +
+	return "Each level shows the median of an arm's trials" +
 		when(!s.alone(), ", and the overhead relative to "+s.baseline+" with its "+s.confidence()+" interval, as in the results") + "."
 }
 
-// figureKey says how the pictures are to be read.
 func (s *sheet) figureKey() string {
 	straight := slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sc.Metric.Headline })
 	return join(" ", "Dots are trials, marks the medians at each level, bands the "+s.confidence()+
@@ -70,7 +62,7 @@ func (s *sheet) figureKey() string {
 			when(s.margin() > 0, " The shaded band is the margin of ±"+wording.Share(s.margin())+".")))
 }
 
-// growthSection is one metric against one factor: "memory-istiod by objects".
+// growthSection shows one metric against one factor: "memory-istiod by objects".
 func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
 	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
 		drawn(s.lineChart(sc)),
@@ -78,58 +70,54 @@ func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
 		doc.If(sloped(sc), s.slopeTable(sc))}}
 }
 
-// sloped says whether slopes are told: not of a headline metric whose levels no line fits,
-// since they have a table.
+// sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of
+// levels.
 func sloped(sc *analysis.Scaling) bool {
 	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
 }
 
-// slopeTable has a row for each arm: what one more costs.
+// slopeTable has a row for each arm with the slope and the base of its line.
 func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 	var rows []doc.Row
-	base, based := doc.Nowhere, doc.Nowhere
+	base, based := doc.NoForm, doc.NoForm
 	if slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return a.Base != nil }) {
 		base, based = doc.Forms(0), doc.Markdown|doc.Page
 	}
 	for _, a := range sc.Arms {
 		steeper, higher := doc.Cell{}, doc.Cell{}
 		if a.Difference != nil {
-			steeper = doc.C(brief(wording.SteeperBy(sc, a.Difference)))
+			steeper = doc.C(brief(wording.LineDifference(sc, a.Difference)))
 		}
 		if a.BaseDifference != nil {
-			higher = doc.C(brief(wording.SteeperBy(sc, a.BaseDifference)))
+			higher = doc.C(brief(wording.LineDifference(sc, a.BaseDifference)))
 		}
 		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control,
 			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Base(sc, &a))), higher, doc.C(brief(wording.Fit(sc, a.Fit)))}})
 	}
-	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), Whole: true},
-		{Title: "more than " + s.baseline, Whole: true}, {Title: "base, with none", Whole: true, In: base}, {Title: "base above " + s.baseline, Whole: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
+	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), NoBreak: true},
+		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
-// chosen says whether a line is shown without being asked for: that of a headline
-// metric, or of what an observed component used.
+// chosen reports whether a line is always shown: for headline metrics, and for the CPU time and memory of
+// observed components.
 func chosen(m experiment.Metric) bool {
 	return m.Headline || m.Scale == experiment.Difference && (strings.HasPrefix(m.Name, "cpu-") || strings.HasPrefix(m.Name, "memory-"))
 }
 
-// where says which cells a line is through.
+// where names the cells that a line is fitted to.
 func (s *sheet) where(sc *analysis.Scaling) string {
-	at := []string{plain(sc.Workload)}
-	for _, l := range sc.Held {
-		at = append(at, plain(l.String()))
-	}
-	text := strings.Join(at, ", ")
+	text := join(", ", append([]string{plain(sc.Workload)}, levelTexts(sc.Held)...)...)
 	if n := len(sc.X); n > 0 {
 		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
 	}
 	return text + when(len(sc.LeftOut) > 0, "; without "+brief(strings.Join(sc.LeftOut, ", ")))
 }
 
-// levelTable has a row for each level, and a column for each arm: its median, and for what
-// is compared the verdict and the overhead.
+// levelTable has a row for each level and a column for each arm. Its cells have the median, and for arms
+// that are compared the verdict and the overhead.
 func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
-	arms := slices.Clone(s.plan.Arms)
-	slices.SortStableFunc(arms, func(a, b experiment.PlannedArm) int { return after(a) - after(b) })
+	control, arms := partition(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control })
+	arms = append(arms, control...)
 	level := plain(sc.Factor) + when(sc.Unit != "", " ("+plain(sc.Unit)+")")
 	head := []doc.Column{{Title: level, Right: true}}
 	for _, a := range arms {
@@ -137,7 +125,7 @@ func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 		if a.Role == experiment.Control {
 			in = doc.Markdown | doc.Page
 		}
-		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), Whole: true, In: in})
+		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), NoBreak: true, In: in})
 	}
 	var rows []doc.Row
 	for k, x := range sc.X {
@@ -150,15 +138,6 @@ func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 	return doc.Simple(head, rows)
 }
 
-// after puts the control behind the others.
-func after(a experiment.PlannedArm) int {
-	if a.Role == experiment.Control {
-		return 1
-	}
-	return 0
-}
-
-// levelCell is one arm at one level.
 func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.PlannedArm) doc.Cell {
 	of, c := s.measured(cell, sc.Metric.Name, arm.Name)
 	if of == nil || of.Summary.N == 0 {
@@ -171,12 +150,12 @@ func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.Plan
 	case arm.Role == experiment.Control:
 		return doc.Of(doc.Words(value), doc.Words(wording.Estimate(*c)))
 	}
-	word := append(doc.Words(value+"  "), said(c, s.observes(c.Verdict) || observed(*c))...)
+	word := append(doc.Words(value+"  "), gradedVerdict(c, s.claimsObservational(c.Verdict) || claimsObservational(*c))...)
 	return doc.Of(word, doc.Words(wording.Estimate(*c)))
 }
 
-// lineChart is the picture of a metric against a factor. A straight line that was fitted is
-// drawn where the metric is no headline: of that, the levels themselves are the question.
+// lineChart returns the picture of a metric against a factor. A fitted line is drawn only for exploratory
+// metrics. For headline metrics the levels themselves are the question.
 func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X,
 		Baseline: s.baseline, Margin: s.marginFor(sc.Metric), Ratio: wording.IsRatio(sc.Metric)}
@@ -191,16 +170,16 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 		for k, cell := range sc.Cells {
 			of, c := s.measured(cell, sc.Metric.Name, a.Name)
 			var values []float64
-			var place figure.Place
+			var estimate figure.Estimate
 			if of != nil {
-				values, place = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), middle(of.Summary)
+				values, estimate = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), medianEstimate(of.Summary)
 			}
-			if straight && k < len(sc.Arms[fitted].Means) { // in the rounds that the line is from
-				place.At.Point = sc.Arms[fitted].Means[k]
+			if straight && k < len(sc.Arms[fitted].Means) { // the mean in the rounds that the line is fitted to
+				estimate.At.Point = sc.Arms[fitted].Means[k]
 			}
-			there = there || place.Known
-			line.Values, line.Places = append(line.Values, values), append(line.Places, place)
-			line.Overheads = append(line.Overheads, against(c))
+			there = there || estimate.Known
+			line.Values, line.Estimates = append(line.Values, values), append(line.Estimates, estimate)
+			line.Overheads = append(line.Overheads, overheadEstimate(c))
 		}
 		if there {
 			l.Arms = append(l.Arms, line)
@@ -209,23 +188,23 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	return l
 }
 
-// middle is the median of an arm's trials with its interval.
-func middle(b analysis.Summary) figure.Place {
+// medianEstimate returns the median of an arm's trials with its interval.
+func medianEstimate(b analysis.Summary) figure.Estimate {
 	none := b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median
-	return figure.Place{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
+	return figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
 }
 
-// against is where a comparison stands.
-func against(c *analysis.Comparison) figure.Place {
+// overheadEstimate returns the overhead of a comparison with its interval.
+func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	if c == nil || !wording.Judged(*c) {
-		return figure.Place{}
+		return figure.Estimate{}
 	}
-	return figure.Place{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
+	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
-// measured are the trials of an arm in a cell and its comparison; nil where there are none.
+// measured returns the trials of an arm in a cell and its comparison; nil if there are none.
 func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
-	g := s.find(cell, metric)
+	g := s.seriesGroup(cell, metric)
 	if g == nil {
 		return nil, nil
 	}

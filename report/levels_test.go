@@ -92,7 +92,7 @@ func TestLevelsWithoutValues(t *testing.T) {
 	}
 	chart := arrange(r).lineChart(&r.Scaling[1])
 	var known []string
-	for _, p := range chart.Arms[3].Places {
+	for _, p := range chart.Arms[3].Estimates {
 		known = append(known, fmt.Sprint(p.Known))
 	}
 	if got := strings.Join(known, " "); got != "true true false true true true false" {

@@ -13,43 +13,43 @@ import (
 	"tare/wording"
 )
 
-// LiveOptions is what is shown of a run that is not finished, besides its analysis.
+// LiveOptions holds the content of a live page besides the analysis.
 type LiveOptions struct {
-	Working bool          // a process works on it
-	Left    time.Duration // estimate of the time that is left; 0: not known
-	Page    string        // the address of the page itself
-	Links   []Link        // to others
+	Working bool          // a process is working on the run
+	Left    time.Duration // estimated remaining time; 0: unknown
+	Page    string        // address of the page itself
+	Links   []Link        // links to other pages
 	Live    *doc.Live
 }
 
-// mostLive is how many trials a live page lists, the latest.
-const mostLive = 15
+// maxLive is the number of latest trials that a live page lists.
+const maxLive = 15
 
-// Live shows how far a run is: what is done and what is left, estimates without verdicts,
-// and the latest trials with the state of the machine.
+// Live shows the progress of a run: finished and remaining trials, estimates without verdicts, and the
+// latest trials with the machine's condition.
 func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document {
 	r = suspended(r)
 	s := arrange(r)
 	done := number(r.Trials.Done) + " of " + number(r.Trials.Planned)
 	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: done + " trials", Lede: plain(s.plan.Description),
 		Styles: figure.PageCSS(), Live: o.Live}
-	facts := known("Run", cmp.Or(when(o.Working, "going on"), "interrupted"), "Trials", done,
+	facts := known("Run", cmp.Or(when(o.Working, "in progress"), "interrupted"), "Trials", done,
 		"Time left", when(o.Working && o.Left > 0, "about "+wording.Span(o.Left)), "Round", s.roundNow(trials),
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()),
 		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
 	table := s.resultTable(true)
 	for i := range table.Groups {
-		table.Groups[i].Notes = nil // on the load: the report has them
+		table.Groups[i].Notes = nil // removes notes on closed loops, which the report has
 	}
 	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
-		doc.SayIf(!o.Working, "Nobody works on this run. Every trial that it lists is safe: tare resume goes on."),
+		doc.SayIf(!o.Working, "No process works on this run. All its trials are kept: tare resume continues it."),
 		doc.Section{ID: "interim", Title: "Interim estimates", Blocks: []doc.Block{
-			doc.Say("These are estimates of a run that is not finished. There is no verdict before its last round: who looks on the way and stops where it suits him claims too often."),
+			doc.Say("These are estimates of a run that is not finished. There is no verdict before its last round: stopping a run at a convenient result leads to false claims."),
 			doc.If(table.Groups != nil, table), doc.SayIf(table.Groups == nil, "There is no estimate yet.")}},
 		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
 }
 
-// suspended is a run without any verdict: rounds may be added to the last one that is planned.
+// suspended returns a copy of a run without verdicts. Even after the last planned round, rounds may be added.
 func suspended(r *analysis.Run) *analysis.Run {
 	run := *r
 	run.Comparisons = slices.Clone(r.Comparisons)
@@ -61,7 +61,7 @@ func suspended(r *analysis.Run) *analysis.Run {
 	return &run
 }
 
-// roundNow is the round of the last trial.
+// roundNow writes the round of the last trial.
 func (s *sheet) roundNow(trials []journal.Trial) string {
 	if len(trials) == 0 {
 		return ""
@@ -73,7 +73,7 @@ func (s *sheet) roundNow(trials []journal.Trial) string {
 // trialTable lists the latest trials, the last one first.
 func trialTable(trials []journal.Trial) doc.Table {
 	var rows []doc.Row
-	for _, t := range slices.Backward(trials[max(len(trials)-mostLive, 0):]) {
+	for _, t := range slices.Backward(trials[max(len(trials)-maxLive, 0):]) {
 		_, broken := reasonOf(t)
 		ended := when(!t.Start.IsZero(), t.Start.Add(t.Wall).UTC().Format("15:04:05"))
 		c := t.Conditions
@@ -86,5 +86,5 @@ func trialTable(trials []journal.Trial) doc.Table {
 		{Title: "throttled", Right: true}, {Title: "load", Right: true}}, rows)
 }
 
-// shareOf is a share of the machine's time, if it is known.
+// shareOf writes a share of the machine's time; a dash if unknown.
 func shareOf(v float64) string { return cmp.Or(when(v >= 0, wording.Share(v)), wording.Missing) }

@@ -12,26 +12,26 @@ import (
 	"tare/wording"
 )
 
-// What stands on the first printed page: bars in the picture of values, where there are more than two
-// groups, rows in the picture of overheads, and warnings.
+// Limits of the first printed page: bars in the picture of values if it has more than two groups, rows in
+// the picture of overheads, and warnings.
 const (
-	mostBars      = 8
-	mostOverheads = 8
+	maxBars       = 8
+	maxOverheads  = 8
 	firstWarnings = 3
 )
 
-// opening is a run in short: the answer in sentences, then values and overheads, then on pages what to
-// know before trusting them, and how much of the run there is.
+// opening summarizes a run: the answer in sentences, then values and overheads, then on pages the
+// warnings and the facts of the run.
 func (s *sheet) opening() []doc.Block {
-	observed := s.observed()
+	observed := s.observationalNotice()
 	reasons := plainAll(wording.Reasons(s.run.Reasons))
 	if len(reasons) == 0 {
 		reasons = []string{"No reason was recorded."}
 	}
-	list := append(s.short(), s.lawAnswers()...)
-	ending, bounds := plain(wording.Ending(s.run)), s.bounds()
+	list := append(s.shortAnswers(), s.lawAnswers()...)
+	ending, bounds := plain(wording.Ending(s.run)), s.boundWarnings()
 	blocks := []doc.Block{
-		doc.If(bounds != nil, doc.Alert{Title: "These results are bound by something other than what they measure", Items: doc.Each(bounds)}),
+		doc.If(bounds != nil, doc.Alert{Title: "These results are limited by a resource that they do not measure", Items: doc.Each(bounds)}),
 		doc.SayIf(ending != "", upperFirst(ending)+"."),
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),
@@ -47,11 +47,11 @@ func (s *sheet) opening() []doc.Block {
 		doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}))
 }
 
-// short is the answer in a sentence per arm; of many arms, per metric.
-func (s *sheet) short() (list []doc.Answer) {
+// shortAnswers state the answer in a sentence for each arm, or for each metric if there are many arms.
+func (s *sheet) shortAnswers() (list []doc.Answer) {
 	say := func(v analysis.Verdict, text string) {
-		list = append(list, doc.Answer{Verdict: verdict(v, s.observes(v)),
-			Text: doc.Words(join(" ", when(s.observes(v), "Observational:"), brief(text)+"."))})
+		list = append(list, doc.Answer{Verdict: verdict(v, s.claimsObservational(v)),
+			Text: doc.Words(join(" ", when(s.claimsObservational(v), "Observational:"), brief(text)+"."))})
 	}
 	switch {
 	case s.alone():
@@ -67,15 +67,16 @@ func (s *sheet) short() (list []doc.Answer) {
 			say(v, wording.Overview(&o))
 		}
 	default:
-		for _, a := range analysis.ArmAnswers(safe(s.run)) {
+		for _, a := range analysis.ArmAnswers(plainNames(s.run)) {
 			say(a.Verdict, wording.Answer(&a, s.baseline))
 		}
 	}
 	return list
 }
 
-// safe is the comparisons of a run with names that cannot swallow what stands beside them.
-func safe(r *analysis.Run) *analysis.Run {
+// plainNames copies the comparisons of a run with safe names, so that a name cannot change the sentence
+// around it.
+func plainNames(r *analysis.Run) *analysis.Run {
 	out := &analysis.Run{Failures: slices.Clone(r.Failures), Comparisons: slices.Clone(r.Comparisons)}
 	for i := range out.Failures {
 		f := &out.Failures[i]
@@ -88,7 +89,7 @@ func safe(r *analysis.Run) *analysis.Run {
 	return out
 }
 
-// valueBlocks are the values of headline metrics as bars, on pages and in Markdown; a terminal has
+// valueBlocks show the values of headline metrics as bars, on pages and in Markdown. A terminal shows
 // them above the overheads of each metric.
 func (s *sheet) valueBlocks() []doc.Block {
 	var first, rest []figure.BarGroup
@@ -99,12 +100,15 @@ func (s *sheet) valueBlocks() []doc.Block {
 		if of.Bars == nil {
 			continue
 		}
-		if bars += len(of.Bars); len(first) >= 2 && bars > mostBars {
+		if bars += len(of.Bars); len(first) >= 2 && bars > maxBars {
 			rest = append(rest, of)
 		} else {
 			first = append(first, of)
 		}
-		lines = slices.Concat(lines, []string{plain(g.metric.Name) + " in " + plain(g.cell) + when(better(g.metric) != "", ", "+better(g.metric))}, indented(barLines(of, 74)))
+		lines = append(lines, join(", ", plain(g.metric.Name)+" in "+plain(g.cell), better(g.metric)))
+		for _, l := range barLines(of, 74) {
+			lines = append(lines, "  "+l)
+		}
 	}
 	if first == nil {
 		return nil
@@ -115,34 +119,27 @@ func (s *sheet) valueBlocks() []doc.Block {
 			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), drawn(figure.Bars{Groups: rest}))), doc.Note(about)}})}
 }
 
-func indented(lines []string) []string {
-	for i, l := range lines {
-		lines[i] = "  " + l
-	}
-	return lines
-}
-
-// bars are the values of a group's baseline and treatments; none where no arm has any.
+// bars returns the values of a group's baseline and treatments. It has no bars if no arm has values.
 func (s *sheet) bars(g group) figure.BarGroup {
 	of := figure.BarGroup{Metric: plain(g.metric.Name), Cell: plain(g.cell), Note: better(g.metric)}
 	if g.series == nil {
 		return of
 	}
 	arms := slices.Clone(g.series.Arms)
-	slices.SortStableFunc(arms, func(a, b analysis.ArmSeries) int { return s.place(a.Arm) - s.place(b.Arm) })
+	slices.SortStableFunc(arms, func(a, b analysis.ArmSeries) int { return s.armIndex(a.Arm) - s.armIndex(b.Arm) })
 	for _, a := range arms {
 		if s.role(a.Arm) == experiment.Control || a.Summary.N == 0 || !wording.Finite(a.Summary.Median) {
 			continue
 		}
-		text, lo, hi := spread(a.Summary, g.metric.Unit)
+		text, lo, hi := medianOrRange(a.Summary, g.metric.Unit)
 		of.Bars = append(of.Bars, figure.Bar{Arm: plain(a.Arm), Look: s.look(a.Arm), Value: plain(text), At: analysis.Interval{Point: a.Summary.Median, Lo: lo, Hi: hi}})
 	}
 	return of
 }
 
-// spread writes a median with its interval, "1.627 s [1.619, 1.641]", or where there are too few
-// values for one with their range: "1.627 s (1.601 to 1.660)".
-func spread(v analysis.Summary, unit string) (text string, lo, hi float64) {
+// medianOrRange writes a median with its interval, "1.627 s [1.619, 1.641]", or with the range of its
+// values if they are too few for an interval: "1.627 s (1.601 to 1.660)".
+func medianOrRange(v analysis.Summary, unit string) (text string, lo, hi float64) {
 	switch {
 	case v.MedianLo != 0 || v.MedianHi != 0:
 		return median(v, unit), v.MedianLo, v.MedianHi
@@ -153,8 +150,7 @@ func spread(v analysis.Summary, unit string) (text string, lo, hi float64) {
 	return median(v, unit), v.Median, v.Median
 }
 
-// warningBlocks are the gravest things that a reader must know before trusting a number; the others
-// are counted, and listed elsewhere.
+// warningBlocks show the most severe warnings. The others are counted here and listed elsewhere.
 func (s *sheet) warningBlocks(all bool) []doc.Block {
 	list := s.warnings(true)
 	if all {
@@ -174,8 +170,8 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 		doc.On(doc.Page, doc.Paragraph{Text: doc.Text{{Words: more, Link: "#warnings"}}}))}
 }
 
-// bounds are the warnings that results are those of something else.
-func (s *sheet) bounds() (list []string) {
+// boundWarnings lists the warnings that a resource other than the measured one limits results.
+func (s *sheet) boundWarnings() (list []string) {
 	for _, w := range s.run.Warnings {
 		if _, ok := w.Finding.(analysis.Bound); ok {
 			list = append(list, plain(w.Cell)+": "+brief(wording.Finding(w.Finding)))
@@ -187,35 +183,35 @@ func (s *sheet) bounds() (list []string) {
 	return list
 }
 
-// restOfWarnings are the warnings that a page does not begin with.
+// restOfWarnings shows the warnings that are not at the top of the page.
 func (s *sheet) restOfWarnings() doc.Block {
 	list := s.warnings(true)
 	if len(list) <= firstWarnings {
 		return doc.If(false)
 	}
 	list = list[firstWarnings:]
-	if extra := len(list) - mostWarnings; extra > 0 {
-		list = append(list[:mostWarnings:mostWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show --all lists all.")
+	if extra := len(list) - maxWarnings; extra > 0 {
+		list = append(list[:maxWarnings:maxWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show --all lists all.")
 	}
 	return doc.Section{ID: "warnings", Title: "Warnings of less weight", Short: "Warnings", Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}}
 }
 
-// told is a warning with the places that it is about.
-type told struct {
-	text    string
-	places  []string
-	gravity int
+// scopedText is a text with the arms, metrics or cells that it applies to.
+type scopedText struct {
+	text     string
+	scopes   []string
+	severity int
 }
 
-// mostToldPlaces is how many places of one warning are named.
-const mostToldPlaces = 3
+// maxScopes is the largest number of scopes named for one text.
+const maxScopes = 3
 
-// ranked are warnings in words, the gravest first, each with its places.
-func ranked(list []told) []string {
-	slices.SortStableFunc(list, func(a, b told) int { return cmp.Compare(a.gravity, b.gravity) })
+// bySeverity words texts with their scopes, the most severe first.
+func bySeverity(list []scopedText) []string {
+	slices.SortStableFunc(list, func(a, b scopedText) int { return cmp.Compare(a.severity, b.severity) })
 	var texts []string
 	for _, w := range list {
-		texts = append(texts, join(": ", firstFew(nonEmpty(w.places...), mostToldPlaces, "; ", " and "), w.text))
+		texts = append(texts, join(": ", firstFew(nonEmpty(w.scopes...), maxScopes, "; ", " and "), w.text))
 	}
 	return texts
 }

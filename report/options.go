@@ -8,45 +8,45 @@ import (
 	doc "tare/report/document"
 )
 
-// RunOptions is what is shown of a run, and besides its analysis.
+// RunOptions selects the content of a run's report, and adds content besides the analysis.
 type RunOptions struct {
-	All        bool             // exploratory metrics on a terminal too
+	All        bool             // shows exploratory metrics on a terminal too
 	Experiment []byte           // the experiment file as given; may be empty
 	RunDir     string           // the run directory
-	Page       string           // the file that the page is written to, for links to the run directory; "": a file in it
-	Command    string           // how to repeat the run; "": tare run with the run's own experiment file
+	Page       string           // file of the page, for links to the run directory; "": a file in that directory
+	Command    string           // command that repeats the run; "": tare run with the run's own experiment file
 	Generated  time.Time        // shown at the foot unless zero
-	Published  *published.Table // a section of its own; nil: none
-	Decimals   int              // of the published table; AsTheyVary: as many as values vary by
+	Published  *published.Table // published table, as a section; nil: none
+	Decimals   int              // decimals of the published table; AsTheyVary: as many as the spread supports
 }
 
-// HistoryOptions is what is shown of a history, and besides it.
+// HistoryOptions selects the content of a history, and adds links.
 type HistoryOptions struct {
-	All       bool            // exploratory metrics on a terminal and in Markdown too
-	Page      string          // the file that the page is written to, for links to runs
-	Reports   map[string]bool // run directories that hold a report.html
+	All       bool            // shows exploratory metrics on a terminal and in Markdown too
+	Page      string          // file of the page, for links to runs
+	Reports   map[string]bool // run directories that contain a report.html
 	Generated time.Time       // shown at the foot unless zero
-	// Compared is the comparison of two runs, as a file below the page's directory; nil:
-	// there are none.
+	// Compared returns the file of the comparison of two runs, below the page's directory; nil: there are
+	// none.
 	Compared func(before, after *history.Run) string
 }
 
-// CompareOptions is what is shown of a comparison, and besides it.
+// CompareOptions selects the content of a comparison.
 type CompareOptions struct {
-	All       bool      // exploratory metrics on a terminal too
+	All       bool      // shows exploratory metrics on a terminal too
 	Generated time.Time // shown at the foot unless zero
 }
 
-// Limits of a page's lists; the run directory has everything.
+// Limits of a page's lists. The run directory has everything.
 const (
-	mostInvalids = 300
-	mostWarnings = 40
-	mostRows     = 48 // rows of one forest plot, beyond which it is split by cell
-	mostOpen     = 12 // charts that are open from the start
+	maxInvalids = 300
+	maxWarnings = 40
+	maxRows     = 48 // rows of one forest plot; larger plots are split by cell
+	maxOpen     = 12 // charts that are open at first
 )
 
-// tables are the rows of headline metrics, below them other blocks, and then the rows of exploratory
-// metrics, on a terminal if asked; nil where there is none of these.
+// tables returns the table of headline metrics, then other blocks, then the table of exploratory metrics,
+// which a terminal shows only if all is set.
 func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []doc.Block) {
 	if headline.Groups != nil {
 		blocks = append(blocks, headline)
@@ -58,15 +58,15 @@ func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []do
 	return blocks
 }
 
-// detail is a section with a note above what it shows; none where there is nothing to show.
-func detail(id, title, note string, blocks []doc.Block) []doc.Block {
+// notedSection returns a section with a note above its blocks; nil without blocks.
+func notedSection(id, title, note string, blocks []doc.Block) []doc.Block {
 	if blocks == nil {
 		return nil
 	}
 	return []doc.Block{doc.Section{ID: id, Title: title, Blocks: append([]doc.Block{doc.Say(note)}, blocks...)}}
 }
 
-// exploratorySection shows exploratory metrics, on a terminal if asked.
+// exploratorySection shows exploratory metrics. A terminal shows them only if all is set.
 func exploratorySection(all bool, table doc.Table) doc.Block {
 	in := doc.Markdown | doc.Page
 	if all {

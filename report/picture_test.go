@@ -23,12 +23,12 @@ func forestOf(r *analysis.Run) string {
 
 func boxesOf(r *analysis.Run, cell, metric string) string {
 	s := arrange(r)
-	return s.boxes(*s.find(cell, metric)).Draw()
+	return s.boxes(*s.seriesGroup(cell, metric)).Draw()
 }
 
 func runChartOf(r *analysis.Run, cell, metric string) string {
 	s := arrange(r)
-	return s.runChart(*s.find(cell, metric)).Draw()
+	return s.runChart(*s.seriesGroup(cell, metric)).Draw()
 }
 
 func lineChartOf(r *analysis.Run, line int) string {
@@ -80,7 +80,7 @@ func TestPicturesHaveTheirColoursEverywhere(t *testing.T) {
 	if got := whole.Bounds().Size(); got != (image.Point{X: 916, Y: 626}) {
 		t.Errorf("the figure measures %v", got)
 	}
-	p := pasts(someHistory())[0]
+	p := experimentHistories(someHistory())[0]
 	const cell, name = "network.tcp.pod-to-pod", "tcp-bandwidth"
 	for picture, c := range map[string]struct {
 		shown image.Image

@@ -12,16 +12,16 @@ import (
 	"tare/wording"
 )
 
-// plot draws intervals in the characters of a terminal, on one axis.
+// plot draws intervals with characters of a terminal, on one axis.
 type plot struct {
 	axis   figure.Axis
 	margin float64
 }
 
-// column is where v falls in a plot of so many columns.
+// column returns the column of v in a plot with the given width.
 func (p plot) column(v float64, width int) int { return int(p.axis.At(v)*float64(width-1) + 0.5) }
 
-// labels are the ends of the axis and the zero, above the plot.
+// labels writes the ends of the axis and the zero above the plot.
 func (p plot) labels(m experiment.Metric, width int) string {
 	row := []rune(strings.Repeat(" ", width))
 	put := func(at int, label string) bool {
@@ -41,8 +41,7 @@ func (p plot) labels(m experiment.Metric, width int) string {
 	return string(row)
 }
 
-// interval is a comparison's interval on the axis, with the zero line and the
-// margin.
+// interval draws a comparison's interval on the axis, with the zero line and the margin.
 func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 	if !wording.Judged(c) {
 		return ""
@@ -70,13 +69,12 @@ func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 	return string(row)
 }
 
-// sparks are the heights of a small plot.
+// sparks are the characters of a small plot, by height.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// spark plots a series over its runs in at most width columns, several runs in a
-// column where there are more (their median), with what the plot reaches over. A
-// cross is a run left out. Below stand the changes and the beginnings of
-// stretches.
+// spark plots a series over its runs in at most width columns, with the range of its values. If there are
+// more runs than columns, a column shows the median of several runs. A cross marks an excluded run. Below
+// the plot, marks show changes, and lines show where parameters change.
 func spark(s *history.Series, runs, width int) []string {
 	var all []float64
 	for _, p := range s.Points {
@@ -87,12 +85,12 @@ func spark(s *history.Series, runs, width int) []string {
 	a, extent := figure.Axis{}, ""
 	if all != nil {
 		a = figure.Axis{Lo: slices.Min(all), Hi: slices.Max(all)}
-		extent = columns.Shorten(pastEnd(s, a.Lo)+" to "+pastEnd(s, a.Hi), max(20, width/2), columns.Ellipsis)
+		extent = columns.Shorten(axisEnd(s, a.Lo)+" to "+axisEnd(s, a.Hi), max(20, width/2), columns.Ellipsis)
 	}
-	places := max(1, min(runs, width-2-columns.Width(extent)))
-	at := func(run int) int { return run * places / max(runs, 1) }
-	values := make([][]float64, places)
-	plot, below := []rune(strings.Repeat(" ", places)), []rune(strings.Repeat(" ", places))
+	count := max(1, min(runs, width-2-columns.Width(extent)))
+	at := func(run int) int { return run * count / max(runs, 1) }
+	values := make([][]float64, count)
+	plot, below := []rune(strings.Repeat(" ", count)), []rune(strings.Repeat(" ", count))
 	for _, p := range s.Points {
 		if p.LeftOut != nil || p.Value == nil {
 			plot[at(p.Run)] = '×'
@@ -119,29 +117,29 @@ func spark(s *history.Series, runs, width int) []string {
 	return lines
 }
 
-// pastEnd labels the end of an axis of a series.
-func pastEnd(s *history.Series, v float64) string {
+// axisEnd labels the end of an axis of a series.
+func axisEnd(s *history.Series, v float64) string {
 	if s.Of == history.OfLevel {
 		return wording.ScaleOf(s.Metric.Unit, v).Short(v)
 	}
 	return wording.Brief(s.Metric, v)
 }
 
-// mostBar is how many columns a bar has at most.
-const mostBar = 40
+// maxBar is the largest width of a bar, in columns.
+const maxBar = 40
 
-// barLines draws bars in the characters of a terminal, each behind its arm and its value with the
-// spread; the value stands below the arm where there is too little room.
+// barLines draws bars with characters of a terminal, each after its arm and its value with the interval.
+// If there is too little room, the value stands below the arm.
 func barLines(g figure.BarGroup, width int) []string {
 	arms, values := make([]string, len(g.Bars)), 0
 	for i, b := range g.Bars {
 		arms[i], values = b.Arm, max(values, columns.Width(b.Value))
 	}
-	short, name := columns.Abbreviate(arms, max(leastName, width/4)), 0
+	short, name := columns.Abbreviate(arms, max(minName, width/4)), 0
 	for _, b := range g.Bars {
 		name = max(name, columns.Width(short[b.Arm]))
 	}
-	room := min(mostBar, width-name-values-4)
+	room := min(maxBar, width-name-values-4)
 	var lines []string
 	for _, b := range g.Bars {
 		switch label := columns.Pad(short[b.Arm], name+2); {
@@ -156,10 +154,10 @@ func barLines(g figure.BarGroup, width int) []string {
 	return lines
 }
 
-// leastName is to how many columns the name of an arm is shortened at most.
-const leastName = 12
+// minName is the least width of a shortened arm name, in columns.
+const minName = 12
 
-// bar is a value from zero, with its interval over the end.
+// bar draws a value from zero, with its interval over the end.
 func bar(axis figure.Axis, b figure.Bar, width int) string {
 	column := func(v float64) int { return int(axis.At(v)*float64(width-1) + 0.5) }
 	row := []rune(strings.Repeat(" ", width))

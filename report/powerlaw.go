@@ -1,19 +1,16 @@
 package report
 
 import (
-	"strings"
-
 	"tare/analysis"
 	"tare/experiment"
 	doc "tare/report/document"
 	"tare/wording"
 )
 
-// powerLawNote says what the exponents are, and what they are not.
-const powerLawNote = "The exponents of all factors are fitted together, to all cells, anew in each round: 1 is proportional, −1 inversely so. " +
-	"The first number is what the law gives where each factor is 1. Their intervals are not corrected for their number: hints, not findings."
+const powerLawNote = "The exponents of all factors are fitted together, to all cells, separately in each round: 1 is proportional, −1 inversely proportional. " +
+	"The first number is the law's value where all factors are 1. Their intervals are not corrected for their number: hints, not findings."
 
-// lawAnswers are what was found of what workloads expect, in a sentence per arm.
+// lawAnswers state the fitted and the expected law of each arm in a sentence.
 func (s *sheet) lawAnswers() (list []doc.Answer) {
 	for _, l := range s.run.PowerLaws {
 		for _, a := range l.Arms {
@@ -30,31 +27,23 @@ func (s *sheet) powerLawBlocks() []doc.Block {
 	var blocks []doc.Block
 	for i := range s.run.PowerLaws {
 		l := &s.run.PowerLaws[i]
-		blocks = append(blocks, doc.Section{Title: plain(wording.ExpectedLaw(l)), Note: lawWhere(l), Flush: true,
+		where := join(", ", append([]string{plain(l.Workload)}, levelTexts(l.Held)...)...)
+		blocks = append(blocks, doc.Section{Title: plain(wording.ExpectedLaw(l)), Note: where + "; " + wording.Count(len(l.Cells), "cell", "cells"), Flush: true,
 			Blocks: []doc.Block{doc.SayIf(i == 0, powerLawNote), s.powerLawTable(l)}})
 	}
 	return blocks
 }
 
-// lawWhere says which cells a law is fitted to.
-func lawWhere(l *analysis.PowerLaw) string {
-	at := []string{plain(l.Workload)}
-	for _, held := range l.Held {
-		at = append(at, plain(held.String()))
-	}
-	return strings.Join(at, ", ") + "; " + wording.Count(len(l.Cells), "cell", "cells")
-}
-
 // powerLawTable has a row for each arm, and a column for the exponent of each factor.
 func (s *sheet) powerLawTable(l *analysis.PowerLaw) doc.Table {
-	columns := []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "where all are 1", Whole: true}}
+	columns := []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "where all are 1", NoBreak: true}}
 	for _, f := range l.Factors {
-		columns = append(columns, doc.Column{Title: "exponent of " + plain(f.Factor), Whole: true})
+		columns = append(columns, doc.Column{Title: "exponent of " + plain(f.Factor), NoBreak: true})
 	}
 	columns = append(columns, doc.Column{Title: "fit", Kind: doc.Prose})
 	var rows []doc.Row
 	for _, a := range l.Arms {
-		cells := []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.Unity(l, &a)))}
+		cells := []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.ValueAtOne(l, &a)))}
 		for j := range l.Factors {
 			if j < len(a.Exponents) {
 				cells = append(cells, doc.C(brief(wording.Exponent(&l.Factors[j], &a.Exponents[j]))))

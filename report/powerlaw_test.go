@@ -51,5 +51,5 @@ func TestPowerLawHostile(t *testing.T) {
 	r.PowerLaws[0].Arms[0].Exponents = nil
 	checkPage(t, "hostile", render(t, r, RunOptions{}))
 	asMarkdown(t, Run(r, RunOptions{}))
-	fits(t, asText(t, Run(r, RunOptions{}), text.Options{Width: 60, ASCII: true}), 60)
+	fits(t, asText(t, Run(r, RunOptions{}), text.Options{Width: 60}), 60)
 }

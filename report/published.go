@@ -13,25 +13,25 @@ import (
 	"tare/wording"
 )
 
-// Published shows the published table: for each cell the means with their
-// variances, then the differences with what the intervals say of each. Numbers have so many decimals, or
-// with AsTheyVary as many as their spread supports.
+// Published shows the published table: for each cell the means with their variances, then the differences
+// with their verdicts. Numbers have a fixed number of decimals. With AsTheyVary they have as many as
+// their spread supports.
 func Published(t *published.Table, decimals int) *doc.Document {
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
 	return d.Add(publishedBlocks(t, decimals)...)
 }
 
-// AsTheyVary stands for as many decimals as show two digits of what a value varies by.
+// AsTheyVary selects as many decimals as show two digits of a value's spread.
 const AsTheyVary = -1
 
 func publishedBlocks(t *published.Table, decimals int) []doc.Block {
-	survived := survivors(t)
+	survived := differenceCounts(t)
 	blocks := []doc.Block{doc.Say(publishedTrials(t)), doc.SayIf(survived != "", survived),
 		doc.SayIf(t.Observation != nil, "Observational: "+brief(wording.Observation(t.Observation))+"."),
-		doc.SayIf(!t.Valid, "This run gives no verdicts, so nothing is said of its differences."),
+		doc.SayIf(!t.Valid, "This run is invalid, so its differences have no verdicts."),
 		doc.SayIf(t.Hidden > 0, upperFirst(notShown(t.Hidden))+".")}
 	for _, c := range t.Cells {
-		headline, rest := parted(c.Metrics, func(m published.Metric) bool { return m.Metric.Headline })
+		headline, rest := partition(c.Metrics, func(m published.Metric) bool { return m.Metric.Headline })
 		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline, decimals),
 			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
 				Open:   true,
@@ -40,7 +40,7 @@ func publishedBlocks(t *published.Table, decimals int) []doc.Block {
 	return blocks
 }
 
-// publishedTables are a table of means, and one of differences.
+// publishedTables returns a table of means and a table of differences.
 func publishedTables(t *published.Table, metrics []published.Metric, decimals int) []doc.Block {
 	if len(metrics) == 0 {
 		return nil
@@ -49,12 +49,13 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 	for _, a := range t.Arms {
 		means.Columns = append(means.Columns, doc.Column{Title: plain(a), Right: true})
 	}
-	differences := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{
+	differences := doc.Table{NoTitles: true, Groups: []doc.Group{{}}, Columns: []doc.Column{
 		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "difference", Kind: doc.Name},
 		{Title: "relative to the one"}, {Title: "relative to the other"},
 		{Title: "verdict", In: doc.Page}, {Title: "what the intervals say", Kind: doc.Prose}}}
 	for _, m := range metrics {
-		name, sc := publishedName(m), publishedScale(m)
+		sc := publishedScale(m)
+		name := join(", ", plain(m.Metric.Name), sc.Label) + when(!m.Metric.Headline, " (exploratory)")
 		row := doc.Row{Cells: doc.Cells(name)}
 		for _, a := range m.Arms {
 			row.Cells = append(row.Cells, doc.C(moments(sc, a, decimals)))
@@ -67,20 +68,15 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 				n = decimalsFor(100 * uncertainty(m, d))
 			}
 			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" against "+plain(d.A),
-				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C(toldOf(d)))}
-			if d.Said != nil {
-				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, observed(*d.Said)))
+				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C(differenceText(d)))}
+			if d.Verdict != nil {
+				row.Cells[4] = doc.Of(verdict(d.Verdict.Verdict, claimsObservational(*d.Verdict)))
 			}
 			part.Add(row)
 		}
 		differences.Groups[0].Parts = append(differences.Groups[0].Parts, part)
 	}
 	return []doc.Block{means, differences}
-}
-
-// publishedName is a metric with the unit of its moments.
-func publishedName(m published.Metric) string {
-	return join(", ", plain(m.Metric.Name), publishedScale(m).Label) + when(!m.Metric.Headline, " (exploratory)")
 }
 
 func publishedTitle(t *published.Table) string {
@@ -107,9 +103,9 @@ func publishedTrials(t *published.Table) string {
 	case invalid == 0:
 		return text + "All are valid and in the table."
 	case t.WithInvalid:
-		return text + "The invalid ones are in the table as far as they have values, as in tables that check no errors; the verdicts rest on valid trials only."
+		return text + "The table includes the invalid ones that have values, as tables without error checks do; the verdicts rest on valid trials only."
 	}
-	return text + "Only valid ones are in the table; --with-invalid takes in the others, as tables do that check no errors."
+	return text + "Only valid ones are in the table; --with-invalid includes the others, as tables without error checks do."
 }
 
 func countedTrials(arms []published.Arm) (text string, invalid int) {
@@ -121,15 +117,15 @@ func countedTrials(arms []published.Arm) (text string, invalid int) {
 	return strings.Join(parts, ", "), invalid
 }
 
-// survivors counts what the intervals make of the differences.
-func survivors(t *published.Table) string {
+// differenceCounts counts the verdicts on the differences.
+func differenceCounts(t *published.Table) string {
 	total, byVerdict := 0, map[analysis.Verdict]int{}
 	for _, c := range t.Cells {
 		for _, m := range c.Metrics {
 			for _, d := range m.Differences {
-				if d.Said != nil && m.Metric.Headline && d.Said.Verdict != analysis.Restated {
+				if d.Verdict != nil && m.Metric.Headline && d.Verdict.Verdict != analysis.Restated {
 					total++
-					byVerdict[d.Said.Verdict]++
+					byVerdict[d.Verdict.Verdict]++
 				}
 			}
 		}
@@ -138,30 +134,30 @@ func survivors(t *published.Table) string {
 		return ""
 	}
 	same, open := byVerdict[analysis.Equivalent], byVerdict[analysis.NotResolved]
-	return fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there%s%s.",
+	return fmt.Sprintf("Of %s of headline metrics, the intervals confirm %d%s%s.",
 		wording.Count(total, "difference", "differences"),
 		byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
 		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// toldOf is what the intervals say of b against a.
-func toldOf(d published.Difference) string {
-	if d.Said == nil {
+// differenceText states the verdict on b relative to a.
+func differenceText(d published.Difference) string {
+	if d.Verdict == nil {
 		return "not judged"
 	}
 	other := ""
-	if a := d.Said.WithInvalid; a != nil {
+	if a := d.Verdict.WithInvalid; a != nil {
 		other = brief(wording.AlternativeText(a))
 	}
-	return plain(d.B) + ": " + join("; ", brief(wording.Told(d.Said)), other)
+	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), other)
 }
 
-// Between these bounds of the largest mean, values are written in the metric's own
-// unit, as tables print them; beyond, decimals need another.
+// Between these bounds of the largest mean, values are written in the metric's own unit, as in
+// publications. Beyond them, decimals need another unit.
 const smallMean, largeMean = 1e-3, 1e4
 
-// publishedScale is the unit in which a metric's moments are written.
+// publishedScale returns the unit in which a metric's moments are written.
 func publishedScale(m published.Metric) wording.Scale {
 	largest := 0.0
 	for _, a := range m.Arms {
@@ -178,7 +174,7 @@ func moments(s wording.Scale, m published.Moments, decimals int) string {
 		return wording.Missing
 	}
 	mean, variance := m.Mean/s.Div, m.Variance/s.Div/s.Div
-	text := wording.Missing // of a single trial, which says nothing of it
+	text := wording.Missing // a single trial has no variance
 	switch {
 	case decimals != AsTheyVary:
 		if m.N > 1 {
@@ -191,8 +187,7 @@ func moments(s wording.Scale, m published.Moments, decimals int) string {
 	return fixed(mean, decimalsFor(math.Sqrt(variance))) + " (" + text + ")"
 }
 
-// uncertainty is about how far the difference of two means may be off, as a share: the standard errors
-// of both.
+// uncertainty estimates the standard error of the difference of two means, as a share.
 func uncertainty(m published.Metric, d published.Difference) float64 {
 	sum := 0.0
 	for _, a := range m.Arms {
@@ -203,18 +198,18 @@ func uncertainty(m published.Metric, d published.Difference) float64 {
 	return math.Sqrt(sum)
 }
 
-// mostDecimals is how many decimals a published number has at most.
-const mostDecimals = 6
+// maxDecimals is the largest number of decimals of a published number.
+const maxDecimals = 6
 
-// decimalsFor is how many decimals show two digits of a spread; of none, all.
+// decimalsFor returns the decimals that show two digits of a spread; maxDecimals without a spread.
 func decimalsFor(spread float64) int {
 	if !wording.Finite(spread) || spread <= 0 {
-		return mostDecimals
+		return maxDecimals
 	}
-	return min(mostDecimals, max(0, 1-int(math.Floor(math.Log10(spread)))))
+	return min(maxDecimals, max(0, 1-int(math.Floor(math.Log10(spread)))))
 }
 
-// fixed writes so many decimals, and values too small for them as a power of ten.
+// fixed writes v with a number of decimals. Values too small for them get a power of ten.
 func fixed(v float64, decimals int) string {
 	if a := math.Abs(v); wording.Finite(v) && (a == 0 || (decimals < 3 || a >= math.Pow10(2-decimals)) && a < 1e12) {
 		return wording.Fixed(v, decimals)

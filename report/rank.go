@@ -14,10 +14,11 @@ import (
 	"tare/wording"
 )
 
-// manyArms is how many treatments have a sentence and bars each; more are ranked in a table.
+// manyArms is the largest number of treatments with a sentence and bars each. More treatments are ranked
+// in a table.
 const manyArms = 6
 
-// many says whether the run has more treatments than a reader takes in one by one.
+// many reports whether the run has too many treatments to show each at length.
 func (s *sheet) many() bool {
 	n := 0
 	for _, a := range s.plan.Arms {
@@ -28,7 +29,8 @@ func (s *sheet) many() bool {
 	return n > manyArms
 }
 
-// unlessMany is blocks that a terminal shows of many arms only if asked.
+// unlessMany returns the blocks for every form. If the run has many arms, a terminal shows them only if
+// all is set.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	if s.many() && !all {
 		return doc.On(doc.Markdown|doc.Page, blocks...)
@@ -36,30 +38,30 @@ func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	return doc.If(true, blocks...)
 }
 
-// contender is an arm with its comparisons on the headline metrics, one for each group; nil where it
+// rankedArm is an arm with its comparisons on the headline metrics, one for each group; nil if a group
 // has none.
-type contender struct {
+type rankedArm struct {
 	arm   string
 	of    []*analysis.Comparison
-	worst *analysis.Comparison // the largest overhead as a share; nil where nothing is judged
+	worst *analysis.Comparison // largest overhead that is a share; nil if there is none
 }
 
-// size is the overhead that an arm is sorted by.
-func (c contender) size() float64 {
+// size returns the overhead that arms are sorted by.
+func (c rankedArm) size() float64 {
 	if c.worst == nil {
 		return math.Inf(-1)
 	}
 	return c.worst.Overhead.Point
 }
 
-// ranking is the treatments by their largest overhead.
-func (s *sheet) ranking(groups []group) []contender {
-	var list []contender
+// ranking returns the treatments, sorted by their largest overhead.
+func (s *sheet) ranking(groups []group) []rankedArm {
+	var list []rankedArm
 	for _, a := range s.plan.Arms {
 		if a.Role != experiment.Treatment {
 			continue
 		}
-		one := contender{arm: a.Name}
+		one := rankedArm{arm: a.Name}
 		for i := range groups {
 			c := groups[i].of(a.Name)
 			one.of = append(one.of, c)
@@ -69,11 +71,11 @@ func (s *sheet) ranking(groups []group) []contender {
 		}
 		list = append(list, one)
 	}
-	slices.SortStableFunc(list, func(a, b contender) int { return cmp.Compare(b.size(), a.size()) })
+	slices.SortStableFunc(list, func(a, b rankedArm) int { return cmp.Compare(b.size(), a.size()) })
 	return list
 }
 
-// of is an arm's comparison in the group; nil where it has none.
+// of returns an arm's comparison in the group; nil if it has none.
 func (g group) of(arm string) *analysis.Comparison {
 	if i := slices.IndexFunc(g.rows, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
 		return &g.rows[i]
@@ -81,12 +83,12 @@ func (g group) of(arm string) *analysis.Comparison {
 	return nil
 }
 
-// names are the cells of groups in short, with the metric where there are several.
-func names(groups []group) []string {
+// groupNames shortens the cells of groups, and adds the metric if there are several.
+func groupNames(groups []group) []string {
 	var cells, metrics []string
 	for _, g := range groups {
-		placed(&cells, plain(g.cell))
-		placed(&metrics, g.metric.Name)
+		indexOrAdd(&cells, plain(g.cell))
+		indexOrAdd(&metrics, g.metric.Name)
 	}
 	short := wording.CellNames(cells)
 	list := make([]string, len(groups))
@@ -101,32 +103,33 @@ func names(groups []group) []string {
 	return list
 }
 
-// mostSigns is how many verdicts of an arm a terminal shows one by one.
-const mostSigns = 8
+// maxSigns is the largest number of verdicts of an arm that a terminal shows one by one.
+const maxSigns = 8
 
-// rankBlocks are many arms by effect: on a terminal a line each, elsewhere a row with every cell.
+// rankBlocks show many arms, sorted by effect. A terminal has a line for each arm, other forms have a row
+// with all cells.
 func (s *sheet) rankBlocks() []doc.Block {
 	groups := slices.DeleteFunc(s.groups(true), func(g group) bool { return len(g.rows) == 0 })
 	if len(groups) == 0 {
 		return nil
 	}
-	list, short := s.ranking(groups), names(groups)
+	list, short := s.ranking(groups), groupNames(groups)
 	signs := "Signs, by cell: ▲ costs, ▼ gains, ≈ equivalent, ? not resolved, × no verdict."
-	if len(groups) <= mostSigns {
+	if len(groups) <= maxSigns {
 		signs = "Signs, of " + strings.Join(short, ", ") + ": ▲ costs, ▼ gains, ≈ equivalent, ? not resolved, × no verdict."
 	}
 	about := "The largest overhead of each arm relative to " + s.baseline + " with its " + s.confidence() + " interval, and the arm's median there. " + signs + " --all shows every cell."
 	return []doc.Block{doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{rankTable(list, groups, short), doc.Say(about)}}),
 		doc.On(doc.Markdown|doc.Page, doc.Section{Title: "Arms by effect", Blocks: []doc.Block{s.matrix(list, groups, short),
 			doc.Note("Overhead relative to " + s.baseline + " with its " + s.confidence() + " interval; below it, on a screen, the median of the arm. The largest overhead decides the order. " +
-				"Shaded are what costs and what gains: up to 5 %, up to 20 %, and beyond.")}})}
+				"Costs and gains are shaded: up to 5 %, up to 20 %, and beyond.")}})}
 }
 
-// mostWhere is how many columns of a terminal the name of a cell has.
-const mostWhere = 24
+// maxWhere is the largest width of a cell's name on a terminal, in columns.
+const maxWhere = 24
 
 // rankTable has a line for each arm.
-func rankTable(list []contender, groups []group, short []string) doc.Table {
+func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	t := doc.Table{Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "cells"},
 		{Title: "largest", Right: true}, {Title: "overhead", Right: true, Tight: true}, {Title: "median"}, {Title: "in"}}}
 	for _, one := range list {
@@ -134,15 +137,15 @@ func rankTable(list []contender, groups []group, short []string) doc.Table {
 		if c := one.worst; c != nil {
 			point, interval := wording.Overhead(*c)
 			i := slices.Index(one.of, c)
-			row.Cells = append(row.Cells, doc.Cells(point, interval, plain(wording.Value(c.Treated.Median, groups[i].metric.Unit)), columns.Shorten(short[i], mostWhere, columns.Ellipsis))...)
+			row.Cells = append(row.Cells, doc.Cells(point, interval, plain(wording.Value(c.Treated.Median, groups[i].metric.Unit)), columns.Shorten(short[i], maxWhere, columns.Ellipsis))...)
 		}
 		t.Groups[0].Add(row)
 	}
 	return t
 }
 
-// signs are the verdicts of an arm, one by one or counted.
-func (c contender) signs() doc.Text {
+// signs returns the verdicts of an arm, one by one or counted.
+func (c rankedArm) signs() doc.Text {
 	var text doc.Text
 	count := map[doc.Style]int{}
 	for _, of := range c.of {
@@ -153,7 +156,7 @@ func (c contender) signs() doc.Text {
 		count[style]++
 		text = append(text, doc.Span{Style: style})
 	}
-	if len(c.of) <= mostSigns {
+	if len(c.of) <= maxSigns {
 		return text
 	}
 	text = nil
@@ -165,14 +168,13 @@ func (c contender) signs() doc.Text {
 	return text
 }
 
-// matrix has a row for each arm and a column for each group.
-func (s *sheet) matrix(list []contender, groups []group, short []string) doc.Table {
+func (s *sheet) matrix(list []rankedArm, groups []group, short []string) doc.Table {
 	t := doc.Table{Matrix: true, Dense: true, Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}}}
 	baseline := doc.Row{Cells: []doc.Cell{doc.C(s.baseline)}, Muted: true}
 	control := doc.Row{Cells: []doc.Cell{doc.C("noise floor")}, Muted: true}
 	controlled := false
 	for i, g := range groups {
-		t.Columns = append(t.Columns, doc.Column{Title: short[i], Whole: true})
+		t.Columns = append(t.Columns, doc.Column{Title: short[i], NoBreak: true})
 		value, floor := wording.Missing, wording.Missing
 		if of := s.bars(g); len(of.Bars) > 0 && of.Bars[0].Arm == s.baseline {
 			value = of.Bars[0].Value
@@ -196,15 +198,15 @@ func (s *sheet) matrix(list []contender, groups []group, short []string) doc.Tab
 	return t
 }
 
-// matrixCell is one comparison: the verdict's sign with the overhead, and the level.
+// matrixCell returns one comparison: the verdict's sign with the overhead, and the median.
 func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 	if c == nil {
 		return doc.C(wording.Missing)
 	}
 	text := badged(doc.In(verdictStyle(c.Verdict), wording.Estimate(*c)), ifNormal(c), ifNormalMark)
-	cell := doc.Of(badged(text, s.observes(c.Verdict) || observed(*c), "obs."))
+	cell := doc.Of(badged(text, s.claimsObservational(c.Verdict) || claimsObservational(*c), "obs."))
 	if c.Treated.N > 0 {
-		value, _, _ := spread(c.Treated, c.Metric.Unit)
+		value, _, _ := medianOrRange(c.Treated, c.Metric.Unit)
 		cell.Lines = append(cell.Lines, doc.In(doc.Muted, plain(value)))
 	}
 	if (c.Verdict == analysis.Costs || c.Verdict == analysis.Gains) && wording.Judged(*c) && wording.IsRatio(c.Metric) {
@@ -213,7 +215,7 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 	return cell
 }
 
-// shade is how strongly a cell with an overhead is shaded.
+// shade returns the shade of a cell with an overhead.
 func shade(overhead float64) int {
 	n := 1
 	for _, above := range []float64{0.05, 0.2} {
@@ -227,18 +229,18 @@ func shade(overhead float64) int {
 	return n
 }
 
-// mostSorted is how many rows of sorted overheads one picture has: so many stand on a printed page.
-const mostSorted = 36
+// maxSorted is the number of sorted overheads in one picture, as many as fit a printed page.
+const maxSorted = 36
 
-// sortedForest is the overheads of many arms in pictures of so many rows, all on one axis, the largest
-// first.
+// sortedForest plots the overheads of many arms, the largest first. The pictures have at most maxSorted
+// rows and share one axis.
 func (s *sheet) sortedForest() []doc.Block {
 	f := s.forest()
 	var of []group
 	for _, g := range f.Groups {
 		of = append(of, group{cell: g.Cell, metric: experiment.Metric{Name: g.Metric}})
 	}
-	short := names(of)
+	short := groupNames(of)
 	var rows []figure.Row
 	for i, g := range f.Groups {
 		for _, r := range g.Rows {
@@ -266,7 +268,7 @@ func (s *sheet) sortedForest() []doc.Block {
 		}
 	}
 	var blocks []doc.Block
-	for part := range slices.Chunk(rows, mostSorted) {
+	for part := range slices.Chunk(rows, maxSorted) {
 		f.Groups = []figure.Group{{Metric: "The largest first", Rows: part}}
 		blocks = append(blocks, drawn(f))
 	}

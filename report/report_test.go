@@ -44,7 +44,6 @@ func TestGolden(t *testing.T) {
 	r.Warnings = []analysis.Warning{{Cell: "network.tcp.pod-to-pod", Metric: "tcp-cpu", Finding: analysis.Disagreement{Estimator: "paired t", Verdict: analysis.Costs}}}
 	golden.Check(t, "testdata/wireguard.txt", asText(t, Run(r, RunOptions{All: true}), text.Options{}))
 	golden.Check(t, "testdata/narrow.txt", asText(t, Run(wide(3, 1, 12), RunOptions{}), text.Options{Width: 60}))
-	golden.Check(t, "testdata/ascii.txt", asText(t, Run(r, RunOptions{}), text.Options{Width: 100, ASCII: true}))
 	golden.Check(t, "testdata/invalid.txt", asText(t, Run(hollow(), RunOptions{}), text.Options{}))
 	golden.Check(t, "testdata/wireguard.md", asMarkdown(t, Run(r, RunOptions{})))
 	golden.Check(t, "testdata/wireguard.csv", asCSV(t, CSV, r))
@@ -85,7 +84,7 @@ func TestPicturesAreWellFormed(t *testing.T) {
 			}
 		}
 	}
-	if g := arrange(wireguard().run()).find("no such cell", "x"); g != nil {
+	if g := arrange(wireguard().run()).seriesGroup("no such cell", "x"); g != nil {
 		t.Errorf("group of an unknown cell: %+v", g)
 	}
 }

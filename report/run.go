@@ -14,7 +14,7 @@ import (
 	"tare/wording"
 )
 
-// Run shows a run: the answer first, then the results and what they rest on.
+// Run shows a run: first the answer, then the results and their evidence.
 func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	s := arrange(r)
 	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: "Tare report", Lede: plain(s.plan.Description),
@@ -24,7 +24,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(s.restOfOverheads()...)
 	d.Add(s.failureBlocks()...)
 	rest := s.groups(false)
-	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without a headline the others are what was asked
+	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headlines, these are the question
 	d.Add(s.resultBlocks(shown)...)
 	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), s.blockBlocks(o.All), s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
 	forms := doc.Markdown | doc.Page
@@ -49,13 +49,12 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
-// occasion says what a single run speaks for.
 func (s *sheet) occasion() doc.Block {
 	text := wording.Occasion(s.run)
 	return doc.SayIf(text != "", plain(text))
 }
 
-// facts are the run at a glance.
+// facts summarizes the run as keys and values.
 func (s *sheet) facts() []doc.Fact {
 	r := s.run
 	state := cmp.Or(when(!r.Finished, "not finished"), "complete") + when(!r.Valid, ", invalid")
@@ -69,14 +68,14 @@ func (s *sheet) facts() []doc.Fact {
 	for _, session := range r.Sessions {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
-	wires, usedUp := s.shared()
+	wires, usedUp := s.resources()
 	return known("Run", state, "Rounds", number(r.Rounds)+s.stopped(), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
 		"Testbed", s.plan.Testbed, "Wire", wires, "Used up", usedUp, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
 }
 
-// stopped says how a run that looks at its results on the way ended.
+// stopped states when a run with planned looks at its results ended.
 func (s *sheet) stopped() string {
 	switch {
 	case len(s.plan.DecideAt) == 0:
@@ -87,7 +86,7 @@ func (s *sheet) stopped() string {
 	return " with looks after " + s.plan.LookRounds()
 }
 
-// known are facts, given as keys and values in turn, of which the value is known.
+// known returns facts from alternating keys and values, without those whose value is empty.
 func known(pairs ...string) []doc.Fact {
 	var list []doc.Fact
 	for pair := range slices.Chunk(pairs, 2) {
@@ -98,20 +97,19 @@ func known(pairs ...string) []doc.Fact {
 	return list
 }
 
-// state says in a line or two how much of the run there is, or where its trials
-// are from.
+// state states in a line or two the progress of the run, or the origin of its trials.
 func (s *sheet) state() []doc.Block {
 	r := s.run
 	if s.imported() {
-		var from []told
+		var from []scopedText
 		for _, a := range s.sources() {
-			of := found(&from, func(t told) bool { return t.text == a.Value }, told{text: a.Value})
-			of.places = append(of.places, a.Key)
+			of := findOrAdd(&from, func(t scopedText) bool { return t.text == a.Value }, scopedText{text: a.Value})
+			of.scopes = append(of.scopes, a.Key)
 		}
 		return []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s valid", s.tool(), s.validOf("trial", "trials"))),
-			doc.List{Items: doc.Each(ranked(from))}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
+			doc.List{Items: doc.Each(bySeverity(from))}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
 	}
-	wires, _ := s.shared()
+	wires, _ := s.resources()
 	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds")+s.stopped(),
 		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
 		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)), when(wires != "", "wire "+wires),
@@ -119,10 +117,10 @@ func (s *sheet) state() []doc.Block {
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
 
-// detailSection is what was asked and done, and the results of the headline metrics one by one, with
-// what the run could not see.
+// detailSection states the question and the extent of the run, the results of the headline metrics one by
+// one, and the limits of the run.
 func (s *sheet) detailSection() doc.Section {
-	blocks := []doc.Block{doc.Say(s.asked() + " " + s.done())}
+	blocks := []doc.Block{doc.Say(s.questionText() + " " + s.progressText())}
 	if list := s.answers(); list != nil && !s.many() && !s.alone() {
 		blocks = append(blocks, doc.Answers{List: list})
 	}
@@ -132,33 +130,32 @@ func (s *sheet) detailSection() doc.Section {
 	return doc.Section{ID: "summary", Title: "In detail", Blocks: append(blocks, doc.On(doc.Page, s.occasion()))}
 }
 
-// footer says who wrote a page, and when.
 func (s *sheet) footer(o RunOptions) string {
 	version := ""
 	if e := s.run.Environment; e != nil {
 		version = " " + plain(e.TareVersion)
 	}
 	return "Written by Tare" + version + generatedOn(o.Generated) + ". This page needs no network and no scripts." +
-		when(s.many(), " Of so many arms, single trials and diagnostics are not printed.")
+		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
 }
 
-// warnings are the warnings of comparisons, each once: of headline metrics, with
-// those of the run, or of exploratory metrics: the gravest first.
+// warnings lists the warnings on headline or exploratory metrics, each once, the most severe first.
+// Warnings on headline metrics include those on the whole run.
 func (s *sheet) warnings(headline bool) []string {
-	var list []told
+	var list []scopedText
 	add := func(f analysis.Finding, parts ...string) {
-		text, place := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
-		w := found(&list, func(w told) bool { return w.text == text }, told{text: text, gravity: analysis.Severity(f)})
-		placed(&w.places, place)
+		text, scope := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
+		w := findOrAdd(&list, func(w scopedText) bool { return w.text == text }, scopedText{text: text, severity: analysis.Severity(f)})
+		indexOrAdd(&w.scopes, scope)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // said before everything else
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // shown at the top of the report
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}
 	of := func(c *analysis.Comparison, name string) {
 		if c.Verdict == analysis.Invalid {
-			return // told beside the verdict
+			return // the verdict has the reason
 		}
 		for _, w := range c.Warnings {
 			add(w, name, c.Metric.Name, c.Cell)
@@ -179,15 +176,15 @@ func (s *sheet) warnings(headline bool) []string {
 	for i := range s.run.Breakdowns {
 		b := &s.run.Breakdowns[i]
 		for k := range b.Parts {
-			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // told as a comparison
+			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
 				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}
 	}
-	return ranked(list)
+	return bySeverity(list)
 }
 
-// rules are the rules in a count, the most frequent first.
+// rules returns the rules in a count, the most frequent first.
 func rules(by map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
 }

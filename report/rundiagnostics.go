@@ -15,13 +15,13 @@ import (
 func (s *sheet) trialSection() doc.Section {
 	open := 0
 	var cells []doc.Block
-	for _, b := range s.blocks {
+	for _, b := range s.cells {
 		cell := doc.Section{Title: plain(b.id)}
 		for _, g := range append(b.only(true), b.only(false)...) {
 			if g.series == nil {
 				continue
 			}
-			show := g.metric.Headline && open < mostOpen
+			show := g.metric.Headline && open < maxOpen
 			if show {
 				open++
 			}
@@ -44,27 +44,26 @@ func (s *sheet) trialSection() doc.Section {
 			when(s.run.Rounds > figure.ManyDots,
 				fmt.Sprintf("As each arm has more than %d trials, the dots are an even choice of them, and the lanes show the range and the median of neighbouring trials.", figure.ManyDots)))
 	}
-	return doc.Section{ID: "trials", Title: "Every trial", Screen: s.many(), Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
+	return doc.Section{ID: "trials", Title: "Every trial", ScreenOnly: s.many(), Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
 }
 
-// diagnosticSection is what the method says about itself.
 func (s *sheet) diagnosticSection() doc.Section {
-	text := "What the method says about itself." + when(s.run.Family > 0,
+	text := "Signs of how far the method's assumptions hold in this run." + when(s.run.Family > 0,
 		fmt.Sprintf(" %s tested together and corrected by Holm's method.",
 			wording.Count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are")))
 	table, hints := s.diagnosticTable(), s.warnings(false)
-	hints = hints[:min(len(hints), mostWarnings)]
+	hints = hints[:min(len(hints), maxWarnings)]
 	blocks := append([]doc.Block{doc.Say(text), doc.If(table.Groups != nil, table)}, s.seriesBlocks()...)
-	return doc.Section{ID: "diagnostics", Title: "Diagnostics", Screen: s.many(), Blocks: append(blocks,
+	return doc.Section{ID: "diagnostics", Title: "Diagnostics", ScreenOnly: s.many(), Blocks: append(blocks,
 		doc.If(len(hints) > 0, doc.Folded("Warnings on exploratory metrics", doc.List{Items: doc.Each(hints)})),
 		doc.Folded("What the columns mean", doc.Facts{Look: doc.Terms, List: s.columnTerms()}))}
 }
 
-// diagnosticTable shows how sure each comparison is, by either estimator.
+// diagnosticTable lists the uncertainty of each comparison, by two estimators.
 func (s *sheet) diagnosticTable() doc.Table {
 	second, paired := "paired t", doc.Forms(0)
 	if !s.plan.Paired() {
-		second, paired = "Welch's t", doc.Nowhere
+		second, paired = "Welch's t", doc.NoForm
 	}
 	t := doc.Table{Dense: true, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name},
 		{Title: s.sizeHead(), Right: true},
@@ -72,7 +71,7 @@ func (s *sheet) diagnosticTable() doc.Table {
 		{Title: "p (equiv.)", Right: true}, {Title: "MDE", Right: true}, {Title: "needed", Right: true},
 		{Title: "lag-1", Right: true, In: paired}, {Title: "order p", Right: true, In: paired}}}
 	for _, headline := range []bool{true, false} {
-		for _, b := range s.blocks {
+		for _, b := range s.cells {
 			g := doc.Group{Title: doc.Words(plain(b.id) + when(!headline, ", exploratory"))}
 			for _, of := range b.only(headline) {
 				if len(of.lines()) > 0 {
@@ -90,7 +89,7 @@ func (s *sheet) diagnosticTable() doc.Table {
 func (s *sheet) diagnosticPart(g group) doc.Part {
 	methods, changes := g.methods(), ""
 	if g.series != nil {
-		changes = places(g.series.Changes)
+		changes = wording.Numbers(g.series.Changes)
 	}
 	about := when(methods != "", ", by "+methods) + when(changes != "", "; the baseline's level changes at round "+changes)
 	part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: about})}
@@ -114,7 +113,7 @@ func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 		when(c.Paired, wording.Fixed(c.Lag1, 2)), when(c.Paired, wording.Probability(c.OrderP)))...)}
 }
 
-// methods names where the headline intervals of a group come from.
+// methods names the methods of the headline intervals in a group.
 func (g group) methods() string {
 	var list []string
 	for _, c := range g.lines() {
@@ -125,10 +124,10 @@ func (g group) methods() string {
 	return strings.Join(list, " and ")
 }
 
-// mostSeries is how many metrics the table of series shows.
-const mostSeries = 60
+// maxSeries is the largest number of metrics in the table of series.
+const maxSeries = 60
 
-// seriesBlocks are the diagnostics of independent samples, arm by arm.
+// seriesBlocks show the diagnostics of independent samples, arm by arm.
 func (s *sheet) seriesBlocks() []doc.Block {
 	t := doc.Table{Dense: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name}, {Title: "values", Right: true},
 		{Title: "lag-1", Right: true}, {Title: "drift", Right: true}, {Title: "p (no drift)", Right: true},
@@ -138,7 +137,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		if g.series == nil || !slices.ContainsFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Diagnostics != nil }) {
 			continue
 		}
-		if len(t.Parts()) == mostSeries {
+		if len(t.Parts()) == maxSeries {
 			more = true
 			break
 		}
@@ -146,18 +145,17 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		for _, a := range g.series.Arms {
 			if d := a.Diagnostics; d != nil {
 				part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
-					wording.Trend(d.Trend), wording.Probability(d.TrendP), places(d.Changes),
+					wording.Trend(d.Trend), wording.Probability(d.TrendP), wording.Numbers(d.Changes),
 					wording.Probability(d.DipP))})
 			}
 		}
 		t.Groups[0].Parts = append(t.Groups[0].Parts, part)
 	}
 	return []doc.Block{doc.If(len(t.Parts()) > 0, doc.Section{Title: "Each arm by itself", Blocks: []doc.Block{
-		doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t,
-		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries)))}})}
+		doc.Say("Intervals assume that the values of an arm are independent draws from one distribution. In the order measured, these columns show signs of the contrary."), t,
+		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", maxSeries)))}})}
 }
 
-// columnTerms say what the columns of the diagnostics mean.
 func (s *sheet) columnTerms() []doc.Fact {
 	power := wording.Share(float64(s.plan.Power))
 	tests := func(values, each string) []doc.Fact {
@@ -166,7 +164,7 @@ func (s *sheet) columnTerms() []doc.Fact {
 			{Key: "p (Holm)", Value: "The same after allowing for the number of arms and headline metrics that were tested together; the verdict uses this one."},
 			{Key: "p (equiv.)", Value: "How often chance alone would make the arms look this equal if the true difference were as large as the margin, corrected in the same way."},
 			{Key: "MDE", Value: "Minimum detectable effect: the smallest true difference that these " + values + ", with this noise, find with a probability of " + power + "."},
-			{Key: "Needed", Value: each + " with which a new run would get a verdict of any kind with the same probability, given what was observed here; empty where that does not apply."},
+			{Key: "Needed", Value: each + " with which a new run would get any verdict with the same probability, given the results of this run; empty if not applicable."},
 		}
 	}
 	if !s.plan.Paired() {
@@ -187,16 +185,8 @@ func (s *sheet) columnTerms() []doc.Fact {
 		{Key: "Headline estimate and paired t", Value: "Two ways to estimate the same overhead from the same pairs: by ranks, which single odd rounds cannot move, and by means of logarithms. A sign ≠ marks where they lead to different verdicts: then a few rounds carry the result."},
 	}, tests("rounds", "Rounds"), []doc.Fact{
 		{Key: "Lag-1", Value: "Correlation of each round's overhead with that of the round before. Near zero the rounds are independent, as the intervals assume; above about 0.3 the intervals are too narrow."},
-		{Key: "Order p", Value: "Whether running earlier or later within a round mattered: a small value says it did, and the random order is what keeps it out of the result."},
+		{Key: "Order p", Value: "Whether running earlier or later within a round mattered: a small value shows that it did; the random order keeps this effect out of the result."},
 		{Key: "Noise floor", Value: "The overhead that the control shows although nothing differs. Overheads near it deserve suspicion whatever their interval."},
 		{Key: "Level changes", Value: "Rounds at which the baseline itself moved to another level: something about the machine changed while the run was under way."},
 	})
-}
-
-func places(at []int) string {
-	var list []string
-	for _, i := range at {
-		list = append(list, fmt.Sprint(i))
-	}
-	return strings.Join(list, ", ")
 }

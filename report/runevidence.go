@@ -22,7 +22,7 @@ func (s *sheet) proofSection() doc.Section {
 		if p.Once {
 			made, list = "once, at set-up", &once
 		}
-		placed(list, plain(p.Name))
+		indexOrAdd(list, plain(p.Name))
 		failed := doc.Words(strconv.Itoa(p.Failed))
 		if p.Failed > 0 {
 			failed = doc.In(doc.Strong, "× "+strconv.Itoa(p.Failed))
@@ -30,19 +30,19 @@ func (s *sheet) proofSection() doc.Section {
 		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected),
 			brief(p.Example), made, strconv.Itoa(p.Passed)), doc.Of(failed))})
 	}
-	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere; a caveat stands among the warnings. A trial whose proof fails yields no number.",
+	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere; caveats are among the warnings. A trial whose proof fails yields no number.",
 		when(each != nil, "Made in every trial: "+enumerate(each, 12, "checks")+"."),
 		when(once != nil, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+"."))
 	return doc.Section{ID: "proof", Title: "Proof of treatment", Blocks: []doc.Block{
 		doc.SayIf(rows == nil, "No check was recorded: no arm of this run has a layer that proves itself."),
-		doc.If(rows != nil, doc.Say(note), s.proofMatrix(), doc.Section{Title: "Each check", Fold: doc.Page | doc.Markdown, Screen: s.many(), Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"},
+		doc.If(rows != nil, doc.Say(note), s.proofMatrix(), doc.Section{Title: "Each check", Fold: doc.Page | doc.Markdown, ScreenOnly: s.many(), Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"},
 			{Title: "check", Kind: doc.Prose},
 			{Title: "expected", Kind: doc.Prose}, {Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"},
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
 }
 
-// proofMatrix has a row for each arm and a column for each layer: whether it was to be on there, and how
-// many checks say that it was so.
+// proofMatrix has a row for each arm and a column for each layer: whether the layer was on there, and the
+// number of checks.
 func (s *sheet) proofMatrix() doc.Table {
 	type count struct {
 		passed, failed int
@@ -51,14 +51,14 @@ func (s *sheet) proofMatrix() doc.Table {
 	var layers, arms []string
 	counts := map[[2]string]count{}
 	for _, p := range s.run.Proofs {
-		placed(&layers, p.Layer)
-		placed(&arms, p.Arm)
+		indexOrAdd(&layers, p.Layer)
+		indexOrAdd(&arms, p.Arm)
 		c := counts[[2]string{p.Arm, p.Layer}]
 		counts[[2]string{p.Arm, p.Layer}] = count{c.passed + p.Passed, c.failed + p.Failed, c.caveat || p.Caveat != ""}
 	}
 	columns := []doc.Column{{Title: "arm", Kind: doc.Name}}
 	for _, layer := range layers {
-		columns = append(columns, doc.Column{Title: plain(layer), Whole: true})
+		columns = append(columns, doc.Column{Title: plain(layer), NoBreak: true})
 	}
 	var rows []doc.Row
 	for _, arm := range arms {
@@ -82,16 +82,13 @@ func (s *sheet) proofMatrix() doc.Table {
 	return doc.Simple(columns, rows)
 }
 
-// treats says whether an arm has a layer.
 func (s *sheet) treats(arm, layer string) bool {
-	return slices.ContainsFunc(s.plan.Arms, func(a experiment.PlannedArm) bool {
-		return a.Name == arm && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer })
-	})
+	a := s.plan.Arm(arm)
+	return a != nil && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer })
 }
 
-// proofs are the run's checks, one for each arm, layer and name: a check whose
-// expectation depends on what the trial did (bytes through a tunnel) shows the
-// first.
+// proofs merges the run's checks by arm, layer and name. If the expected value depends on the trial
+// (bytes through a tunnel), the first one is shown.
 func (s *sheet) proofs() []analysis.ProofSummary {
 	var list []analysis.ProofSummary
 	varies := map[int]bool{}
@@ -113,8 +110,8 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 	return list
 }
 
-// invalidBlocks are the trials that broke a rule: how many of each rule, which
-// files of an import, and on a page each of them.
+// invalidBlocks show the trials that broke a rule: their number for each rule, the files of an import,
+// and on a page each trial.
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	var counts []doc.Fact
 	for _, rule := range rules(s.run.Trials.ByRule) {
@@ -126,16 +123,16 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	}
 	return []doc.Block{doc.On(in, doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
 		doc.On(doc.Markdown|doc.Page, doc.Say(s.invalidNote())), doc.Facts{List: counts},
-		doc.If(s.imported(), doc.On(doc.Terminal, s.fileList(mostFiles, "; the report lists them")),
-			doc.On(doc.Markdown, s.fileList(mostMarkdownFiles, ""))),
+		doc.If(s.imported(), doc.On(doc.Terminal, s.fileList(maxFiles, "; the report lists them")),
+			doc.On(doc.Markdown, s.fileList(maxMarkdownFiles, ""))),
 		doc.On(doc.Page, doc.If(len(s.run.Invalids) > 0, s.invalidTrials(o)))}})}
 }
 
 // Invalid files that a terminal lists, and that Markdown lists.
-const mostFiles, mostMarkdownFiles = 12, 50
+const maxFiles, maxMarkdownFiles = 12, 50
 
-// fileList is the files of an import that gave no data, each with its reason: the
-// first of them, and where the others are.
+// fileList lists the first imported files without data, each with its reason, and where the others are
+// listed.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {
 	files := s.invalidFiles()
 	if n := len(files) - most; n > 0 {
@@ -145,12 +142,12 @@ func (s *sheet) fileList(most int, elsewhere string) doc.List {
 }
 
 func (s *sheet) invalidTrials(o RunOptions) doc.Section {
-	ours, theirs := doc.Forms(0), doc.Nowhere
+	ours, theirs := doc.Forms(0), doc.NoForm
 	if s.imported() {
 		ours, theirs = theirs, ours
 	}
 	var rows []doc.Row
-	for _, t := range s.run.Invalids[:min(len(s.run.Invalids), mostInvalids)] {
+	for _, t := range s.run.Invalids[:min(len(s.run.Invalids), maxInvalids)] {
 		rows = append(rows, s.invalidRow(t, o))
 	}
 	more := len(s.run.Invalids) - len(rows)
@@ -170,14 +167,14 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 	file, _ := reasonOf(t)
 	raw := doc.Cell{}
 	if t.Raw != "" {
-		to := t.Raw + when(!s.imported(), "/") // a directory
-		raw = doc.Of(doc.Text{{Words: "files", Link: link(base(o.Page, o.RunDir), to)}})
+		to := t.Raw + when(!s.imported(), "/") // raw files of a trial are a directory
+		raw = doc.Of(doc.Text{{Words: "files", Link: link(relativePath(o.Page, o.RunDir), to)}})
 	}
 	return doc.Row{Cells: append(doc.Cells(strconv.Itoa(t.Seq), file, strconv.Itoa(t.Round), strconv.Itoa(t.Attempt), plain(t.Cell), plain(t.Arm),
 		strings.Join(broken, ", "), strings.Join(details, "; ")), raw)}
 }
 
-// invalidNote says how many trials were invalid and what became of them.
+// invalidNote states how many trials were invalid, and whether they were repeated or lost.
 func (s *sheet) invalidNote() string {
 	n, lost, failed := len(s.run.Invalids), s.run.Trials.Lost, s.failedTrials()
 	broke := wording.Count(n, "trial broke", "trials broke") + " a rule"
@@ -187,12 +184,12 @@ func (s *sheet) invalidNote() string {
 	case s.imported():
 		return broke + " and gave no data. Rules never look at whether a value is high or low."
 	}
-	end := "none was lost to that."
+	end := "no planned trial was lost."
 	if lost > 0 {
-		end = wording.Count(lost, "planned trial was", "planned trials were") + " lost to that."
+		end = wording.Count(lost, "planned trial was", "planned trials were") + " lost."
 	}
 	return broke + " that was fixed before the run, and gave no data." +
 		when(failed > 0, fmt.Sprintf(" In %s the program failed, which is a result of its arm.", number(failed))) +
-		fmt.Sprintf(" What the machine's condition or a failed proof spoilt is repeated within its round, up to %s in all; %s",
+		fmt.Sprintf(" Trials spoilt by the machine's condition or a failed proof are repeated within their round, up to %s in all; %s",
 			wording.Count(s.plan.Attempts, "attempt", "attempts"), end)
 }

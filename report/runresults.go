@@ -13,29 +13,28 @@ import (
 	"tare/wording"
 )
 
-// overheadBlocks are the overheads of headline metrics in a picture: the first of them where there are
-// many.
+// overheadBlocks draw the overheads of headline metrics. If there are many, only the first are drawn.
 func (s *sheet) overheadBlocks() []doc.Block {
-	first, _ := s.forest().Split(mostOverheads)
+	first, _ := s.forest().Split(maxOverheads)
 	if first.Groups == nil {
 		return []doc.Block{doc.Say("There is nothing to draw: no headline metric has " +
 			s.sampled("complete pairs", "values of both arms") + ".")}
 	}
 	how := join(" ", "interval. To the right is a cost, to the left a gain.",
 		when(s.margin() > 0, "The shaded band is the margin of ±"+wording.Share(s.margin())+" within which arms count as equivalent."),
-		when(len(s.run.Controls) > 0, "The grey rows compare the baseline with its own copy: what a difference of nothing looks like in this run."),
+		when(len(s.run.Controls) > 0, "The grey rows compare the baseline with its own copy: they show the size of differences without a cause in this run."),
 		when(s.run.Observation != nil, "Verdicts marked (obs.) are observational."))
 	return []doc.Block{doc.Section{Title: "Overheads", Blocks: []doc.Block{drawn(first), doc.Note("Each mark is the overhead of an arm relative to " +
 		s.baseline + ", the line its " + s.confidence() + " " + how)}}}
 }
 
-// restOfOverheads are those that a page does not begin with; of many arms all, in one picture sorted by
-// effect.
+// restOfOverheads draws the overheads that are not at the top of the page. If there are many arms, it
+// draws all overheads, sorted by effect.
 func (s *sheet) restOfOverheads() []doc.Block {
 	if s.alone() {
 		return nil
 	}
-	_, rest := s.forest().Split(mostOverheads)
+	_, rest := s.forest().Split(maxOverheads)
 	blocks := forestBlocks(rest)
 	if s.many() {
 		blocks = s.sortedForest()
@@ -43,8 +42,7 @@ func (s *sheet) restOfOverheads() []doc.Block {
 	return []doc.Block{doc.On(doc.Page, doc.If(blocks != nil, doc.Section{ID: "overheads", Title: "Overheads", Blocks: blocks}))}
 }
 
-// forestBlocks draw overheads: in one picture, or in one for each cell where there
-// are many.
+// forestBlocks draw overheads in one picture, or in one picture for each cell if there are many.
 func forestBlocks(f figure.Forest) []doc.Block {
 	rows := 0
 	var cells [][]figure.Group
@@ -55,7 +53,7 @@ func forestBlocks(f figure.Forest) []doc.Block {
 		}
 		cells[len(cells)-1] = append(cells[len(cells)-1], g)
 	}
-	if rows > 0 && rows <= mostRows {
+	if rows > 0 && rows <= maxRows {
 		return []doc.Block{drawn(f)}
 	}
 	var blocks []doc.Block
@@ -67,21 +65,21 @@ func forestBlocks(f figure.Forest) []doc.Block {
 	return blocks
 }
 
-// drawn is a picture in its two sizes.
+// drawn returns a picture in its two sizes.
 func drawn(of interface{ Draw(wide bool) string }) doc.Figure {
 	return doc.Figure{Wide: func() string { return of.Draw(true) }, Narrow: func() string { return of.Draw(false) }}
 }
 
-// resultBlocks are the results of headline metrics, and of exploratory ones.
+// resultBlocks show the results of headline and of exploratory metrics.
 func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
 	case s.alone():
-		in = doc.Terminal // the answer has all
+		in = doc.Terminal // pages have the same in the answer
 	case s.many() && !all:
-		in = doc.Markdown | doc.Page // a terminal has the arms by effect
+		in = doc.Markdown | doc.Page // a terminal lists the arms by effect instead
 	}
-	section := doc.Section{ID: "results", Title: "Results", Quiet: doc.Terminal, Blocks: []doc.Block{
+	section := doc.Section{ID: "results", Title: "Results", NoTitle: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
 	table := s.resultTable(true)
 	table.Key = "Plot: ├●┤ estimate and interval, │ no difference, a cost to the right" +
@@ -91,13 +89,13 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	return []doc.Block{doc.On(in, section)}
 }
 
-// resultTable shows comparisons by cell and metric.
+// resultTable lists comparisons by cell and metric.
 func (s *sheet) resultTable(headline bool) doc.Table {
 	floor := doc.Page
 	if len(s.run.Controls) == 0 {
-		floor = doc.Nowhere
+		floor = doc.NoForm
 	}
-	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{
+	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{
 		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}, {Title: "verdict"},
 		{Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "mean", Right: true, In: doc.Markdown | doc.Page},
 		{Title: s.baseline, Right: true, In: doc.Markdown}, {Title: "median", Right: true, In: doc.Markdown | doc.Page},
@@ -105,7 +103,7 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 		{Title: s.sizeHead(), Right: true, In: doc.Markdown | doc.Page}, {Title: "why", Kind: doc.Prose, In: doc.Terminal},
 		{Kind: doc.Drawing},
 	}}
-	for _, b := range s.blocks {
+	for _, b := range s.cells {
 		g := doc.Group{Title: doc.Words(plain(b.id)), Aside: b.levels}
 		for _, c := range s.run.Cells {
 			if c.ID == b.id && c.Loop != nil && (headline || len(b.only(true)) == 0) {
@@ -133,7 +131,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 		baseline = cmp.Or(baseline, when(c.Baseline.N > 0, wording.Value(c.Baseline.Median, g.metric.Unit)))
 		restates = cmp.Or(restates, c.Restates)
 	}
-	if text := s.beyond(g); text != "" {
+	if text := s.overload(g); text != "" {
 		part.Notes = append(part.Notes, text)
 	}
 	about := when(baseline != "", " "+baseline) + when(g.metric.Better != "", ", "+better(g.metric)) +
@@ -170,16 +168,16 @@ func (s *sheet) resultPart(g group) doc.Part {
 	return part
 }
 
-// collapsed is the share of its capacity under which an arm that is loaded beyond it has collapsed.
-const collapsed = 0.8
+// collapseShare is the share of its capacity below which an overloaded arm counts as collapsed.
+const collapseShare = 0.8
 
-// beyond says what arms still do when they are loaded beyond their capacity, and where
-// that collapses; "" for what is no capacity.
-func (s *sheet) beyond(g group) string {
+// overload states the work of arms loaded beyond their capacity, and which of them collapse; "" if the
+// metric is no capacity.
+func (s *sheet) overload(g group) string {
 	of := "answers %s of it"
-	rate := s.find(g.cell, "rate-beyond")
-	if rate == nil { // of a control plane
-		of, rate = "has %s of it ready in time", s.find(g.cell, "ready-beyond")
+	rate := s.seriesGroup(g.cell, "rate-beyond")
+	if rate == nil { // a control plane has another metric
+		of, rate = "has %s of it ready in time", s.seriesGroup(g.cell, "ready-beyond")
 	}
 	if g.metric.Objective == "" || rate == nil {
 		return ""
@@ -187,7 +185,7 @@ func (s *sheet) beyond(g group) string {
 	var parts []string
 	for _, a := range rate.series.Arms {
 		if m := a.Summary; m.N > 0 && s.role(a.Arm) != experiment.Control {
-			parts = append(parts, plain(a.Arm)+" "+fmt.Sprintf(of, wording.Share(m.Median))+when(m.Median < collapsed, ", a collapse"))
+			parts = append(parts, plain(a.Arm)+" "+fmt.Sprintf(of, wording.Share(m.Median))+when(m.Median < collapseShare, ", a collapse"))
 		}
 	}
 	return when(parts != nil, "Loaded beyond its capacity: "+strings.Join(parts, "; ")+".")
@@ -200,16 +198,16 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	judged := wording.Judged(c)
 	value := ""
 	if judged && c.Treated.N > 0 {
-		value, _, _ = spread(c.Treated, c.Metric.Unit)
+		value, _, _ = medianOrRange(c.Treated, c.Metric.Unit)
 	}
 	mde := when(judged && c.MDE > 0, wording.Size(c.Metric, c.MDE))
 	floor := when(judged && !control && len(s.run.Controls) > 0, wording.Size(c.Metric, c.Floor))
 	mean := when(judged, wording.MeanOverhead(&c))
-	reason := when(!control, undecided(&c))
+	reason := when(!control, openReason(&c))
 	if reason == shared {
 		reason = ""
 	}
-	word := said(&c, s.observes(c.Verdict) || observed(c))
+	word := gradedVerdict(&c, s.claimsObservational(c.Verdict) || claimsObservational(c))
 	if control {
 		word = doc.In(doc.Muted, "noise floor")
 	}
@@ -218,51 +216,47 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	if a := s.aside(c); a != "" {
 		row.Notes = append(row.Notes, a)
 	}
-	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // of this metric alone
+	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // the run is valid, only this metric is not
 		row.Notes = append(row.Notes, plain(wording.Reason(c.Reason)))
 	}
 	return row
 }
 
-// undecided is why a comparison has no verdict yet, or none, or in spite of what it has one; "" for any other.
-func undecided(c *analysis.Comparison) string {
+// openReason explains why a comparison is not resolved or interim, or which missing trials its claim
+// withstands; "" for any other comparison.
+func openReason(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.NotResolved:
 		return brief(wording.Why(c))
 	case analysis.Interim:
 		return brief(wording.Reason(c.Reason))
 	case analysis.Costs, analysis.Gains:
-		if c.Reason != nil { // what it withstands
+		if c.Reason != nil { // missing trials that the claim withstands
 			return brief(wording.Why(c))
 		}
 	}
 	return ""
 }
 
-// sharedReason is the reason of all rows, where there are several and it is the same: it is said once.
+// sharedReason returns the reason that all of several rows share, so that it is shown once.
 func sharedReason(rows []analysis.Comparison) string {
 	if len(rows) < 2 {
 		return ""
 	}
-	reason := undecided(&rows[0])
+	reason := openReason(&rows[0])
 	for i := range rows {
-		if undecided(&rows[i]) != reason {
+		if openReason(&rows[i]) != reason {
 			return ""
 		}
 	}
 	return reason
 }
 
-// legend explains the columns.
 func (s *sheet) legend() string {
 	if s.alone() {
 		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", s.confidence(), s.baseline)
 	}
 	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to %s and of the typical round, with their %s intervals.", s.baseline, s.reference(), s.confidence())
-	return join(" ", text, when(s.normal(), ifNormalNote), when(s.run.Observation != nil, observedNote))
-}
-
-// normal says whether any claim rests on normal noise.
-func (s *sheet) normal() bool {
-	return slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Grade == analysis.Normal })
+	normal := slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Grade == analysis.Normal })
+	return join(" ", text, when(normal, ifNormalNote), when(s.run.Observation != nil, observedNote))
 }

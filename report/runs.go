@@ -3,7 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/analysis"
@@ -15,25 +19,25 @@ import (
 
 // Listed is a run in a list of runs.
 type Listed struct {
-	Name       string // its directory, below the one that is listed
+	Name       string // its directory, below the listed one
 	Experiment string
-	Start      time.Time // zero: not told
+	Start      time.Time // zero: unknown
 	State      string
 	Rounds     int
-	Pages      []Link // about it; the first is where its name leads
+	Pages      []Link // pages about the run; its name links to the first
 	results    []doc.Text
 }
 
-// Link leads from one page of several to another.
+// Link is a link between pages of one site.
 type Link struct {
 	Words string
-	To    string // from the top of all pages, as the page that it stands on is named
+	To    string // address of the target from the site's top
 }
 
-// From is the address of a link as seen from a page.
-func (l Link) From(page string) string { return link(base(page, "."), l.To) }
+// From returns the address of a link as seen from a page.
+func (l Link) From(page string) string { return link(relativePath(page, "."), l.To) }
 
-// Beside is a line of links to other pages.
+// Beside returns a line of links to other pages.
 func Beside(page string, links ...Link) doc.Block {
 	var text doc.Text
 	for i, l := range links {
@@ -42,10 +46,10 @@ func Beside(page string, links ...Link) doc.Block {
 	return doc.On(doc.Page, doc.If(text != nil, doc.Paragraph{Text: text}))
 }
 
-// mostListed is how many results a list of runs writes out for each of them.
-const mostListed = 3
+// maxListed is the largest number of a run's results that a list of runs shows one by one.
+const maxListed = 3
 
-// List gives a run as a list shows it. Its pages are for the caller to fill in.
+// List returns a run for a list of runs. The caller adds its pages.
 func List(name string, r *analysis.Run) Listed {
 	l := Listed{Name: name, Experiment: r.Plan.Name, Start: r.Start, Rounds: r.Rounds, State: when(!r.Finished, "not finished")}
 	if r.Finished {
@@ -59,9 +63,9 @@ func List(name string, r *analysis.Run) Listed {
 		}
 		counts[c.Verdict]++
 		name := join(", ", plain(c.Arm), when(len(r.Plan.Cells) > 1, plain(c.Cell)), plain(c.Metric.Name))
-		l.results = append(l.results, append(said(c, observed(*c)), doc.Span{Words: " " + name + when(c.Verdict != analysis.Invalid, ": "+wording.Estimate(*c))}))
+		l.results = append(l.results, append(gradedVerdict(c, claimsObservational(*c)), doc.Span{Words: " " + name + when(c.Verdict != analysis.Invalid, ": "+wording.Estimate(*c))}))
 	}
-	if len(l.results) <= mostListed {
+	if len(l.results) <= maxListed {
 		return l
 	}
 	l.results = nil
@@ -74,8 +78,7 @@ func List(name string, r *analysis.Run) Listed {
 	return l
 }
 
-// Runs shows a list of runs on a page, by experiment, the latest first, and what could not be
-// read.
+// Runs shows a list of runs on a page by experiment, the latest first, and the runs that could not be read.
 func Runs(page, title string, list []Listed, skipped []history.Skipped, links ...Link) *doc.Document {
 	d := &doc.Document{Title: plain(title), About: "Tare", Styles: figure.PageCSS()}
 	d.Add(Beside(page, links...), doc.SayIf(len(list) == 0, "There is no run yet."))
@@ -114,7 +117,7 @@ func (l Listed) row(page string) doc.Row {
 	return doc.Row{Cells: []doc.Cell{doc.Of(name), doc.C(began), doc.C(plain(l.State)), doc.C(number(l.Rounds)), doc.Of(l.results...), doc.Of(more...)}}
 }
 
-// Files shows the files of a directory of a run, with what is said of each.
+// Files lists the files of a directory of a run, with a note on each.
 func Files(page, title string, files []File, links ...Link) *doc.Document {
 	d := &doc.Document{Title: plain(title), About: "Tare", Styles: figure.PageCSS()}
 	var rows []doc.Row
@@ -130,10 +133,48 @@ func Files(page, title string, files []File, links ...Link) *doc.Document {
 		{Title: "SHA-256", Kind: doc.Prose}, {Title: "", Kind: doc.Prose}}, rows))
 }
 
-// File is a file or, with a slash behind its name, a directory.
+// File is a file, or a directory if its name ends with a slash.
 type File struct {
 	Name   string
-	Size   int64  // bytes; -1: of a directory
-	SHA256 string // "": not told
-	Note   string // why it cannot be opened; "": it can
+	Size   int64  // bytes; -1: a directory
+	SHA256 string // "": unknown
+	Note   string // reason why it cannot be opened; "": it can
+}
+
+// relativePath returns the path from a page to a run directory; "" if the page lies in it.
+func relativePath(page, dir string) string {
+	if page == "" {
+		return ""
+	}
+	rel, err := filepath.Rel(filepath.Dir(page), cmp.Or(dir, "."))
+	if err != nil {
+		rel = dir // one path is absolute and the other relative
+	}
+	return when(rel != ".", filepath.ToSlash(rel))
+}
+
+// link returns the address of a file of the run, as seen from the page. It is always a path below the run
+// directory, for any name.
+func link(base, name string) string {
+	to := path.Join(base, path.Clean("/" + name)[1:])
+	if !path.IsAbs(to) {
+		to = "./" + to
+	}
+	return (&url.URL{Path: to}).EscapedPath() + when(strings.HasSuffix(name, "/"), "/")
+}
+
+// directoryLinks link to the files of the run.
+func (s *sheet) directoryLinks(o RunOptions) doc.Block {
+	names := []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"}
+	if s.imported() {
+		names = []string{"plan.json", "trials.jsonl", "files.jsonl", "raw/"}
+	}
+	text := doc.Words("Everything behind these numbers lies in the run directory: ")
+	for i, name := range names {
+		if i > 0 {
+			text = append(text, doc.Span{Words: ", "})
+		}
+		text = append(text, doc.Span{Words: name, Link: link(relativePath(o.Page, o.RunDir), name)})
+	}
+	return doc.On(doc.Page, doc.Paragraph{Text: append(text, doc.Span{Words: "."})})
 }

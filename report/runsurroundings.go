@@ -12,12 +12,12 @@ import (
 	"tare/machine"
 	"tare/published"
 	doc "tare/report/document"
+	"tare/testbed"
 	"tare/wording"
 )
 
-// machineSection is where the run was made.
 func (s *sheet) machineSection() doc.Section {
-	section := doc.Section{ID: "machine", Title: "Machine and tools", Quiet: doc.Markdown}
+	section := doc.Section{ID: "machine", Title: "Machine and tools", NoTitle: doc.Markdown}
 	page := func(blocks ...doc.Block) {
 		section.Blocks = append(section.Blocks, doc.On(doc.Page, blocks...))
 	}
@@ -46,7 +46,7 @@ func (s *sheet) machineSection() doc.Section {
 	return section
 }
 
-// machineFacts are the environment's single facts; empty ones are left out.
+// machineFacts returns the environment's single facts, without empty ones.
 func machineFacts(e *machine.Environment) []doc.Fact {
 	bytes := func(n float64) string { return wording.Value(n, "B") }
 	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable) +
@@ -66,12 +66,12 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
 }
 
-// machineDetail is a long part of the environment.
+// machineDetail shows a long part of the environment, folded.
 func machineDetail(title string, list []doc.Fact) doc.Block {
 	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
 
-// byName are facts in the order of their names.
+// byName returns facts sorted by name.
 func byName(m map[string]string) []doc.Fact {
 	var list []doc.Fact
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -80,7 +80,6 @@ func byName(m map[string]string) []doc.Fact {
 	return list
 }
 
-// clusterSection is a cluster that trials ran on, with its nodes.
 func clusterSection(c machine.Cluster) doc.Section {
 	pairs := []string{"Kubernetes", c.Version, "Platform", c.Platform, "UID", c.UID}
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
@@ -111,10 +110,14 @@ func nodeRow(n machine.Node) doc.Row {
 		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
 }
 
-// surroundings are the machine, what measuring cost, and how to repeat the run.
+// surroundings show the machine, the cost of measuring, and how to repeat the run.
 func (s *sheet) surroundings(o RunOptions) []doc.Block {
 	if s.imported() {
-		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: s.sourceBlocks(o)}}
+		command := s.plan.Import.Command
+		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: []doc.Block{
+			doc.Facts{List: s.sources()},
+			doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})),
+			s.directoryLinks(o)}}}
 	}
 	h := s.run.Harness
 	return []doc.Block{s.machineSection(), doc.On(doc.Page,
@@ -159,18 +162,16 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// publishedSection is the published table as a part of a run's report.
 func publishedSection(t *published.Table, decimals int) doc.Section {
-	intro := publishedTitle(t) + ". This is how benchmarks are mostly written up; how sure a difference is stands only in the last column."
+	intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
 	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
 		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, decimals)...)}
 }
 
-// mostValues is how many values of a fact are listed: there may be one a file.
-const mostValues = 4
+// maxValues is the largest number of values listed for a fact. Each file may have its own value.
+const maxValues = 4
 
-// factSection is what the files tell of the systems that they were made on, facts
-// that differ between arms first.
+// factSection lists the facts in imported files about their systems, facts that differ between arms first.
 func (s *sheet) factSection() doc.Section {
 	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
 	for _, a := range s.plan.Import.Arms {
@@ -182,18 +183,18 @@ func (s *sheet) factSection() doc.Section {
 	var differing, same []doc.Row
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row := doc.Row{Cells: doc.Cells(name)}
-		var told []string
+		var distinct []string
 		for _, a := range s.plan.Import.Arms {
 			values := plainAll(a.Facts[name])
-			text := doc.In(doc.Muted, "not told")
+			text := doc.In(doc.Muted, "unknown")
 			if len(values) > 0 {
-				text = doc.Words(firstFew(values, mostValues, ", ", " and "))
+				text = doc.Words(firstFew(values, maxValues, ", ", " and "))
 				slices.Sort(values)
-				told = append(told, strings.Join(slices.Compact(values), "\n"))
+				distinct = append(distinct, strings.Join(slices.Compact(values), "\n"))
 			}
 			row.Cells = append(row.Cells, doc.Of(text))
 		}
-		if len(slices.Compact(told)) > 1 {
+		if len(slices.Compact(distinct)) > 1 {
 			row.Cells[0] = doc.Of(doc.In(doc.Strong, name))
 			differing = append(differing, row)
 		} else {
@@ -201,16 +202,49 @@ func (s *sheet) factSection() doc.Section {
 		}
 	}
 	rows := slices.Concat(differing, same)
-	return doc.Section{ID: "machine", Title: "Machines and versions", Screen: s.many(), Blocks: []doc.Block{
-		doc.SayIf(rows == nil, "The files tell nothing of the systems that they were made on."),
-		doc.If(rows != nil, doc.Say("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them."),
+	return doc.Section{ID: "machine", Title: "Machines and versions", ScreenOnly: s.many(), Blocks: []doc.Block{
+		doc.SayIf(rows == nil, "The files contain no facts about their systems."),
+		doc.If(rows != nil, doc.Say("Facts that the files contain about their systems. Facts in bold differ between arms, so their effect is part of every comparison."),
 			doc.Simple(columns, rows))}}
 }
 
-// sourceBlocks say where the trials of each arm are from.
-func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
-	command := s.plan.Import.Command
-	return []doc.Block{doc.Facts{List: s.sources()},
-		doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})),
-		s.directoryLinks(o)}
+// partBlocks show the CPU time and memory of clients, servers and the layers' own processes, by cell.
+func (s *sheet) partBlocks() []doc.Block {
+	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "part"}, {Title: "CPUs", Right: true}, {Title: "CPU time of the work", Right: true},
+		{Title: "memory", Right: true}, {Title: "trials", Right: true}}}
+	for _, cell := range s.run.Cells {
+		if len(cell.Parts) == 0 {
+			continue
+		}
+		g := doc.Group{Title: doc.Words(plain(cell.ID)), Parts: []doc.Part{{}}}
+		for _, p := range cell.Parts {
+			g.Add(doc.Row{Cells: doc.Cells(plain(p.Arm), plain(p.Part), median(p.CPUs, "cores"), when(p.PerWork.N > 0, median(p.PerWork, p.Unit)), when(p.Memory.N > 0, median(p.Memory, "B")), number(p.CPUs.N))})
+		}
+		t.Groups = append(t.Groups, g)
+	}
+	if t.Groups == nil {
+		return nil
+	}
+	return []doc.Block{doc.Section{ID: "parts", Title: "CPU time and memory by part", Fold: doc.Page, Blocks: []doc.Block{
+		doc.Say("CPU time and memory of the programs and of the layers' own processes: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the largest resident size."), t}}}
+}
+
+// resources lists the wires of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown) and the resources
+// that trials used up, whether measured or not.
+func (s *sheet) resources() (wires, usedUp string) {
+	var at, full []string
+	for _, cell := range s.run.Cells {
+		for _, r := range cell.Resources {
+			if r.Name == testbed.ResourceWire {
+				at = append(at, cmp.Or(when(r.Of > 0, wording.Value(r.Of, "bit/s")), "unlimited"))
+			}
+			if r.Exhausted {
+				full = append(full, wording.ResourceName(r.Name))
+			}
+		}
+	}
+	each := func(list []string) string {
+		return strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), "; ")
+	}
+	return each(at), each(full)
 }

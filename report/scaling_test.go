@@ -57,7 +57,7 @@ func TestScalingText(t *testing.T) {
 	for _, o := range []struct {
 		text.Options
 		all bool
-	}{{text.Options{Width: 60, ASCII: true}, false}, {text.Options{Width: 72}, true}} {
+	}{{text.Options{Width: 60}, false}, {text.Options{Width: 72}, true}} {
 		shown := fits(t, asText(t, Run(growing(2, 1), RunOptions{All: o.all}), o.Options), o.Width)
 		if strings.Contains(shown, "throttled by objects") != o.all {
 			t.Errorf("exploratory lines at %+v", o)

@@ -13,14 +13,14 @@ import (
 	"tare/wording"
 )
 
-// manyCells is how many cells with the same metric are told one by one; more
+// manyCells is the largest number of cells with the same metric that are worded one by one. More cells
 // are counted by verdict.
 const manyCells = 3
 
-// asked says what the run compares.
-func (s *sheet) asked() string {
+// questionText states what the run compares.
+func (s *sheet) questionText() string {
 	if s.alone() {
-		return fmt.Sprintf("%s is the only arm: its levels stand here, and nothing is compared with it. tare history and tare compare set runs beside each other.", s.baseline)
+		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. Use tare history or tare compare to compare runs.", s.baseline)
 	}
 	var arms []string
 	for _, a := range s.plan.Arms {
@@ -37,8 +37,8 @@ func (s *sheet) asked() string {
 		when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
 }
 
-// done says how much of the plan was carried out.
-func (s *sheet) done() string {
+// progressText states how much of the plan was carried out.
+func (s *sheet) progressText() string {
 	if s.imported() {
 		return s.importedTrials()
 	}
@@ -54,15 +54,14 @@ func (s *sheet) done() string {
 	return text + "."
 }
 
-// validOf says how many of the trials are valid: "11 of 12 trials".
+// validOf counts the valid trials: "11 of 12 trials".
 func (s *sheet) validOf(one, many string) string {
 	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
-// floor is the noise floor: over how many headline metrics the control was
-// compared, how far it was from the baseline at most, how far its intervals
-// reach, and where they exclude zero.
-func (s *sheet) floor() (n int, worst, reach float64, off []string) {
+// noiseFloor returns the number of headline metrics with a compared control, the control's largest difference
+// from the baseline, the furthest end of its intervals, and the metrics whose interval excludes zero.
+func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.Judged(c) {
 			continue
@@ -77,9 +76,9 @@ func (s *sheet) floor() (n int, worst, reach float64, off []string) {
 	return n, worst, reach, off
 }
 
-// controlSentence says how far the control is from the baseline.
+// controlSentence states how far the control is from the baseline.
 func (s *sheet) controlSentence() string {
-	n, worst, reach, off := s.floor()
+	n, worst, reach, off := s.noiseFloor()
 	if n == 0 {
 		return ""
 	}
@@ -92,39 +91,39 @@ func (s *sheet) controlSentence() string {
 	return text
 }
 
-// answers are the results of the headline metrics in sentences, by arm and metric.
+// answers state the results of the headline metrics in sentences, by arm and metric.
 func (s *sheet) answers() []doc.Answer {
 	if s.alone() {
 		return s.levelAnswers()
 	}
-	var asked [][]analysis.Comparison // each on one arm and metric
+	var asked [][]analysis.Comparison // grouped by arm and metric
 	for _, g := range s.groups(true) {
 		for _, c := range g.rows {
-			same := found(&asked, func(list []analysis.Comparison) bool {
+			same := findOrAdd(&asked, func(list []analysis.Comparison) bool {
 				return list[0].Arm == c.Arm && list[0].Metric.Name == c.Metric.Name
 			}, nil)
 			*same = append(*same, c)
 		}
 	}
-	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
-	list := slices.Concat(s.failureAnswers(), s.interactions(), s.breakdownAnswers()) // the questions of a factorial design, and of a sweep
+	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.armIndex(a[0].Arm) - s.armIndex(b[0].Arm) })
+	list := slices.Concat(s.failureAnswers(), s.interactions(), s.breakdownAnswers()) // questions of a factorial design and of a breakdown come first
 	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
-		text = join(" ", when(s.observes(v), "Observational:"), text,
+		text = join(" ", when(s.claimsObservational(v), "Observational:"), text,
 			when(c.Restates != "" && v != analysis.Restated, "This restates "+plain(c.Restates)+"."), other)
-		word := verdict(v, s.observes(v))
+		word := verdict(v, s.claimsObservational(v))
 		if v == c.Verdict {
-			word = said(&c, s.observes(v))
+			word = gradedVerdict(&c, s.claimsObservational(v))
 		}
 		list = append(list, doc.Answer{Verdict: word, Text: doc.Words(text)})
 	}
 	for _, cs := range asked {
-		if len(cs) > manyCells && common(cs) != analysis.Restated {
-			say(common(cs), cs[0], s.countedAnswer(cs), "")
+		if len(cs) > manyCells && commonVerdict(cs) != analysis.Restated {
+			say(commonVerdict(cs), cs[0], s.countedAnswer(cs), "")
 			continue
 		}
 		for _, c := range cs {
 			if c.Verdict == analysis.Restated {
-				continue // told where the metric is whose verdict it shares
+				continue // the sentence on the restated metric mentions it
 			}
 			other := ""
 			if c.WithInvalid != nil {
@@ -136,40 +135,36 @@ func (s *sheet) answers() []doc.Answer {
 	return list
 }
 
-// answered says something of an arm, or of what stands for one, on a metric in a cell.
-func answered(verdict doc.Text, arm string, m experiment.Metric, cell, text string) doc.Answer {
+// answerOn returns an answer about an arm, or an effect, on a metric in a cell.
+func answerOn(verdict doc.Text, arm string, m experiment.Metric, cell, text string) doc.Answer {
 	return doc.Answer{Verdict: verdict, Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(arm), plain(m.Name), plain(cell), text))}
 }
 
-// interactions answer what layers cost together, on headline metrics.
 func (s *sheet) interactions() (list []doc.Answer) {
 	if s.run.Factorial == nil {
 		return nil
 	}
 	for i := range s.run.Factorial.Effects {
 		if e := &s.run.Factorial.Effects[i]; e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
-			list = append(list, answered(said(&e.Comparison, false), wording.EffectName(e), e.Metric, e.Cell, brief(wording.EffectVerdict(e))))
+			list = append(list, answerOn(gradedVerdict(&e.Comparison, false), wording.EffectName(e), e.Metric, e.Cell, brief(wording.EffectVerdict(e))))
 		}
 	}
 	return list
 }
 
-// breakdownAnswers answer of what costs are made, on headline metrics.
+// breakdownAnswers state the parts of a cost on headline metrics.
 func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 	for i := range s.run.Breakdowns {
 		if b := &s.run.Breakdowns[i]; b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
 			each := &b.Parts[len(b.Parts)-1]
-			list = append(list, answered(said(&each.Comparison, false), wording.BreakdownName(b), b.Metric, b.Cell, brief(wording.BreakdownText(b))))
+			list = append(list, answerOn(gradedVerdict(&each.Comparison, false), wording.BreakdownName(b), b.Metric, b.Cell, brief(wording.BreakdownText(b))))
 		}
 	}
 	return list
 }
 
-// An import of a single arm, such as the week's benchmark of one platform, has
-// nothing to compare: it shows how large its values are, and waits for tare
-// history or tare compare to set it beside others.
-
-// alone says whether the run has no second arm.
+// alone reports whether the run has a single arm, such as an imported benchmark of one platform. Such a run
+// shows only the levels of its values. The commands tare history and tare compare compare it with other runs.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
 func (s *sheet) levelAnswers() []doc.Answer {
@@ -186,8 +181,7 @@ func (s *sheet) levelAnswers() []doc.Answer {
 	return list
 }
 
-// level writes how large the values of an arm are: "median 1.627 s [1.619,
-// 1.641] over 100 trials".
+// level writes the values of an arm: "median 1.627 s [1.619, 1.641] over 100 trials".
 func level(a analysis.ArmSeries, m experiment.Metric) string {
 	v := a.Summary
 	if v.N == 0 {
@@ -196,27 +190,27 @@ func level(a analysis.ArmSeries, m experiment.Metric) string {
 	return "median " + median(v, m.Unit) + " over " + wording.Count(v.N, "trial", "trials")
 }
 
-// median writes a median with its interval, where there is one: "1.627 s [1.619, 1.641]".
+// median writes a median with its interval, if there is one: "1.627 s [1.619, 1.641]".
 func median(v analysis.Summary, unit string) string {
 	sc := wording.ScaleOf(unit, v.Median)
 	return sc.With(v.Median) + when(v.MedianLo != 0 || v.MedianHi != 0, fmt.Sprintf(" [%s, %s]", sc.Bare(v.MedianLo), sc.Bare(v.MedianHi)))
 }
 
-// common is the verdict that all share, if there is one.
-func common(cs []analysis.Comparison) analysis.Verdict {
+// commonVerdict returns the verdict that all comparisons share; "" if they differ.
+func commonVerdict(cs []analysis.Comparison) analysis.Verdict {
 	if slices.ContainsFunc(cs, func(c analysis.Comparison) bool { return c.Verdict != cs[0].Verdict }) {
 		return ""
 	}
 	return cs[0].Verdict
 }
 
-// answer is one comparison in a sentence.
+// answer states one comparison in a sentence.
 func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		on := "on " + where
-		if c.Metric.Objective != "" { // the effect says of what it is
+		if c.Metric.Objective != "" { // the effect names the metric
 			on = "in " + plain(c.Cell)
 		}
 		return fmt.Sprintf("%s %s %s (%s interval; %smedian %s with %s, %s with %s%s).", arm, brief(wording.Effect(&c)), on,
@@ -238,8 +232,8 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
 
-// countedAnswer tells the cells of one arm and metric by verdict, effects by the
-// smallest and the largest.
+// countedAnswer counts the verdicts on one arm and metric over many cells, with the smallest and the
+// largest effect.
 func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	var parts []string
 	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid} {
@@ -264,8 +258,7 @@ func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s, over %d cells: %s.", plain(cs[0].Arm), plain(cs[0].Metric.Name), len(cs), strings.Join(parts, ", "))
 }
 
-// limits says what size of difference the run could have seen, and what is not
-// a finding.
+// limits states the size of difference that the run could have found, and which metrics are only exploratory.
 func (s *sheet) limits() []string {
 	var list []string
 	var effects []float64
@@ -279,9 +272,9 @@ func (s *sheet) limits() []string {
 	if len(effects) > 0 {
 		lo, hi := wording.Share(slices.Min(effects)), wording.Share(slices.Max(effects))
 		if lo != hi {
-			hi = "between " + lo + " and " + hi + ", depending on the metric"
+			hi = lo + " to " + hi + ", depending on the metric,"
 		}
-		list = append(list, fmt.Sprintf("With this noise, so many %s find a true difference with a chance of %s if it is %s.",
+		list = append(list, fmt.Sprintf("With this noise, so many %[1]s find a true difference of %[3]s with a chance of %[2]s.",
 			s.sampled("rounds", "values"), wording.Share(float64(s.plan.Power)), hi))
 	}
 	if n := len(s.groups(false)); n > 0 {
@@ -291,7 +284,7 @@ func (s *sheet) limits() []string {
 	return list
 }
 
-// controlState is the state of the control in a word or two.
+// controlState writes the state of the control in a few words.
 func (s *sheet) controlState() string {
 	n, few, differs := 0, false, false
 	for _, c := range s.run.Controls {
@@ -316,10 +309,10 @@ func (s *sheet) controlState() string {
 	return "ok"
 }
 
-// controlLine is the state of the control in one line.
+// controlLine writes the state of the control in one line.
 func (s *sheet) controlLine() string {
 	state := s.controlState()
-	if n, worst, reach, _ := s.floor(); n > 0 {
+	if n, worst, reach, _ := s.noiseFloor(); n > 0 {
 		return fmt.Sprintf("control %s: at most %s from %s on %s, by its intervals at most %s", state, wording.Share(worst), s.baseline,
 			wording.Count(n, "headline metric", "headline metrics"), wording.Share(reach))
 	}

@@ -6,24 +6,25 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/journal"
 	"tare/wording"
 )
 
-// sheet is a run arranged for reading: by cell, then metric, then arm, each in
-// the plan's order, with the control beside the arms that it judges.
+// sheet is a run arranged for reading: by cell, then metric, then arm, each in the plan's order, with the
+// control beside the arms.
 type sheet struct {
 	run      *analysis.Run
 	plan     experiment.Plan // a zero plan if the run has none
 	baseline string          // name of the baseline arm
-	arms     map[string]int  // place in the plan's order
-	blocks   []block
+	arms     map[string]int  // index in the plan
+	cells    []cellGroups
 	invalids map[[2]string][]journal.Trial // by cell and arm
 }
 
-type block struct {
+type cellGroups struct {
 	id     string
-	levels string // "mtu=1500, rate=1Gbit", unless the ID says so already
+	levels string // levels of the cell's factors: "mtu=1500, rate=1Gbit"
 	groups []group
 }
 
@@ -32,7 +33,7 @@ type group struct {
 	cell   string
 	metric experiment.Metric
 	rows   []analysis.Comparison // treatments, in the plan's order
-	// control and series are nil where the run has none.
+	// nil if the run has none
 	control *analysis.Comparison
 	series  *analysis.MetricSeries
 }
@@ -54,12 +55,12 @@ func arrange(r *analysis.Run) *sheet {
 	}
 	type key struct{ cell, metric string }
 	at := map[key]*group{}
-	var order []*group
+	var groups []*group
 	find := func(cell string, m experiment.Metric) *group {
 		k := key{cell, m.Name}
 		if at[k] == nil {
 			at[k] = &group{cell: cell, metric: m}
-			order = append(order, at[k])
+			groups = append(groups, at[k])
 		}
 		return at[k]
 	}
@@ -81,22 +82,22 @@ func arrange(r *analysis.Run) *sheet {
 	for i, c := range r.Controls {
 		find(c.Cell, c.Metric).control = &r.Controls[i]
 	}
-	for _, g := range order {
+	for _, g := range groups {
 		if g.rows == nil && g.control == nil && g.series == nil {
 			continue
 		}
-		slices.SortStableFunc(g.rows, func(a, b analysis.Comparison) int { return s.place(a.Arm) - s.place(b.Arm) })
-		b := found(&s.blocks, func(b block) bool { return b.id == g.cell }, block{id: g.cell})
+		slices.SortStableFunc(g.rows, func(a, b analysis.Comparison) int { return s.armIndex(a.Arm) - s.armIndex(b.Arm) })
+		b := findOrAdd(&s.cells, func(b cellGroups) bool { return b.id == g.cell }, cellGroups{id: g.cell})
 		b.groups = append(b.groups, *g)
 	}
-	for i := range s.blocks {
-		s.blocks[i].levels = s.levels(s.blocks[i].id, ", ")
+	for i := range s.cells {
+		s.cells[i].levels = s.levels(s.cells[i].id, ", ")
 	}
 	return s
 }
 
-// found is the element of a list that is wanted, made if there is none.
-func found[T any](list *[]T, wanted func(T) bool, made T) *T {
+// findOrAdd returns the wanted element of a list, and appends made if there is none.
+func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
 	if i := slices.IndexFunc(*list, wanted); i >= 0 {
 		return &(*list)[i]
 	}
@@ -104,8 +105,8 @@ func found[T any](list *[]T, wanted func(T) bool, made T) *T {
 	return &(*list)[len(*list)-1]
 }
 
-// placed is the place of a value in a list, at whose end it is put if it is not there.
-func placed[T comparable](list *[]T, v T) int {
+// indexOrAdd returns the index of a value in a list, and appends the value if it is missing.
+func indexOrAdd[T comparable](list *[]T, v T) int {
 	i := slices.Index(*list, v)
 	if i < 0 {
 		i, *list = len(*list), append(*list, v)
@@ -113,8 +114,8 @@ func placed[T comparable](list *[]T, v T) int {
 	return i
 }
 
-// parted splits a list: the elements for which a condition holds, and the others.
-func parted[T any](list []T, holds func(T) bool) (those, others []T) {
+// partition splits a list into the elements for which a condition holds, and the others.
+func partition[T any](list []T, holds func(T) bool) (those, others []T) {
 	for _, v := range list {
 		if holds(v) {
 			those = append(those, v)
@@ -125,7 +126,7 @@ func parted[T any](list []T, holds func(T) bool) (those, others []T) {
 	return those, others
 }
 
-// pointers are those to the elements of a list.
+// pointers returns pointers to the elements of a list.
 func pointers[T any](list []T) []*T {
 	all := make([]*T, len(list))
 	for i := range list {
@@ -134,28 +135,31 @@ func pointers[T any](list []T) []*T {
 	return all
 }
 
-// place is an arm's place in the plan; unknown arms come last.
-func (s *sheet) place(arm string) int {
+// armIndex returns an arm's index in the plan. Unknown arms come last.
+func (s *sheet) armIndex(arm string) int {
 	if i, ok := s.arms[arm]; ok {
 		return i
 	}
 	return len(s.arms)
 }
 
-// levels says at which levels of its factors a cell runs.
+// levels lists the levels of a cell's factors.
 func (s *sheet) levels(cell, separator string) string {
-	var levels []string
-	for _, c := range s.plan.Cells {
-		if c.ID == cell {
-			for _, l := range c.Levels {
-				levels = append(levels, plain(l.String()))
-			}
-		}
+	if c := s.plan.Cell(cell); c != nil {
+		return strings.Join(levelTexts(c.Levels), separator)
 	}
-	return strings.Join(levels, separator)
+	return ""
 }
 
-// role is an arm's role; arms that the plan does not know are treatments.
+func levelTexts(levels []factor.Level) []string {
+	texts := make([]string, len(levels))
+	for i, l := range levels {
+		texts[i] = plain(l.String())
+	}
+	return texts
+}
+
+// role returns an arm's role. Arms that the plan lacks are treatments.
 func (s *sheet) role(arm string) experiment.Role {
 	if i, ok := s.arms[arm]; ok {
 		return s.plan.Arms[i].Role
@@ -168,20 +172,21 @@ func (s *sheet) role(arm string) experiment.Role {
 
 func (s *sheet) groups(headline bool) []group {
 	var list []group
-	for _, b := range s.blocks {
+	for _, b := range s.cells {
 		list = append(list, b.only(headline)...)
 	}
 	return list
 }
 
-func (b block) only(headline bool) []group {
+func (b cellGroups) only(headline bool) []group {
 	return slices.DeleteFunc(slices.Clone(b.groups), func(g group) bool { return g.metric.Headline != headline })
 }
 
-// confidence is that of the intervals: "95 %".
+// confidence writes the confidence of the intervals: "95 %".
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference is what overheads are relative to, after the baseline was named: "it and the control".
+// reference names the arms that overheads are relative to, for a sentence that has named the baseline: "it
+// and the control".
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"
@@ -189,10 +194,10 @@ func (s *sheet) reference() string {
 	return "it"
 }
 
-// margin is the equivalence margin as a share.
+// margin returns the equivalence margin as a share.
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
 
-// marginFor is the margin on a metric's scale; only ratio metrics have one.
+// marginFor returns the margin on a metric's scale; only ratio metrics have one.
 func (s *sheet) marginFor(m experiment.Metric) float64 {
 	if wording.IsRatio(m) {
 		return s.margin()
@@ -200,7 +205,7 @@ func (s *sheet) marginFor(m experiment.Metric) float64 {
 	return 0
 }
 
-// lines are the group's treatments with the control, if any, last.
+// lines returns the group's treatments, and then the control, if any.
 func (g group) lines() []analysis.Comparison {
 	if g.control == nil {
 		return g.rows

@@ -13,14 +13,14 @@ import (
 	"tare/report/document"
 )
 
-// folder is the list of the files in a directory of a run; "" is the run's own.
+// folder returns the page that lists a directory of a run; "" is the run's own directory.
 func (r *run) folder(dir string, files []report.File) *document.Document {
 	links := append(slices.Clone(home[:1]), report.Link{Words: "Report", To: r.page(reportPage)})
 	return report.Files(path.Join(r.address(), dir, indexPage), path.Join(r.address(), dir), files, links...)
 }
 
-// file answers with a file of a run as text, whatever it is, or with the list of a directory.
-// Links lead nowhere else than below the directory that is served.
+// file responds with a file of a run as plain text, or with the list of a directory. Symbolic links
+// cannot lead out of the served directory.
 func (h *handler) file(w http.ResponseWriter, q *http.Request, r *run, name string) error {
 	top, err := os.OpenRoot(h.library.dir)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *handler) file(w http.ResponseWriter, q *http.Request, r *run, name stri
 	if !fs.ValidPath(dir) {
 		return fs.ErrNotExist
 	}
-	about, err := root.Stat(dir) // before it is opened: a pipe would hang
+	about, err := root.Stat(dir) // checked before opening, because opening a pipe would block
 	switch {
 	case err != nil || isDir != about.IsDir() || !isDir && !about.Mode().IsRegular():
 		return fs.ErrNotExist
@@ -62,7 +62,7 @@ func (h *handler) file(w http.ResponseWriter, q *http.Request, r *run, name stri
 	return nil
 }
 
-// listed are the entries of a directory that can be opened.
+// listed returns the files and directories among the entries. It skips pipes and other special files.
 func listed(entries []fs.DirEntry) (files []report.File) {
 	for _, e := range entries {
 		switch about, err := e.Info(); {

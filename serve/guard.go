@@ -11,16 +11,17 @@ import (
 	"strings"
 )
 
-// guard lets through who knows the token and only reads. The token comes once, in the address
-// that is opened, and what is made of it stays in a cookie: it stands in no link and no list of what was
-// visited, and a server on another port that is shown the cookie can open nothing with it but these pages. A page of the web cannot ask in the reader's name, since the cookie is not sent along
-// with its requests, nor under a name of its own that it lets stand for this machine's address.
+// guard only serves readers who know the token, and only GET and HEAD requests. The first address contains
+// the token; after that a cookie derived from the token identifies the reader. The token therefore appears in
+// no link and no browser history. A server on another port that receives the cookie cannot use it elsewhere
+// than for these pages. Other web pages cannot make requests in the reader's name: the browser does not send
+// the cookie with their requests, and the guard rejects foreign host names that resolve to this machine.
 type guard struct {
-	token, host string // host: the name or address to listen on
+	token, host string // host: the name or address that the server listens on
 	next        http.Handler
 }
 
-// policy allows the style sheet of the page itself and the one script that there is.
+// policy allows the page's own style sheet and the script live.js.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -39,7 +40,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "not the address that tare serve printed", http.StatusMisdirectedRequest)
 	case equal(token, g.token):
 		http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // of this server, not //of.another
+		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // strips slashes: //other.host would lead to another server
 		http.Redirect(w, q, to.String(), http.StatusSeeOther)
 	case err == nil && equal(cookie.Value, value):
 		g.next.ServeHTTP(w, q)
@@ -48,22 +49,22 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// equal compares secrets, in a time that tells nothing of them.
+// equal compares secrets in constant time.
 func equal(one, other string) bool {
 	a, b := sha256.Sum256([]byte(one)), sha256.Sum256([]byte(other))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// cookie is the name and the value of the cookie for the port of a host. Browsers do not tell servers on two ports of
-// a machine apart.
+// cookie returns the name and the value of the cookie for the port of a host. The name contains the port,
+// because browsers share cookies between all ports of a machine.
 func (g *guard) cookie(host string) (name, value string) {
 	_, port, _ := net.SplitHostPort(host)
 	sum := sha256.Sum256([]byte("cookie for " + port + " " + g.token))
 	return "tare-" + port, hex.EncodeToString(sum[:])
 }
 
-// named says whether a request is for this machine by a name that is nobody else's to give: an
-// address, localhost or what to listen on. The port may be that of a tunnel.
+// named reports whether a request names this machine by an IP address, by localhost or by the name it listens
+// on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
 func (g *guard) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -15,21 +15,21 @@ import (
 	"tare/report/html"
 )
 
-// What only a server has: the script that keeps a page up to date, and what it listens to.
+// Files that only a server has: the script that keeps a page up to date, and the events that it reads.
 const (
 	scriptFile = "live.js"
-	eventsFile = "events" // of a run
+	eventsFile = "events" // in the directory of a run
 )
 
 //go:embed live.js
 var script []byte
 
-// Handler answers requests of those who know the token. Host is what the server listens on.
+// Handler responds to readers who know the token. Host is the name or address that the server listens on.
 func (l *Library) Handler(token, host string) http.Handler {
 	return &guard{token: token, host: host, next: &handler{library: l}}
 }
 
-// Serve answers requests until ctx is cancelled, and ends what is under way then.
+// Serve responds to requests until ctx is cancelled. It then ends open requests within five seconds.
 func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -50,7 +50,7 @@ func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 type handler struct{ library *Library }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	err := h.answer(w, q)
+	err := h.respond(w, q)
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrNotExist):
@@ -63,13 +63,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// answer answers with the page or file of an address.
-func (h *handler) answer(w http.ResponseWriter, q *http.Request) error {
+// respond sends the page or file at the request's address.
+func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 	address := strings.TrimPrefix(q.URL.Path, "/")
 	switch address {
 	case scriptFile:
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		_, _ = w.Write(script) // who asked may have gone
+		_, _ = w.Write(script) // fails if the reader has disconnected
 		return nil
 	case "", indexPage, historyPage:
 		all, skipped, unread, err := h.library.read(longestWait)
@@ -110,15 +110,15 @@ func (h *handler) answer(w http.ResponseWriter, q *http.Request) error {
 
 var errNoPage = errors.New("no page")
 
-// page makes a page of a run: errNoPage if there is none of that name, nil if the report has
-// taken its place.
+// page makes a page of a run. It returns errNoPage if no page has this name, and nil if the run has ended
+// and its report replaces the live page.
 func (h *handler) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
 		return r.report()
 	case name == livePage:
 		read := r.refresh()
-		if read.err != nil || read.going == nil {
+		if read.err != nil || read.unfinished == nil {
 			return nil, read.err
 		}
 		return read.live(time.Now()), nil
@@ -138,7 +138,6 @@ func (h *handler) page(r *run, name string) (*document.Document, error) {
 	return nil, errNoPage
 }
 
-// show writes a document as a page.
 func show(w http.ResponseWriter, status int, d *document.Document) error {
 	var page bytes.Buffer
 	if err := html.Write(&page, d); err != nil {
@@ -146,6 +145,6 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // who asked may have gone
+	_, _ = w.Write(page.Bytes()) // fails if the reader has disconnected
 	return nil
 }

@@ -1,16 +1,14 @@
-// Package serve shows the runs below a directory as pages of a browser: a list of them, their
-// reports, comparisons and history, and a run while it goes on. Handler answers requests, Site
-// writes the same pages as files.
+// Package serve shows the runs below a directory as pages for a browser: a list of runs, their reports,
+// comparisons, history, and the progress of unfinished runs. Handler responds to requests. Site writes the
+// same pages as files.
 //
-// A newcomer starts at pages.go, which says what pages there are. Each is a document of package
-// report; nothing here writes markup. library.go finds and reads the runs, live.go is about those
-// under way, files.go about what lies in their directories; guard.go decides who may ask,
-// handler.go answers, site.go writes.
+// Start reading at pages.go, which lists the pages. Each page is a document of package report; this package
+// writes no markup. library.go finds and reads runs, live.go shows unfinished ones, files.go lists their
+// directories, guard.go checks who may read, handler.go responds to requests, and site.go writes files.
 //
-// A run that goes on must not notice that it is looked at. Nothing is written and, unless
-// somebody looks, nothing is read: for each page that listens, the sizes of a few files are asked
-// for once a second. A run that has changed is read again at most so often that it takes a small
-// share of one processor.
+// Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each page
+// that listens for changes, the server checks the sizes of a few files once a second. It reads a changed run
+// again so rarely that this takes a small share of one processor.
 package serve
 
 import (
@@ -35,37 +33,37 @@ import (
 	"tare/report"
 )
 
-// Library is the runs below a directory.
+// Library holds the runs below a directory.
 type Library struct {
-	dir  string        // without links
-	look time.Duration // how often a run is looked at for somebody who listens
+	dir  string        // without symbolic links
+	look time.Duration // interval between checks of a run that a page listens to
 	mu   sync.Mutex
 	runs map[string]*run // by name
 
 	reading sync.Mutex
 }
 
-// run is a run directory, with what is kept of it once it was read.
+// run is a run directory with its latest reading.
 type run struct {
 	name, dir string
 
-	read atomic.Pointer[reading] // nil: it was never read
+	read atomic.Pointer[reading] // nil: never read
 
 	mu  sync.Mutex
-	due time.Time // it is not read again before
+	due time.Time // earliest time of the next reading
 }
 
-// reading is a run as it was read. Nobody changes it any more.
+// reading is the state of a run at the time when it was read. It does not change.
 type reading struct {
 	*run
-	stamp  string // of the files when it was read
-	err    error  // nothing below is known
-	listed report.Listed
-	past   *history.Run
-	going  *going // nil: it is finished
+	stamp      string // stamp of the files when the run was read
+	err        error  // if set, the fields below are empty
+	listed     report.Listed
+	past       *history.Run
+	unfinished *unfinished // nil: the run is finished
 }
 
-// Open makes the library of a directory. It may be a run itself, and it may hold none yet.
+// Open returns the library of a directory. The directory may itself be a run, and may be empty.
 func Open(dir string) (*Library, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil {
@@ -80,7 +78,7 @@ func Open(dir string) (*Library, error) {
 	return &Library{dir: real, look: time.Second, runs: map[string]*run{}}, nil
 }
 
-// list finds the runs as they are now, in the order of their names.
+// list finds the current runs, sorted by name.
 func (l *Library) list() ([]*run, error) {
 	dirs, err := journal.Find(l.dir)
 	if err != nil {
@@ -106,7 +104,8 @@ func (l *Library) list() ([]*run, error) {
 	return all, nil
 }
 
-// find is the run in which an address below runsDir lies, and what follows its name.
+// find returns the run that an address below runsDir belongs to, and the part of the address behind the
+// run's name.
 func (l *Library) find(address string) (r *run, rest string, err error) {
 	all, err := l.list()
 	for _, r := range all {
@@ -117,20 +116,21 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// longestWait is how long a page waits for runs to be read.
+// longestWait is the time that a page waits for runs to be read.
 const longestWait = 2 * time.Second
 
-// read gives all runs, after those have been read again that have changed. It waits for that as long as it is told to, and gives what
-// is known by then: some may be left that have never been read, and are read meanwhile.
+// read returns all runs, after changed runs have been read again. It waits at most for the given time,
+// and then returns the latest readings. Runs without any reading are counted as unread; their reading
+// continues in the background.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})
 	go func() {
-		l.reading.Lock() // one at a time
+		l.reading.Lock() // only one reading of all runs at a time
 		defer l.reading.Unlock()
 		defer close(done)
 		var group errgroup.Group
-		group.SetLimit(max(1, runtime.GOMAXPROCS(0)/2)) // the others are for whoever measures
+		group.SetLimit(max(1, runtime.GOMAXPROCS(0)/2)) // half of the processors stay free for measurements
 		for _, r := range all {
 			group.Go(func() error { r.refresh(); return nil })
 		}
@@ -153,10 +153,10 @@ func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.S
 	return list, skipped, unread, err
 }
 
-// share of one processor that reading a run takes which changes all the time.
+// share is the largest share of one processor spent on reading a run that changes all the time.
 const share = 0.02
 
-// refresh reads the run if it has changed, unless it is too early.
+// refresh reads the run if it has changed and its next reading is due.
 func (r *run) refresh() *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *run) refresh() *reading {
 	if read.err = err; err == nil {
 		read.listed, read.past = report.List(r.name, result), history.Judged(record, result)
 		if !record.Finished {
-			read.going = newGoing(record, result)
+			read.unfinished = newUnfinished(record, result)
 		}
 	}
 	r.read.Store(read)
@@ -177,8 +177,8 @@ func (r *run) refresh() *reading {
 	return read
 }
 
-// changed is the stamp that the run has now, if it is another one than it was and the run may be
-// read again.
+// changed returns the run's stamp and whether it differs from the earlier one. Before the next reading is
+// due, it reports no change.
 func (r *run) changed(was string) (stamp string, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,8 +189,8 @@ func (r *run) changed(was string) (stamp string, changed bool) {
 	return stamp, stamp != was
 }
 
-// open reads and analyses the run. From here on it is called by its address: where its
-// directory lies is nobody's business.
+// open reads and analyses the run. Readers see the run's address in place of its directory, which stays
+// private.
 func (r *run) open() (*journal.Run, *analysis.Run, error) {
 	record, err := journal.Open(r.dir)
 	if err != nil {
@@ -200,12 +200,12 @@ func (r *run) open() (*journal.Run, *analysis.Run, error) {
 	return record, analysis.Of(record), nil
 }
 
-// named is an error that has the address of the run in place of its directory.
+// named replaces the run's directory in an error by its address.
 func (r *run) named(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), r.dir, r.address()))
 }
 
-// state is a stamp that changes whenever the run does, or when its process ends.
+// state returns a stamp that differs whenever the run has changed or its process has ended.
 func (r *run) state() string {
 	text := ""
 	for _, name := range []string{journal.NotesFile, journal.TrialsFile} {
@@ -214,42 +214,42 @@ func (r *run) state() string {
 		}
 	}
 	read := r.read.Load()
-	finished := read != nil && read.err == nil && read.going == nil
+	finished := read != nil && read.err == nil && read.unfinished == nil
 	if !finished && journal.Working(r.dir) {
 		text += working
 	}
 	return text
 }
 
-// working ends the stamp of a run on which a process works.
+// working ends the stamp of a run that a process is working on.
 const working = "working"
 
-// earlier has the runs of each experiment that are finished and valid, in the order of time.
-type earlier map[string][]*reading
+// earlierRuns holds the finished and valid runs of each experiment, in the order of time.
+type earlierRuns map[string][]*reading
 
-func earlierOf(all []*reading) earlier {
-	of := earlier{}
+func earlierOf(all []*reading) earlierRuns {
+	of := earlierRuns{}
 	for _, r := range all {
 		if r.past.LeftOut == nil {
 			of[r.past.Name] = append(of[r.past.Name], r)
 		}
 	}
 	for _, list := range of {
-		slices.SortFunc(list, (*reading).order)
+		slices.SortFunc(list, (*reading).compareTime)
 	}
 	return of
 }
 
-// before is the last run of the same experiment that began before this one; nil if there is none.
-func (e earlier) before(r *reading) *reading {
+// before returns the last run of the same experiment that started before r; nil if there is none.
+func (e earlierRuns) before(r *reading) *reading {
 	list := e[r.past.Name]
-	if at, _ := slices.BinarySearchFunc(list, r, (*reading).order); at > 0 {
+	if at, _ := slices.BinarySearchFunc(list, r, (*reading).compareTime); at > 0 {
 		return list[at-1]
 	}
 	return nil
 }
 
-// order is that of time, as in a history.
-func (r *reading) order(o *reading) int {
+// compareTime compares by start time, as in a history.
+func (r *reading) compareTime(o *reading) int {
 	return cmp.Or(r.past.Start.Compare(o.past.Start), cmp.Compare(r.name, o.name))
 }

@@ -1,4 +1,4 @@
-// Takes the page anew whenever the server says that it has changed.
+// Replaces the content of the page whenever the server reports a change.
 "use strict";
 
 const events = new EventSource(document.currentScript.dataset.events);

@@ -144,8 +144,8 @@ func TestWorking(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := library(t, dir).Handler(token, "")
-	if text := body(t, get(t, h, "/")); !strings.Contains(text, "going on") {
-		t.Errorf("it goes on: %s", text)
+	if text := body(t, get(t, h, "/")); !strings.Contains(text, "in progress") {
+		t.Errorf("it is in progress: %s", text)
 	}
 	if err := errors.Join(j.Note("still there"), j.Close()); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestTimeLeft(t *testing.T) {
 	j.Trials = j.Trials[:9] // of 18, one a second
 	began := j.Sessions[0].Start
 	left := func(after time.Duration) time.Duration {
-		return newGoing(j, analysis.Of(j)).left(began.Add(after))
+		return newUnfinished(j, analysis.Of(j)).left(began.Add(after))
 	}
 	for after, want := range map[time.Duration]time.Duration{9 * time.Second: 9 * time.Second, 11 * time.Second: 7 * time.Second, time.Hour: 0} {
 		if got := left(after); got != want {

@@ -15,18 +15,18 @@ import (
 	"tare/machine/owned"
 )
 
-// manifestFile lists the files of a site, so that the next one can take their place.
+// manifestFile lists the files of a site, so that the next site can replace them.
 const manifestFile = "site.json"
 
-// SiteSchema names the format of the manifest.
-const SiteSchema = "tare.site/v1"
+// siteSchema names the format of the manifest.
+const siteSchema = "tare.site/v1"
 
 type manifest struct {
 	Schema string   `json:"schema"`
 	Files  []string `json:"files"`
 }
 
-// readManifest gives the files of the site that is there; none if there is no site.
+// readManifest returns the files of the existing site; none if there is no site.
 func readManifest(root *os.Root) ([]string, error) {
 	text, err := input.ReadIn(root, manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,8 +36,8 @@ func readManifest(root *os.Root) ([]string, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
-	if err == nil && m.Schema != SiteSchema {
-		err = fmt.Errorf("schema %q where %s is expected", m.Schema, SiteSchema)
+	if err == nil && m.Schema != siteSchema {
+		err = fmt.Errorf("schema %q where %s is expected", m.Schema, siteSchema)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
@@ -49,11 +49,11 @@ func writeManifest(root *os.Root, files []string) error {
 	return writeFile(root, manifestFile, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(manifest{SiteSchema, files})
+		return e.Encode(manifest{siteSchema, files})
 	})
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile writes a file completely or not at all.
 func writeFile(root *os.Root, name string, write func(io.Writer) error) error {
 	if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
 		return err
@@ -62,7 +62,7 @@ func writeFile(root *os.Root, name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	unfinished := fmt.Sprintf("%s/%s%d", path.Dir(name), self.Name("output"), rand.Uint32()) // which tare clean knows
+	unfinished := fmt.Sprintf("%s/%s%d", path.Dir(name), self.Name("output"), rand.Uint32()) // a name that tare clean recognizes
 	f, err := root.Create(unfinished)
 	if err != nil {
 		return err
@@ -80,12 +80,12 @@ func writeFile(root *os.Root, name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// remove removes a file of an earlier site, and the directories that are empty without it.
+// remove removes a file of an earlier site, and the directories that become empty.
 func remove(root *os.Root, name string) {
 	if about, err := root.Lstat(name); err != nil || about.IsDir() {
 		return
 	}
 	for err := root.Remove(name); err == nil && path.Dir(name) != "."; name = path.Dir(name) {
-		err = root.Remove(path.Dir(name)) // fails where something else is left
+		err = root.Remove(path.Dir(name)) // fails if the directory is not empty
 	}
 }

@@ -15,31 +15,32 @@ import (
 	"tare/report/figure"
 )
 
-// The pages, by their addresses. Those of a run lie in runs/NAME/ beside its files, so that
-// a page leads to them as a report in a run directory does.
+// Addresses of the pages. The pages of a run lie in runs/NAME/ beside its files, as a report in a run
+// directory does. Its links to the files therefore work in both places.
 const (
 	indexPage   = "index.html"
 	historyPage = "history.html"
 	runsDir     = "runs/"
 	reportPage  = "report.html"
-	comparedDir = "compared/"    // with the run whose name follows
-	livePage    = "live.html"    // of a run that is not finished; only where there is a server
-	choosePage  = "compare.html" // the runs that this one can be compared with; the same
+	comparedDir = "compared/"    // followed by the name of the earlier run
+	livePage    = "live.html"    // page of an unfinished run; servers only
+	choosePage  = "compare.html" // list of runs to compare a run with; servers only
 )
 
-// address is the directory of a run among the pages.
+// address returns the address of the run's directory.
 func (r *run) address() string { return runsDir + r.name }
 
-// page is the address of a page of the run.
+// page returns the address of a page of the run.
 func (r *run) page(name string) string { return r.address() + "/" + name }
 
-// compared is the page that compares the run with an earlier one.
+// compared returns the address of the comparison with an earlier run.
 func (r *run) compared(before *run) string { return r.page(comparedDir + before.name + ".html") }
 
-// home leads to the pages about all runs.
+// home links to the pages about all runs.
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
-// index lists runs, with what only a server shows if it is one. So many more are not read yet.
+// index returns the page that lists all runs. Unread is the number of runs that have not been read yet.
+// If server is set, the page links to pages that only a server has.
 func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
 	var list []report.Listed
 	earlier := earlierOf(all)
@@ -47,16 +48,16 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 	for _, r := range all {
 		one := r.listed
 		one.Pages = []report.Link{{Words: "report", To: r.page(reportPage)}}
-		if r.going != nil {
+		if r.unfinished != nil {
 			one.State = r.word()
 		}
-		if r.going != nil && server {
+		if r.unfinished != nil && server {
 			if r.working() {
-				links = append(links, report.Link{Words: r.name + " goes on", To: r.page(livePage)})
+				links = append(links, report.Link{Words: r.name + " is in progress", To: r.page(livePage)})
 			}
 			one.Pages = []report.Link{{Words: "live", To: r.page(livePage)}, {Words: "report so far", To: r.page(reportPage)}}
 		}
-		if before := earlier.before(r); before != nil && r.going == nil {
+		if before := earlier.before(r); before != nil && r.unfinished == nil {
 			one.Pages = append(one.Pages, report.Link{Words: "compared with the run before", To: r.compared(before.run)})
 		}
 		if server {
@@ -67,7 +68,7 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 	return withUnread(report.Runs(indexPage, "Runs", list, skipped, links...), unread)
 }
 
-// withUnread says at the head of a page that some runs are missing.
+// withUnread adds to a page the number of runs that it lacks.
 func withUnread(d *document.Document, unread int) *document.Document {
 	if unread > 0 {
 		d.Blocks = append([]document.Block{document.Say(fmt.Sprintf("%d more runs are being read: load this page again to see them.", unread))}, d.Blocks...)
@@ -75,7 +76,6 @@ func withUnread(d *document.Document, unread int) *document.Document {
 	return d
 }
 
-// report is that of the run.
 func (r *run) report() (*document.Document, error) {
 	record, result, err := r.open()
 	if err != nil {
@@ -86,29 +86,29 @@ func (r *run) report() (*document.Document, error) {
 	return beside(d, page, append(slices.Clone(home), report.Link{Words: "Files", To: r.page("")})...), nil
 }
 
-// pair is two runs of which the later one is compared with the earlier.
+// pair is two runs to compare, before and after.
 type pair struct{ before, after *run }
 
-// timeline is the history of runs, and the pairs of runs around its changes.
+// timeline returns the history of runs, and the pairs of runs around its changes.
 func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []pair) {
-	var past []*history.Run
-	var around []pair
+	var list []*history.Run
+	var pairs []pair
 	by := map[*history.Run]*run{}
 	o := report.HistoryOptions{Page: historyPage, Reports: map[string]bool{}}
 	for _, r := range all {
-		one := *r.past // a history takes it over
-		past, by[&one], o.Reports[one.Directory] = append(past, &one), r.run, true
+		one := *r.past // a copy, since package history changes it
+		list, by[&one], o.Reports[one.Directory] = append(list, &one), r.run, true
 	}
 	o.Compared = func(before, after *history.Run) string {
 		p := pair{by[before], by[after]}
-		around = append(around, p)
+		pairs = append(pairs, p)
 		return p.after.compared(p.before)
 	}
-	d := report.History(history.New(past, skipped, history.Options{}), o)
-	return beside(d, historyPage, home[:1]...), around
+	d := report.History(history.New(list, skipped, history.Options{}), o)
+	return beside(d, historyPage, home[:1]...), pairs
 }
 
-// page is the comparison of the two.
+// page returns the comparison of the two runs.
 func (p pair) page() (*document.Document, error) {
 	page := p.after.compared(p.before)
 	links := slices.Clone(home)
@@ -122,13 +122,13 @@ func (p pair) page() (*document.Document, error) {
 		links = append(links, report.Link{Words: fmt.Sprintf("Run %d", i+1), To: r.page(reportPage)})
 	}
 	result, err := compare.Runs(in, compare.Options{})
-	if err != nil { // that is an answer, too
+	if err != nil { // runs that cannot be compared have a page that explains why
 		return message(page, "No comparison", p.before.address()+" and "+p.after.address()+": "+err.Error()+".", links...), nil
 	}
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// pair finds the runs of a page of comparison by its address below the later one.
+// pair returns the runs of a comparison from its address below the later run.
 func (l *Library) pair(after *run, rest string) (pair, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")
@@ -138,7 +138,7 @@ func (l *Library) pair(after *run, rest string) (pair, error) {
 	return pair{before, after}, nil
 }
 
-// choose lists the runs that a run can be compared with.
+// choose returns the page that lists the runs to compare a run with.
 func (r *run) choose(all []*reading) (*document.Document, error) {
 	chosen := r.refresh()
 	if chosen.err != nil {
@@ -147,8 +147,8 @@ func (r *run) choose(all []*reading) (*document.Document, error) {
 	var list []report.Listed
 	for _, o := range all {
 		p := pair{o.run, r}
-		switch order := chosen.order(o); {
-		case order == 0: // itself
+		switch order := chosen.compareTime(o); {
+		case order == 0: // the run itself
 			continue
 		case order < 0:
 			p = pair{r, o.run}
@@ -163,13 +163,12 @@ func (r *run) choose(all []*reading) (*document.Document, error) {
 	return report.Runs(r.page(choosePage), "Compare "+r.name+" with …", list, nil, home...), nil
 }
 
-// message is a page that says something in a sentence.
 func message(page, title, text string, links ...report.Link) *document.Document {
 	d := &document.Document{Title: title, Styles: figure.PageCSS()}
 	return d.Add(report.Beside(page, links...), document.Say(text))
 }
 
-// beside puts links to other pages at the head of a page.
+// beside adds links to other pages at the top of a page.
 func beside(d *document.Document, page string, links ...report.Link) *document.Document {
 	d.Blocks = append([]document.Block{report.Beside(page, links...)}, d.Blocks...)
 	return d

@@ -25,25 +25,24 @@ import (
 	"tare/report/html"
 )
 
-// Published says what a site holds.
-type Published struct {
+// SiteSummary counts the content of a site.
+type SiteSummary struct {
 	Pages, Files int
-	Skipped      []history.Skipped // runs that are not part of it
+	Skipped      []history.Skipped // runs that the site leaves out
 }
 
-// Site writes all pages and the files of the runs to a directory, with links that work wherever
-// it is published. The same runs give the same files. Without raw, raw output is listed with its
-// digests and not copied. What an earlier site left there is replaced; other files are not
-// touched, and it is an error, before anything is written, where one is in the way. A run that
-// is damaged, or in which check finds an error, is skipped.
-func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (Published, error) {
+// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site
+// works at any address. The same runs give the same files. Without raw, raw files are listed with their
+// digests but not copied. Files of an earlier site are replaced. Any other file in the way is an error,
+// found before anything is written. Runs that are damaged, or in which check finds an error, are skipped.
+func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (SiteSummary, error) {
 	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {
-		return Published{}, ErrWithin
+		return SiteSummary{}, ErrWithin
 	}
 	all, skipped, _, err := l.read(math.MaxInt64)
 	if err != nil {
-		return Published{}, err
+		return SiteSummary{}, err
 	}
 	var vouched []*reading
 	for _, r := range all {
@@ -54,11 +53,11 @@ func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*jou
 		vouched = append(vouched, r)
 	}
 	s.addPages(vouched, skipped)
-	done := Published{Pages: s.pages, Files: len(s.write) - s.pages, Skipped: skipped}
+	done := SiteSummary{Pages: s.pages, Files: len(s.write) - s.pages, Skipped: skipped}
 	return done, s.publish(ctx, to)
 }
 
-// site is files that are to be written, by their addresses.
+// site holds the functions that write its files, by address.
 type site struct {
 	raw   bool
 	check func(*journal.Run) error
@@ -66,7 +65,7 @@ type site struct {
 	write map[string]func(io.Writer) error
 }
 
-// page adds a page, which is made when it is written.
+// page adds a page. It is made when the file is written.
 func (s *site) page(address string, build func() (*document.Document, error)) {
 	if s.write[address] != nil {
 		return
@@ -85,7 +84,7 @@ func made(d *document.Document) func() (*document.Document, error) {
 	return func() (*document.Document, error) { return d, nil }
 }
 
-// addPages adds what is about all runs, the reports, and the comparisons that a page leads to.
+// addPages adds the pages about all runs, the reports, and the comparisons that these pages link to.
 func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	s.page(indexPage, made(index(all, skipped, 0, false)))
 	d, pairs := timeline(all, skipped)
@@ -93,7 +92,7 @@ func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	earlier := earlierOf(all)
 	for _, r := range all {
 		s.page(r.page(reportPage), r.report)
-		if before := earlier.before(r); before != nil && r.going == nil {
+		if before := earlier.before(r); before != nil && r.unfinished == nil {
 			pairs = append(pairs, pair{before.run, r.run})
 		}
 	}
@@ -102,7 +101,7 @@ func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	}
 }
 
-// addRun adds the files of a run that its record vouches for, and lists of them.
+// addRun adds the files of a run that its chain covers, and lists of them.
 func (s *site) addRun(r *run) error {
 	run, contents, err := journal.Contents(r.dir)
 	if errors.Is(err, journal.ErrNoChain) {
@@ -145,7 +144,7 @@ func (s *site) addRun(r *run) error {
 	return nil
 }
 
-// record lists the record of a run that an older Tare made, which nothing vouches for.
+// record lists the files of a run that an older Tare wrote without a chain.
 func record(dir string) ([]journal.Content, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -167,8 +166,8 @@ func record(dir string) ([]journal.Content, error) {
 	return contents, nil
 }
 
-// active says why a file is not published: a tool's output is not to become a page or a program
-// of whoever publishes it.
+// active returns the reason why a file is not published; "" if it is published. A tool's output must not
+// become a page or a program on the publisher's server.
 func active(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html", ".htm", ".xhtml", ".xht", ".shtml", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs", ".css",
@@ -181,7 +180,6 @@ func active(name string) string {
 	return ""
 }
 
-// publish writes the files.
 func (s *site) publish(ctx context.Context, to string) error {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return err
@@ -201,7 +199,7 @@ func (s *site) publish(ctx context.Context, to string) error {
 			return &InTheWay{Dir: to, File: name}
 		}
 	}
-	// Whatever is there until the end is of this site or of the earlier one.
+	// Until the end, the manifest lists the files of both sites, the earlier and the new one.
 	both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(earlier, names))))
 	if err := writeManifest(root, both); err != nil {
 		return err
@@ -219,10 +217,10 @@ func (s *site) publish(ctx context.Context, to string) error {
 	return writeManifest(root, names)
 }
 
-// ErrWithin is a site that would lie among the runs, and whose copies would be taken for runs.
+// ErrWithin reports a site directory within the served directory: its copies would be taken for runs.
 var ErrWithin = errors.New("the site would lie among the runs that it shows")
 
-// within says whether a path, of which not everything need exist, leads into a directory.
+// within reports whether the path to leads into the directory dir. The end of the path need not exist.
 func within(dir, to string) bool {
 	to, err := filepath.Abs(to)
 	if err != nil {
@@ -237,10 +235,9 @@ func within(dir, to string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// InTheWay is a file that a site would replace and that no earlier one wrote.
+// InTheWay is an error: the site would replace a file that no earlier site wrote.
 type InTheWay struct{ Dir, File string }
 
-// Error names the file.
 func (e *InTheWay) Error() string {
 	return fmt.Sprintf("%s is there already, and no earlier site wrote it", path.Join(e.Dir, e.File))
 }

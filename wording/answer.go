@@ -10,16 +10,17 @@ import (
 	"tare/experiment"
 )
 
-// Metrics and cells that an answer names; more are counted.
+// The largest number of metrics and of cells that an answer names. The rest are counted.
 const (
 	mostPoints = 6
 	mostNamed  = 3
 )
 
-// uneven is by how many times a cost must be larger in one cell than in another for the cell to be named.
-const uneven = 1.5
+// minUneven is the factor by which the costs of an arm in two cells must differ before an answer names the
+// more expensive cell.
+const minUneven = 1.5
 
-// Answer says in one sentence what an arm costs: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
+// Answer states in one sentence the cost of an arm: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
 // [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service".
 func Answer(a *analysis.ArmAnswer, baseline string) string {
 	names := CellNames(a.Cells)
@@ -28,7 +29,10 @@ func Answer(a *analysis.ArmAnswer, baseline string) string {
 		for i, cell := range cells {
 			short[i] = names[slices.Index(a.Cells, cell)]
 		}
-		return among(short)
+		if len(short) > mostNamed {
+			return fmt.Sprintf("%d cells", len(short))
+		}
+		return List(short)
 	}
 	var claims, others []string
 	for _, f := range a.Failures {
@@ -44,18 +48,18 @@ func Answer(a *analysis.ArmAnswer, baseline string) string {
 	for _, p := range a.Points {
 		same = same && p.Of == len(a.Cells) && len(p.Cells) == p.Of
 		if one {
-			p.Metric.Name = "" // it is named before
+			p.Metric.Name = "" // the sentence begins with the name
 		}
 		text := strings.TrimSpace(pointText(&p))
 		if p.Verdict == analysis.Invalid {
 			if silent != "" {
-				continue // the same holds for the other metrics
+				continue // one reason holds for all metrics
 			}
 			silent = text
 		}
 		if len(p.Cells) < p.Of {
 			text += " in " + named(p.Cells)
-		} else if least, most := math.Abs(p.Least), math.Abs(p.Most); p.Verdict != analysis.Equivalent && p.Verdict.Claims() && max(least, most) > uneven*min(least, most) {
+		} else if least, most := math.Abs(p.Least), math.Abs(p.Most); p.Verdict != analysis.Equivalent && p.Verdict.Claims() && max(least, most) > minUneven*min(least, most) {
 			text += ", most in " + named([]string{p.Where})
 		}
 		if p.Verdict == analysis.Costs || p.Verdict == analysis.Gains {
@@ -73,27 +77,19 @@ func Answer(a *analysis.ArmAnswer, baseline string) string {
 		parts = slices.Insert(slices.Clone(others), 0, strings.Join(claims, ", "))
 	}
 	if same && silent == "" {
-		parts = append(parts, "the same "+either(len(a.Points), "verdict", "verdicts")+" in "+named(a.Cells))
+		parts = append(parts, "the same "+plural(len(a.Points), "verdict", "verdicts")+" in "+named(a.Cells))
 	}
 	return of + ": " + strings.Join(parts, "; ")
 }
 
-func either(n int, one, many string) string {
+func plural(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}
 	return many
 }
 
-// among lists a few names, and counts many: "a, b and c", "all 7 cells".
-func among(names []string) string {
-	if n := len(names); n > mostNamed {
-		return fmt.Sprintf("%d cells", n)
-	}
-	return list(names)
-}
-
-// pointText says what comparisons of one metric show together.
+// pointText summarizes the comparisons of one metric over several cells.
 func pointText(p *analysis.Point) string {
 	m := p.Metric
 	switch p.Verdict {
@@ -102,7 +98,7 @@ func pointText(p *analysis.Point) string {
 	case analysis.Equivalent:
 		return fmt.Sprintf("%s equivalent within ±%s%s (%s)", m.Name, Size(m, p.Margin), ifNormal(p.Grade), estimate(points(p)))
 	case analysis.NotResolved, analysis.Interim:
-		if p.PointOnly || p.Lo == 0 && p.Hi == 0 || far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
+		if p.PointOnly || p.Lo == 0 && p.Hi == 0 || tooWide(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
 			return m.Name + " " + string(p.Verdict)
 		}
 		point, interval := points(p)
@@ -118,7 +114,7 @@ func pointText(p *analysis.Point) string {
 	return text
 }
 
-// moreOrLess says a claim by what there is more or less of: "4.0 % [3.1, 4.8] less bandwidth".
+// moreOrLess writes a claim as an amount of the metric: "4.0 % [3.1, 4.8] less bandwidth".
 func moreOrLess(p *analysis.Point) string {
 	m, of := p.Metric, p.Metric.Name
 	word := "more"
@@ -128,7 +124,7 @@ func moreOrLess(p *analysis.Point) string {
 	if m.Objective != "" {
 		of = "load at " + m.Objective
 	}
-	if far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
+	if tooWide(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
 		return strings.TrimSpace(word+" "+of) + ", by an amount that is " + unmeasured
 	}
 	multiple := " the " + of
@@ -142,25 +138,26 @@ func moreOrLess(p *analysis.Point) string {
 	}
 	o := analysis.Interval{Lo: p.Lo, Hi: p.Hi}
 	if p.Verdict == analysis.Gains {
-		o = turned(o)
+		o = negated(o)
 	}
-	return estimate(Plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
+	return estimate(plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
 }
 
-// points writes the overheads of a point.
+// points writes the smallest and the largest overhead of a point, and the interval that covers both.
 func points(p *analysis.Point) (point, interval string) {
 	return Of(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }
 
-// extent writes two overheads with the reach of their intervals.
-func (w way) extent(m experiment.Metric, least, most float64, reach analysis.Interval, pointOnly bool) (point, interval string) {
+// extent writes two overheads, and the interval that covers both of their intervals.
+func (w signWords) extent(m experiment.Metric, least, most float64, reach analysis.Interval, pointOnly bool) (point, interval string) {
 	if math.Abs(least) > math.Abs(most) && least*most >= 0 {
 		least, most = most, least
 	}
 	return extent(least, most, reach, func(o analysis.Interval) (string, string) { return w.interval(m, o, pointOnly) })
 }
 
-// extent writes two estimates, "7.0 to 7.1 % less" and "[5.0, 9.2]": one where both read the same.
+// extent writes two estimates, "7.0 to 7.1 % less" and "[5.0, 9.2]". It writes one estimate if both have
+// the same text.
 func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) (point, interval string) {
 	reach.Point = least
 	a, _ := write(reach)
@@ -176,7 +173,7 @@ func extent(least, most float64, reach analysis.Interval, write func(analysis.In
 	return a + " to " + b, interval
 }
 
-// Overview says in one sentence what many arms cost on a metric.
+// Overview counts in one sentence the verdicts of many arms on a metric.
 func Overview(o *analysis.Overview) string {
 	var parts []string
 	say := func(n int, one, many string) {
@@ -201,8 +198,8 @@ func Overview(o *analysis.Overview) string {
 	return text
 }
 
-// CellNames are cells by what tells them apart: network.tcp.pod-to-pod and network.tcp.pod-to-service are
-// pod-to-pod and pod-to-service.
+// CellNames shortens the IDs of cells by their common beginning: network.tcp.pod-to-pod and
+// network.tcp.pod-to-service become pod-to-pod and pod-to-service.
 func CellNames(ids []string) []string {
 	names := slices.Clone(ids)
 	if len(ids) < 2 {
@@ -216,7 +213,7 @@ func CellNames(ids []string) []string {
 	}
 	end := 0
 	for i := range len(prefix) {
-		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // not that of a decimal number
+		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // skips the point of a decimal number
 			end = i + 1
 		}
 	}

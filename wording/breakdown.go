@@ -15,7 +15,7 @@ func PartName(b *analysis.Breakdown, p analysis.PartName) string {
 	return string(p) + " " + one(b)
 }
 
-// one is what a breakdown counts, in the singular: "rule", "unit of depth".
+// one names in the singular the thing that a breakdown counts: "rule", "unit of depth".
 func one(b *analysis.Breakdown) string {
 	if s := singular(b.Factor); s != b.Factor {
 		return s
@@ -23,7 +23,7 @@ func one(b *analysis.Breakdown) string {
 	return "unit of " + b.Factor
 }
 
-// BreakdownName says what is broken down: "seccomp", "seccomp with action=errno".
+// BreakdownName names the subject of a breakdown: "seccomp", "seccomp with action=errno".
 func BreakdownName(b *analysis.Breakdown) string {
 	var held []string
 	for _, l := range b.Held {
@@ -32,18 +32,18 @@ func BreakdownName(b *analysis.Breakdown) string {
 	if held == nil {
 		return b.Arm
 	}
-	return b.Arm + " with " + list(held)
+	return b.Arm + " with " + List(held)
 }
 
-// BreakdownText says of what a cost is made: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 %
-// [3.0, 3.8], each rule 0.05 % [0.04, 0.06] more". What is no claim says so.
+// BreakdownText lists the parts of a cost: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 % [3.0, 3.8],
+// each rule 0.05 % [0.04, 0.06] more". A part without a claim has its verdict behind its name.
 func BreakdownText(b *analysis.Breakdown) string {
 	var texts []string
 	verb := ""
 	for i := range b.Parts {
 		p := &b.Parts[i]
 		text := PartName(b, p.Part)
-		switch effect, amount := partly(p); {
+		switch effect, amount := partEffect(p); {
 		case !Judged(p.Comparison):
 			text += ": " + Verdict(&p.Comparison)
 			verb = ""
@@ -66,16 +66,16 @@ func BreakdownText(b *analysis.Breakdown) string {
 	return text
 }
 
-// partly is the verb of a part and how much it is.
-func partly(p *analysis.Part) (verb, amount string) {
-	o, w := p.Overhead, Plain
+// partEffect splits the effect of a part into its verb and its amount.
+func partEffect(p *analysis.Part) (verb, amount string) {
+	o, w := p.Overhead, plain
 	switch p.Verdict {
 	case analysis.Gains:
-		verb, o = "gains", turned(o)
+		verb, o = "gains", negated(o)
 	case analysis.Costs:
 		verb = "costs"
 	default:
-		verb, w = "is "+Word(&p.Comparison)+" at", Of(p.Metric)
+		verb, w = "is "+string(p.Verdict)+ifNormal(p.Grade)+" at", Of(p.Metric)
 	}
 	amount = estimate(w.interval(p.Metric, o, p.PointOnly))
 	if p.Verdict.Claims() {
@@ -84,7 +84,7 @@ func partly(p *analysis.Part) (verb, amount string) {
 	return verb, amount
 }
 
-// PartSentence says all of it where nothing stands beside it.
+// PartSentence states the verdict on a part together with the part's name.
 func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
 	text := PartName(b, p.Part) + " " + Verdict(&p.Comparison)
 	if !p.Metric.Headline {
@@ -93,8 +93,8 @@ func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
 	return text
 }
 
-// PartAmount writes a part in the metric's unit: "12 ns more [10, 14]"; "" where its overhead
-// is that already.
+// PartAmount writes the cost of a part in the metric's unit: "12 ns more [10, 14]"; "" if its overhead
+// already has that unit.
 func PartAmount(p *analysis.Part) string {
 	if p.Amount == nil || !Judged(p.Comparison) {
 		return ""
@@ -104,15 +104,15 @@ func PartAmount(p *analysis.Part) string {
 	return estimate(Of(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
 }
 
-// NotALine says where the line does not hold: "not a line: 64 rules cost 12 % more [8, 16] than
-// the line through the other levels says; steeper at higher levels than at lower ones"; ""
-// where it does.
+// NotALine describes the level where a line misses the data most: "not a line: 64 rules cost 12 % more
+// [8, 16] than the line through the other levels says; steeper at higher levels than at lower ones"; ""
+// if the line fits.
 func NotALine(b *analysis.Breakdown) string {
 	miss := b.Miss
 	if miss == nil || !miss.Poor {
 		return ""
 	}
-	by := estimate(More.interval(b.Metric, miss.By, miss.By.Lo == miss.By.Hi))
+	by := estimate(more.interval(b.Metric, miss.By, miss.By.Lo == miss.By.Hi))
 	text := "not a line: " + Number(miss.X, 6) + " " + b.Factor + " cost " + by + " than the line through the other levels says"
 	if miss.X == 1 {
 		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)

@@ -47,7 +47,7 @@ func TestBreakdownText(t *testing.T) {
 	if got := PartAmount(&whole[1]); got != "34.0 ns more [30.0, 38.0]" {
 		t.Errorf("%q", got)
 	}
-	if got := PartSentence(&b, &unresolved); got != "any rule not resolved: 0.1 % more [0.4 less, 0.6 more] (the pairs do not vary, so that nothing says what could be seen)" {
+	if got := PartSentence(&b, &unresolved); got != "any rule not resolved: 0.1 % more [0.4 less, 0.6 more] (the pairs do not vary, so the smallest difference that could be found is unknown)" {
 		t.Errorf("%q", got)
 	}
 }

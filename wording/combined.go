@@ -8,15 +8,18 @@ import (
 	"tare/experiment"
 )
 
-// Spread says by how much overheads differ between occasions: "1.3 % [0.4, 4.0]".
+// Spread writes the standard deviation of the overhead between occasions: "1.3 % [0.4, 4.0]".
 func Spread(c *combine.Comparison) string {
 	if !pooled(c) {
 		return Missing
 	}
-	return Plain.Interval(lower(c), c.Spread)
+	m := c.Metric
+	m.Better = experiment.Lower // a spread has no direction
+	return plain.Interval(m, c.Spread)
 }
 
-// Prediction is where the overhead that another run finds lies: "1.2 to 9.8 % more", "0.5 % less to 9.8 % more".
+// Prediction writes the range in which another run would find the overhead: "1.2 to 9.8 % more", "0.5 %
+// less to 9.8 % more".
 func Prediction(c *combine.Comparison) string {
 	if !pooled(c) {
 		return Missing
@@ -25,20 +28,12 @@ func Prediction(c *combine.Comparison) string {
 	return point
 }
 
-// lower is the metric of a size, which has no direction.
-func lower(c *combine.Comparison) experiment.Metric {
-	m := c.Metric
-	m.Better = experiment.Lower
-	return m
-}
-
 func pooled(c *combine.Comparison) bool { return !c.PointOnly && c.Rounds > 1 }
 
-// Combined says all of a comparison over occasions: "costs 7.1 % [5.2, 9.0] over 4
-// occasions, between which it differs by 1.1 % [0.5, 4.0]; another run would find
-// 2.7 to 11.7 % more".
+// Combined states the result of a comparison over several occasions: "costs 7.1 % [5.2, 9.0], over 4
+// occasions that differ by 1.1 % [0.5, 4.0]; another run would find 2.7 to 11.7 % more".
 func Combined(c *combine.Comparison) string {
-	text := Told(&c.Comparison)
+	text := Qualified(&c.Comparison)
 	if !pooled(c) || c.Verdict == analysis.Invalid {
 		return text
 	}
@@ -46,7 +41,7 @@ func Combined(c *combine.Comparison) string {
 		Spread(c), Prediction(c))
 }
 
-// combinedWhy is Why of a comparison over occasions.
+// combinedWhy is Why for a comparison over several occasions; "" if Why has the same text.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
 	case analysis.MissingTrials:
@@ -57,20 +52,16 @@ func combinedWhy(c *analysis.Comparison) string {
 		}
 		return "only one run can be combined; at least two are needed"
 	case analysis.ThinControl:
-		return fmt.Sprintf("the control has only %s on this metric to stand against %d", Count(r.Values, "run", "runs"), c.Rounds)
-	case analysis.NotInFamily:
-		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), unseen(c))
+		return fmt.Sprintf("the control has only %s on this metric, the arm has %d", Count(r.Values, "run", "runs"), c.Rounds)
 	case analysis.FarReaching:
 		return "the tests of equivalence pass, but the interval reaches beyond twice that margin: so few runs leave much open"
-	case analysis.WithinBias:
-		return "the control differs by up to " + Size(c.Metric, r.Bias) + " itself"
-	case analysis.NoControl:
-		return "the control has no estimate on this metric to stand against"
+	case analysis.NotInFamily, analysis.WithinBias, analysis.NoControl:
+		return ""
 	}
-	return unseen(c)
+	return detectable(c)
 }
 
-// combinedReason says why a run, or its overhead, is left out of a combination.
+// combinedReason words the reason why a run, or its overhead, is left out of a combination.
 func combinedReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case combine.NotFinished:
@@ -81,22 +72,21 @@ func combinedReason(r analysis.Reason) string {
 	return r.Kind()
 }
 
-// combinedFinding says what is to be known of a combination; "" for what is no
-// finding of one.
+// combinedFinding words a finding about a combination of runs; "" for any other finding.
 func combinedFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case combine.LeftOut:
 		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
 	case combine.FewOccasions:
-		return fmt.Sprintf("%s hardly say how much occasions differ: look at the bounds of the spread, and at what another run may find", Count(f.Runs, "run", "runs"))
+		return fmt.Sprintf("%s hardly show how much occasions differ: see the bounds of the spread, and the prediction for another run", Count(f.Runs, "run", "runs"))
 	case combine.ProgramFails:
 		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
-			Frequency(f.Failed), f.Cell, Frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
+			frequency(f.Failed), f.Cell, frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
 	case combine.OtherConduct:
 		if f.Limit {
 			return f.Told() + ": a trial that failed in one run may have a value in another"
 		}
-		return f.Told() + ": what arms leave to each other, and what a trial warms up, differs between the runs"
+		return f.Told() + ": carry-over between arms and warm-up within trials differ between the runs"
 	case combine.ControlDiffers:
 		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}

@@ -9,8 +9,8 @@ import (
 // EffectName names a main effect or an interaction: "wireguard", "wireguard × mtls".
 func EffectName(e *analysis.Effect) string { return strings.Join(e.Of, " × ") }
 
-// EffectSentence says all of an effect where nothing stands beside it: "exploratory: costs
-// 7.1 % [6.2, 8.0] on average over mtls", "together costs 3.1 % [1.0, 5.2] less than the sum".
+// EffectSentence is EffectVerdict, marked as exploratory if the metric is no headline: "exploratory:
+// costs 7.1 % [6.2, 8.0] on average over mtls".
 func EffectSentence(e *analysis.Effect) string {
 	if e.Metric.Headline {
 		return EffectVerdict(e)
@@ -18,9 +18,8 @@ func EffectSentence(e *analysis.Effect) string {
 	return "exploratory: " + EffectVerdict(e)
 }
 
-// EffectVerdict says the verdict on an effect with its numbers. That on an interaction is
-// "together costs 3.1 % [1.0, 5.2] less than the sum", "adds up within ±2 % (…)" or
-// "no interaction shown: …".
+// EffectVerdict states the verdict on an effect with its numbers. Verdicts on interactions read "together
+// costs 3.1 % [1.0, 5.2] less than the sum", "adds up within ±2 % (…)" or "no interaction shown: …".
 func EffectVerdict(e *analysis.Effect) string {
 	text := Verdict(&e.Comparison)
 	if e.Interaction() {
@@ -29,19 +28,14 @@ func EffectVerdict(e *analysis.Effect) string {
 	if e.Verdict == analysis.Invalid || e.Reason != nil && !Judged(e.Comparison) {
 		return text
 	}
-	return text + averaged(e)
-}
-
-// averaged says over what an effect is an average: " on average over mtls".
-func averaged(e *analysis.Effect) string {
-	if len(e.Over) == 0 {
-		return ""
+	if len(e.Over) > 0 {
+		text += ", on average over " + List(e.Over)
 	}
-	return ", on average over " + list(e.Over)
+	return text
 }
 
 func interaction(e *analysis.Effect) string {
-	c := toSum(e)
+	c := againstSum(e)
 	switch e.Verdict {
 	case analysis.MoreTogether, analysis.LessTogether:
 		return beyondSum(e) + ifNormal(e.Grade) + withstands(c)
@@ -60,13 +54,15 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// EffectOverhead is Overhead of an effect: that of an interaction is relative to the sum.
+// EffectOverhead writes the overhead of an effect. The overhead of an interaction is relative to the sum
+// of its parts.
 func EffectOverhead(e *analysis.Effect) (point, interval string) {
-	return Overhead(*toSum(e))
+	return Overhead(*againstSum(e))
 }
 
-// toSum is an effect as a comparison: an interaction with the sum.
-func toSum(e *analysis.Effect) *analysis.Comparison {
+// againstSum returns an effect as a comparison. An interaction becomes a comparison with the sum of its
+// parts.
+func againstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {
 		c.Versus = &analysis.Versus{}
@@ -74,11 +70,11 @@ func toSum(e *analysis.Effect) *analysis.Comparison {
 	return &c
 }
 
-// beyondSum writes an interaction by its direction: "together costs 3.1 % [1.0, 5.2] less
-// than the sum". What would be written as zero has none.
-func beyondSum(e *analysis.Effect) string { return "together " + effect(toSum(e), sum(e)) }
+// beyondSum writes an interaction with its direction: "together costs 3.1 % [1.0, 5.2] less than the
+// sum". An interaction that rounds to zero has no direction.
+func beyondSum(e *analysis.Effect) string { return "together " + effect(againstSum(e), sum(e)) }
 
-// sum names what an interaction goes beyond.
+// sum names the sum that an interaction is compared with.
 func sum(e *analysis.Effect) string {
 	switch len(e.Of) {
 	case 2:
@@ -89,8 +85,8 @@ func sum(e *analysis.Effect) string {
 	return "fewer of them add up to"
 }
 
-// list joins names: "a", "a and b", "a, b and c".
-func list(names []string) string {
+// List joins names: "a", "a and b", "a, b and c".
+func List(names []string) string {
 	if n := len(names); n > 1 {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}

@@ -7,40 +7,40 @@ import (
 	"tare/experiment"
 )
 
-// shares is the scale on which shares of trials are written.
+// shares is the metric used to write shares of trials.
 var shares = experiment.Metric{Scale: experiment.Ratio, Better: experiment.Lower}
 
-// Frequency writes how often something happened, with its interval: "30 % [18, 45]".
-func Frequency(f analysis.Frequency) string {
+// frequency writes the share of trials in which an event happened, with its interval: "30 % [18, 45]".
+func frequency(f analysis.Frequency) string {
 	return estimate(FrequencyParts(f))
 }
 
-// FrequencyParts are the share and its interval apart.
+// FrequencyParts returns the share and its interval as two texts.
 func FrequencyParts(f analysis.Frequency) (point, interval string) {
 	if f.Of == 0 {
 		return Missing, ""
 	}
-	return Plain.interval(shares, f.Share, false)
+	return plain.interval(shares, f.Share, false)
 }
 
 // ShareDifference writes the difference of two shares: "30 points more [17, 44]".
 func ShareDifference(d analysis.Interval) string {
 	d = analysis.Interval{Point: 100 * d.Point, Lo: 100 * d.Lo, Hi: 100 * d.Hi}
-	return estimate(More.written(d, decimalsOf(d), false, Scale{Div: 1, Label: "points"}))
+	return estimate(more.written(d, decimalsOf(d), false, Scale{Div: 1, Label: "points"}))
 }
 
-// Failed says how often the program failed in an arm: "fails in 30 % [18, 45] of
-// trials; baseline 0 % [0, 7]; 30 points more [17, 44]".
+// Failed states how often the program failed in an arm: "fails in 30 % [18, 45] of trials; baseline 0 %
+// [0, 7]; 30 points more [17, 44]".
 func Failed(f *analysis.Failures, baseline string) string {
-	text := "fails in " + Frequency(f.Failed) + " of trials"
+	text := "fails in " + frequency(f.Failed) + " of trials"
 	switch f.Verdict {
 	case analysis.Gains:
-		text = "fails less often, in " + Frequency(f.Failed) + " of trials"
+		text = "fails less often, in " + frequency(f.Failed) + " of trials"
 	case analysis.Interim, analysis.Invalid:
 		text = string(f.Verdict) + ", " + Reason(f.Reason) + ": " + text
 	}
 	if f.Reference != nil {
-		text += "; " + baseline + " " + Frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
+		text += "; " + baseline + " " + frequency(*f.Reference) + "; " + ShareDifference(f.Difference)
 	}
 	if f.Verdict == analysis.NotResolved {
 		text += " (not shown to differ, Holm " + pValue(f.PAdjusted) + ")"
@@ -51,15 +51,15 @@ func Failed(f *analysis.Failures, baseline string) string {
 	return text
 }
 
-// MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" where there is none.
+// MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
 func MeanOverhead(c *analysis.Comparison) string {
 	if c.Mean == nil {
 		return ""
 	}
-	if far(c.Metric, *c.Mean) {
+	if tooWide(c.Metric, *c.Mean) {
 		return unmeasured
 	}
-	return wayOf(c).Interval(c.Metric, *c.Mean)
+	return wordsOf(c).Interval(c.Metric, *c.Mean)
 }
 
 // Mean is MeanOverhead with its name before it: "mean 7.3 % more [6.0, 8.9]".
@@ -70,10 +70,9 @@ func Mean(c *analysis.Comparison) string {
 	return "mean " + MeanOverhead(c)
 }
 
-// MeanApart is Mean where the mean tells another story than the typical round: where the
-// verdict claims a difference, and the mean is not in the interval shown or not clear of
-// zero. Else it is "".
-func MeanApart(c *analysis.Comparison) string {
+// MeanIfDifferent is Mean if the mean contradicts the typical round, else "". It contradicts if the verdict
+// claims a difference, and the mean lies outside the interval shown or its own interval includes zero.
+func MeanIfDifferent(c *analysis.Comparison) string {
 	if c.Mean == nil || c.Verdict != analysis.Costs && c.Verdict != analysis.Gains {
 		return ""
 	}
@@ -83,15 +82,8 @@ func MeanApart(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// stalling says how often trials stalled: "stalls: 10 % [3, 22] of trials, baseline 0 %
-// [0, 7] (at least 1.3 times as bad as the arm's median)".
-func stalling(s analysis.Stalls) string {
-	return fmt.Sprintf("stalls: %s of trials, baseline %s (trials at least %s times as bad as the median of their arm)",
-		Frequency(s.Arm), Frequency(s.Reference), Number(s.Factor, 3))
-}
-
-// missingTrials says that what the values show does not withstand those that are missing, or
-// that a claim does.
+// missingTrials states whether a verdict still holds if the missing trials are counted as bad as they
+// might have been.
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
 	if r.Missing == 1 {
@@ -103,16 +95,16 @@ func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	}
 	switch {
 	case !claimed:
-		return text + "if " + they + " did not count, " + without(r.Without)
+		return text + "if " + they + " did not count, " + wouldBe(r.Without)
 	case r.Worst == 0:
-		return text + "the verdict stands with " + they + " put at no difference"
+		return text + "the verdict stands with " + they + " counted as no difference"
 	case r.Worst == r.Missing:
 		return text + "the verdict stands with " + they + " counted as the worst of the " + side
 	}
-	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others put at no difference", r.Worst, side)
+	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others counted as no difference", r.Worst, side)
 }
 
-// withstands says behind a claim what it withstands, if it has to.
+// withstands explains, behind a claim, why missing trials do not change it; "" if no trials are missing.
 func withstands(c *analysis.Comparison) string {
 	if _, ok := c.Reason.(analysis.MissingTrials); !ok {
 		return ""
@@ -120,8 +112,8 @@ func withstands(c *analysis.Comparison) string {
 	return " (" + Why(c) + ")"
 }
 
-// without is a verdict in a clause: "would be equivalent".
-func without(v analysis.Verdict) string {
+// wouldBe writes a verdict in the conditional: "it would be equivalent".
+func wouldBe(v analysis.Verdict) string {
 	switch v {
 	case analysis.Costs:
 		return "it would cost"

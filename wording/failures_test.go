@@ -57,7 +57,7 @@ func TestMean(t *testing.T) {
 		{judged(analysis.Gains, -3, -4, -2, mean(-3.1, -4.2, -2.2)), ""},
 		{judged(analysis.NotResolved, 0, -4, 4, mean(10, 2, 20)), ""},
 	} {
-		if got := MeanApart(c.c); got != c.apart {
+		if got := MeanIfDifferent(c.c); got != c.apart {
 			t.Errorf("%s, mean %v: %q, want %q", Verdict(c.c), c.c.Mean, got, c.apart)
 		}
 	}
@@ -84,11 +84,11 @@ func TestVerdictsOfOtherKinds(t *testing.T) {
 		{judged(analysis.NotResolved, 7, 6, 8, because(analysis.MissingTrials{Missing: 14, Of: 40, Without: analysis.Costs}), samples(20, 6)),
 			"not resolved: 7.0 % more [6.0, 8.0] (14 of 40 values are missing, since their trials failed; if these did not count, it would cost)"},
 		{judged(analysis.Costs, 69.7, 67.3, 71.6, because(analysis.MissingTrials{Missing: 1, Of: 10, Without: analysis.Costs})),
-			"costs 69.7 % [67.3, 71.6] (1 of 10 pairs is missing, since its trial failed; the verdict stands with this one put at no difference)"},
+			"costs 69.7 % [67.3, 71.6] (1 of 10 pairs is missing, since its trial failed; the verdict stands with this one counted as no difference)"},
 		{judged(analysis.Gains, -7, -8, -6, because(analysis.MissingTrials{Missing: 2, Of: 30, Worst: 2, Without: analysis.Gains})),
 			"gains 7.0 % [6.0, 8.0] (2 of 30 pairs are missing, since their trials failed; the verdict stands with these counted as the worst of the arm)"},
 		{judged(analysis.Costs, 7, 6, 8, because(analysis.MissingTrials{Missing: 3, Of: 30, Worst: 1, Without: analysis.Costs})),
-			"costs 7.0 % [6.0, 8.0] (3 of 30 pairs are missing, since their trials failed; the verdict stands with 1 of these counted as the worst of the baseline, and the others put at no difference)"},
+			"costs 7.0 % [6.0, 8.0] (3 of 30 pairs are missing, since their trials failed; the verdict stands with 1 of these counted as the worst of the baseline, and the others counted as no difference)"},
 		{judged(analysis.NotResolved, 0.3, -0.4, 1, because(analysis.MeanNotShown{}), mean),
 			"not resolved: 0.3 % more [0.4 less, 1.0 more] in the typical round, but the mean is not shown to lie within ±2 %: 10.0 % more [2.0, 20.0]"},
 	} {

@@ -10,7 +10,7 @@ import (
 	"tare/history"
 )
 
-// Finding says what a reader must know before trusting a number.
+// Finding words a finding: something about a result that a reader should know.
 func Finding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.Autocorrelation:
@@ -19,9 +19,9 @@ func Finding(f analysis.Finding) string {
 		}
 		return fmt.Sprintf("neighbouring rounds alternate (lag-1 autocorrelation %s): something may switch between two states", Fixed(f.Lag1, 2))
 	case analysis.OrderEffect:
-		return fmt.Sprintf("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", pValue(f.P))
+		return fmt.Sprintf("it matters whether the arm runs before or after the baseline (order effect, %s): a trial may affect the next one", pValue(f.P))
 	case analysis.PlacesRemoved:
-		return fmt.Sprintf("trials depend on their place in the round (%s; %s): that is taken away, since every arm has had every place equally often", pValue(f.P), places(f.Effects))
+		return fmt.Sprintf("trials depend on their position in the round (%s; %s): this effect is removed, since every arm ran in every position equally often", pValue(f.P), positions(f.Effects))
 	case analysis.Disagreement:
 		return fmt.Sprintf("the two estimators disagree: by %s alone it would be %q", f.Estimator, f.Verdict)
 	case analysis.NormalPairs:
@@ -41,23 +41,24 @@ func Finding(f analysis.Finding) string {
 		shown := &analysis.Comparison{Metric: f.Metric, Overhead: f.Mean, Verdict: analysis.Costs}
 		return "the mean says the opposite of the typical round: " + Effect(shown)
 	case analysis.Stalling:
-		return stalling(f.Stalls)
+		return fmt.Sprintf("stalls: %s of trials, baseline %s (trials at least %s times as bad as the median of their arm)",
+			frequency(f.Stalls.Arm), frequency(f.Stalls.Reference), Number(f.Stalls.Factor, 3))
 	case analysis.UnequalSpread:
 		wider := "arm"
 		if f.Wider == experiment.Baseline {
 			wider = "baseline"
 		}
-		return fmt.Sprintf("the values of the %s spread %s times as wide as those of the other: the arms differ in more than their level, which is all that the interval is about", wider, Number(f.Ratio, 2))
+		return fmt.Sprintf("the values of the %s spread %s times as wide as those of the other: the arms differ in more than their level, and the interval covers only the level", wider, Number(f.Ratio, 2))
 	}
 	return runFinding(f)
 }
 
-// Findings are several, each a sentence fragment.
+// Findings words several findings, each as a fragment of a sentence.
 func Findings(list []analysis.Finding) []string {
 	return each(list, Finding)
 }
 
-// runFinding says what is to be known of a whole run.
+// runFinding words a finding about a whole run.
 func runFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.OtherBehaviour:
@@ -65,9 +66,9 @@ func runFinding(f analysis.Finding) string {
 	case analysis.Bound:
 		return bound(f)
 	case analysis.Unfinished:
-		return fmt.Sprintf("the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", f.Done, f.Planned)
+		return fmt.Sprintf("the run is not finished: %d of %d planned trials are done, and stopping at an early verdict makes false claims several times as likely", f.Done, f.Planned)
 	case analysis.Busy:
-		return "the machine was busy before the first trial (" + f.By + "), so that Tare's own limits on that are off, as was decided then: times hold what waiting for a processor costs under this load, CPU time does not; the control shows how much the load disturbs"
+		return "the machine was busy before the first trial (" + f.By + "), and the run was started without Tare's limits on load: times include waiting for a processor under this load, CPU time does not; the control shows how much the load disturbs"
 	case analysis.Extended:
 		return fmt.Sprintf("the run was extended from %d to %d rounds after a look at its results: a second look makes false claims more likely, so that verdicts and intervals are at %s", f.Looks[len(f.Looks)-1], f.Rounds, Confidence(f.Confidence))
 	case analysis.MoreRepeats:
@@ -75,14 +76,14 @@ func runFinding(f analysis.Finding) string {
 		if f.Arm.Share.Point < f.Reference.Share.Point {
 			often = "less"
 		}
-		return fmt.Sprintf("trials of this arm were repeated or lost %s often than those of the baseline and its control (%s of executions beside %s, %s), by the machine's condition or a failed proof: what is missing may not be missing by chance, and the arm may look faster or slower than it is",
-			often, Frequency(f.Arm), Frequency(f.Reference), pValue(f.P))
+		return fmt.Sprintf("trials of this arm were repeated or lost %s often than those of the baseline and its control (%s of executions beside %s, %s), by the machine's condition or a failed proof: the missing trials may not be missing by chance, and the arm may look faster or slower than it is",
+			often, frequency(f.Arm), frequency(f.Reference), pValue(f.P))
 	case analysis.StrayTrials:
-		return Count(f.Trials, "trial is", "trials are") + " left out: of no cell or arm of the plan"
+		return Count(f.Trials, "trial is", "trials are") + " left out: the plan has no such cell or arm"
 	case analysis.ReplacedTrials:
 		return Count(f.Trials, "valid trial is", "valid trials are") + " left out: a later one of the same arm and round counts"
 	case analysis.Uncontrolled:
-		return "there is no control arm: nothing shows what this machine makes up by itself"
+		return "there is no control arm: nothing shows which differences arise on this machine without any layer"
 	case analysis.FewRounds:
 		return fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", Count(f.Rounds, "round is", "rounds are"), headlines(f.Family), f.Fewest)
 	case analysis.FewValues:
@@ -90,49 +91,50 @@ func runFinding(f analysis.Finding) string {
 	case analysis.CappedPrecision:
 		return fmt.Sprintf("a precision of ±%s would take more than the %d rounds allowed: some intervals are wider than asked for", Share(f.Precision), f.Rounds)
 	case analysis.OneSetUp:
+		text, what := "all arms were set up once: the chance effects of that one set-up", "another set-up"
 		if f.Block != "" {
-			return "all trials are of one block, " + f.Block + ": what its deployment drew by chance (addresses, placement, memory layout) is part of the overhead, and the interval does not hold for another"
+			text, what = "all trials are of one block, "+f.Block+": the chance effects of its deployment", "another deployment"
+		} else if f.SetUps > 1 {
+			text, what = fmt.Sprintf("all arms were set up once in each of %d sessions: the chance effects of those set-ups", f.SetUps), "other set-ups"
 		}
-		if f.SetUps == 1 {
-			return "all arms were set up once: what that one set-up drew by chance (addresses, placement, memory layout) is part of the overhead, and the interval does not hold for another"
-		}
-		return fmt.Sprintf("all arms were set up once in each of %d sessions: what those set-ups drew by chance (addresses, placement, memory layout) is part of the overhead, and the interval does not hold for others", f.SetUps)
+		return text + " (addresses, placement, memory layout) are part of the overhead, and the interval does not hold for " + what
 	case analysis.UnlimitedLink:
 		return "the link has no rate limit: on one machine this compares memory copies with cryptography, not networks"
 	case analysis.ControlDiffers:
 		shown := &analysis.Comparison{Metric: f.Metric, Overhead: f.Overhead, PointOnly: f.PointOnly}
 		return fmt.Sprintf("the control differs from the baseline by more than chance (%s): claims on this metric must exceed that", estimated(shown))
 	case analysis.Interrupted:
-		return fmt.Sprintf("%s interrupted by a resume: trials compared with each other there are of different sessions", interrupted(f.Rounds))
+		return plural(len(f.Rounds), "round ", "rounds ") + Numbers(f.Rounds) + plural(len(f.Rounds), " was", " were") +
+			" interrupted by a resume: the trials compared there come from different sessions"
 	case analysis.UnusableValues:
 		return fmt.Sprintf("%d of %d valid trials have no usable value and are left out", f.Unusable, f.Valid)
 	case analysis.OverCap:
-		return fmt.Sprintf("the median is %s, and by the experiment file the device gives %s at most: something else has answered (a cache, or credits of a burst), and a difference between arms may be one of that",
+		return fmt.Sprintf("the median is %s, but by the experiment file the device gives at most %s: something else served the requests (a cache, or burst credits), and a difference between arms may come from there",
 			Value(f.Value, f.Unit), Value(f.Cap, f.Unit))
 	case analysis.StartUp:
 		part := "part"
 		if f.Most {
 			part = "most"
 		}
-		return fmt.Sprintf("%s of this is the start of %s: %s, beside %s that the program runs; a program that runs longer shows less of it", part, f.Program, Value(f.Start, "s"), Value(f.Run, "s"))
+		return fmt.Sprintf("%s of this is the start of %s, which takes %s, while the program runs for %s; longer programs show less of it", part, f.Program, Value(f.Start, "s"), Value(f.Run, "s"))
 	case analysis.Unexercised:
-		return fmt.Sprintf("no trial there did what the layer %s does something about (its hooks were hit never, or as good as never): what was found is not its work, but that of another layer of the arm, of how the arm was set up, or of chance", f.Layer)
+		return fmt.Sprintf("hardly any trial there did what the layer %s acts on (its hooks were hit rarely or never): the difference is not its effect, but comes from another layer of the arm, from the arm's set-up, or from chance", f.Layer)
 	case analysis.LevelChanges:
-		return "the baseline's level changes at round " + joined(f.Rounds)
+		return "the baseline's level changes at round " + Numbers(f.Rounds)
 	case analysis.OddSeries:
 		return oddSeries(f)
 	case analysis.Omission:
-		return strings.Join(f.Metrics, ", ") + " of a closed loop: while an answer is slow its worker asks nothing, and the requests that would have waited are missing (coordinated omission)"
+		return strings.Join(f.Metrics, ", ") + " of a closed loop: while a response is slow, its worker sends nothing, and the requests that would have waited are missing (coordinated omission)"
 	case analysis.Switching:
 		var each []string
 		for _, a := range f.Arms {
 			each = append(each, fmt.Sprintf("%d of %d trials of %s", a.After, a.Valid, a.Arm))
 		}
-		return fmt.Sprintf("a layer is turned on and off for all arms, and followed by a trial that may still feel the change: %s; "+
-			"a difference between arms may be partly that, unless the layer's settle is long enough", strings.Join(each, ", "))
+		return fmt.Sprintf("a layer is turned on and off for all arms, and the next trial may still be affected: %s; "+
+			"a part of a difference between arms may come from this, unless the layer's settle is long enough", strings.Join(each, ", "))
 	case analysis.Sliced:
-		return fmt.Sprintf("trials were cut into %d slices, between which the arms alternated: what one arm leaves in caches, connections or a throttled clock meets the next one, "+
-			"and a slice begins without what the one before had warmed up; a run without slices shows whether that matters (tare compare)", f.Slices)
+		return fmt.Sprintf("trials were cut into %d slices, between which the arms alternated: the traces of one arm in caches, connections or a throttled clock affect the next one, "+
+			"and a slice begins without the warm-up of the arm's slice before; a run without slices shows whether this matters (tare compare)", f.Slices)
 	case analysis.StandIn:
 		return fmt.Sprintf("a stand-in is on the cluster: %s says that %s", f.Component, f.Says)
 	case analysis.Remark:
@@ -144,7 +146,7 @@ func runFinding(f analysis.Finding) string {
 	return severalFinding(f)
 }
 
-// severalFinding says what is to be known of several runs.
+// severalFinding words a finding about several runs.
 func severalFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case compare.UnfinishedRun:
@@ -156,14 +158,14 @@ func severalFinding(f analysis.Finding) string {
 	case compare.OtherRules:
 		return fmt.Sprintf("run %d was to be judged at another confidence, margin or power; here the rules of run %d hold", f.Run, f.Reference)
 	case compare.ChangedControl:
-		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
+		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, which no layer causes, differs on %s in %s by %s",
 			f.From, f.To, f.Metric.Name, f.Cell, Of(f.Metric).Interval(f.Metric, f.Overhead))
 	case compare.UnrecordedMachines:
-		return runs(f.Runs) + either(len(f.Runs), " has", " have") + " no record of the machine: whether machines differ cannot be said"
+		return runs(f.Runs) + plural(len(f.Runs), " has", " have") + " no record of the machine: whether machines differ cannot be said"
 	case history.TooShort:
-		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, either(f.Runs, "is", "are"), f.Runs)
+		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, plural(f.Runs, "is", "are"), f.Runs)
 	case history.Wandering:
-		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow wandering, and their places are less sure than stated", Fixed(f.Lag1, 2))
+		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow drift, and their positions are less certain than stated", Fixed(f.Lag1, 2))
 	}
 	if text := combinedFinding(f); text != "" {
 		return text
@@ -173,42 +175,38 @@ func severalFinding(f analysis.Finding) string {
 
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
-func interrupted(rounds []int) string {
-	return either(len(rounds), "round ", "rounds ") + joined(rounds) + either(len(rounds), " was", " were")
-}
+// maxMetrics is the largest number of metrics that one warning names.
+const maxMetrics = 6
 
-// mostPlaces is how many metrics one warning names.
-const mostPlaces = 6
-
-// oddSeries says what an oddity does to the interval, and where it shows.
+// oddSeries states how an oddity in a series of values affects the interval, and which metrics show it.
 func oddSeries(f analysis.OddSeries) string {
-	var places []string
+	var metrics []string
 	for _, p := range f.Places {
-		places = append(places, p.Metric+" in "+p.Cell+" ("+oddity(f.Oddity, p.Diagnostics)+")")
+		metrics = append(metrics, p.Metric+" in "+p.Cell+" ("+oddity(f.Oddity, p.Diagnostics)+")")
 	}
-	if more := len(places) - mostPlaces; more > 1 {
-		places = append(places[:mostPlaces], fmt.Sprintf("%d more", more))
+	if more := len(metrics) - maxMetrics; more > 1 {
+		metrics = append(metrics[:maxMetrics], fmt.Sprintf("%d more", more))
 	}
-	shown := ", on " + strings.Join(places, ", ")
+	shown := ", on " + strings.Join(metrics, ", ")
 	if len(f.Places) == 1 {
 		shown = " (" + oddity(f.Oddity, f.Places[0].Diagnostics) + ")"
 	}
 	switch f.Oddity {
 	case analysis.OddLevels:
-		return "values change level on the way" + shown + ": the interval is about a mixture of levels and not about one"
+		return "values change level during the run" + shown + ": the interval describes a mixture of levels, not one level"
 	case analysis.OddDrift:
-		return "values drift from the first trial to the last" + shown + ": what drifts is part of the difference, and the interval does not know of it"
+		return "values drift from the first trial to the last" + shown + ": the drift is part of the difference, and the interval does not allow for it"
 	case analysis.OddCarry:
-		return "neighbouring trials resemble each other" + shown + ": the interval takes them for independent and is too narrow"
+		return "neighbouring trials resemble each other" + shown + ": the interval assumes independent trials and is too narrow"
 	}
-	return "values fall into more than one group" + shown + ": the interval is about a mixture of them and may describe none"
+	return "values fall into more than one group" + shown + ": the interval describes a mixture of them, and perhaps none of them"
 }
 
-// oddity says by what a series is odd.
+// oddity writes the evidence that a series is odd, such as its trend.
 func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	switch o {
 	case analysis.OddLevels:
-		return "at trial " + joined(d.Changes)
+		return "at trial " + Numbers(d.Changes)
 	case analysis.OddDrift:
 		if d.Trend == 0 {
 			return pValue(d.TrendP)
@@ -220,7 +218,7 @@ func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	return "dip test " + pValue(d.DipP)
 }
 
-// Trend says which way values drift: "rising by 3 %".
+// Trend writes the direction and size of a drift: "rising by 3 %".
 func Trend(v float64) string {
 	switch {
 	case v < 0:
@@ -231,11 +229,12 @@ func Trend(v float64) string {
 	return "rising by " + Share(v)
 }
 
-// places names the effects of places within a round: "place 1 4.8 % more, place 2 1.9 % less".
-func places(effects []float64) string {
+// positions lists the effects of a trial's position in its round: "position 1 4.8 % more, position 2 1.9
+// % less".
+func positions(effects []float64) string {
 	var list []string
 	for i, e := range effects {
-		list = append(list, fmt.Sprintf("place %d %s", i+1, More.Amount(experiment.Metric{}, e, analysis.Interval{Hi: 0.01})))
+		list = append(list, fmt.Sprintf("position %d %s", i+1, more.Amount(experiment.Metric{}, e, analysis.Interval{Hi: 0.01})))
 	}
 	return strings.Join(list, ", ")
 }

@@ -20,7 +20,7 @@ var gateReasons = map[gate.Reason]string{
 	gate.UnderBias:   "not clear of the limit by more than the control differs from the baseline",
 	gate.TooFew:      "too few values for an interval that holds for any noise",
 	gate.NoData:      "no values to compare",
-	gate.NoControl:   "too few values of the control to stand against",
+	gate.NoControl:   "too few values of the control to compare with",
 	gate.NotFinished: "the run is not finished",
 	gate.NotRandom:   "the run is observational",
 	gate.NoHistory:   "nothing in the history to compare with",
@@ -33,10 +33,10 @@ var gateReasons = map[gate.Reason]string{
 	gate.MeanOver:    "the typical round is within the limit, the mean is not",
 }
 
-// GateReason says why a case has its outcome.
+// GateReason words the reason for the outcome of a case.
 func GateReason(r gate.Reason) string { return gateReasons[r] }
 
-// GateReasons say why the run of a gate gives no verdicts; empty if it does.
+// GateReasons lists the reasons why the run of a gate has no verdicts; empty if it has verdicts.
 func GateReasons(r *gate.Result) []string {
 	for i := range r.Cases {
 		if c := &r.Cases[i]; r.Valid && c.Outcome == gate.Invalid {
@@ -49,7 +49,7 @@ func GateReasons(r *gate.Result) []string {
 	return Reasons(r.Reasons)
 }
 
-// GateLine says in one line what a gate came to.
+// GateLine states in one line the outcome of a gate.
 func GateLine(r *gate.Result) string {
 	budgets, unresolved := Count(len(r.Cases), "budget", "budgets"), r.Count(gate.Unresolved)
 	switch r.Outcome {
@@ -70,9 +70,8 @@ func GateLine(r *gate.Result) string {
 	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, budgets)
 }
 
-// GateAbout says what was judged: the run, its size, and what it was held
-// against.
-func GateAbout(r *gate.Result) string {
+// GateScope states which run was judged, its size, and the baseline or history that it was compared with.
+func GateScope(r *gate.Result) string {
 	size, against := gateSize(r, r.Rounds), gateBaseline(r)
 	switch {
 	case r.Occasions > 0:
@@ -103,14 +102,14 @@ func GateAbout(r *gate.Result) string {
 	return text
 }
 
-// gateSize counts what a run rests on: "12 rounds".
+// gateSize counts the rounds, pairs, values or runs behind a result: "12 rounds".
 func gateSize(r *gate.Result, n int) string {
 	one, many, of := gateUnit(r)
 	return Count(n, one, many) + of
 }
 
-// gateUnit names what a run rests on: rounds, or of an imported one pairs of
-// trials, or the values of independent samples.
+// gateUnit names the unit of evidence: runs of a combination, values of independent samples, pairs of
+// trials of an imported run, or rounds.
 func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
 	case r.Occasions > 0:
@@ -125,8 +124,7 @@ func gateUnit(r *gate.Result) (one, many, of string) {
 
 func gateBaseline(r *gate.Result) string { return cmp.Or(safetext.Line(r.Baseline), "the baseline") }
 
-// GateObservational is the label of a run that is no experiment, empty for one
-// that is.
+// GateObservational labels a gate's run that is no experiment; "" for an experiment.
 func GateObservational(r *gate.Result) string {
 	if r.Observation == nil {
 		return ""
@@ -134,29 +132,29 @@ func GateObservational(r *gate.Result) string {
 	return "observational: " + safetext.Line(Observation(r.Observation))
 }
 
-// GateShared says what holds for several cases, so that each need not repeat it.
+// GateShared lists explanations that hold for several cases, which then need not repeat them.
 func GateShared(r *gate.Result) []string {
 	var list []string
-	said := map[string]int{}
+	count := map[string]int{}
 	advice := false
 	for _, c := range r.Cases {
 		switch why := GateWhy(r, c); {
 		case c.Reason == gate.NotFinished, c.Reason == gate.NotRandom, c.Reason == gate.NoHistory:
-			if said[why]++; said[why] == 1 {
+			if count[why]++; count[why] == 1 {
 				list = append(list, why)
 			}
 		case c.History != nil && c.Reason == gate.Straddles:
 			advice = true
 		}
 	}
-	list = slices.DeleteFunc(list, func(why string) bool { return said[why] == 1 })
+	list = slices.DeleteFunc(list, func(why string) bool { return count[why] == 1 })
 	if advice {
-		list = append(list, "where a limit lies within the interval, runs differ too much from each other to tell: more trials in each or a quieter machine would narrow it, more runs hardly")
+		list = append(list, "where a limit lies within the interval, runs vary too much to decide: more trials in each run or a quieter machine would narrow the interval, more runs hardly")
 	}
 	return list
 }
 
-// GateBrief says why a case has its outcome, as far as shared does not.
+// GateBrief explains the outcome of a case, without the explanations in shared.
 func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
 	why := GateWhy(r, c)
 	if !slices.Contains(shared, why) {
@@ -168,7 +166,7 @@ func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
 	return ""
 }
 
-// gateMetric is the metric of a case on the scale of its limit.
+// gateMetric returns the metric of a case on the scale of its limit.
 func gateMetric(c gate.Case) experiment.Metric {
 	m := c.Metric
 	m.Scale = c.Limit.Scale
@@ -183,22 +181,20 @@ func GateOverhead(c gate.Case) (point, interval string) {
 	return Of(gateMetric(c)).interval(gateMetric(c), c.Overhead, false)
 }
 
-// gateAmount writes one number of a case on the scale of its limit, with as many
-// digits as its interval has.
+// gateAmount writes a number on the scale of a case's limit, with as many digits as the case's interval.
 func gateAmount(c gate.Case, v float64) string {
-	return Plain.Amount(gateMetric(c), v, c.Overhead)
+	return plain.Amount(gateMetric(c), v, c.Overhead)
 }
 
-// GateWhat names what a case is about besides its cell and arm: the metric, and
-// the part of the history.
-func GateWhat(c gate.Case) string {
+// GateSubject names the metric of a case, and the part of the history that it was compared with.
+func GateSubject(c gate.Case) string {
 	if c.History == nil {
 		return safetext.Line(c.Metric.Name)
 	}
 	return safetext.Line(c.Metric.Name) + " (" + c.History.Part + ")"
 }
 
-// GateWhy says in words why a case has its outcome: the verdict without the names.
+// GateWhy explains the outcome of a case, without names of arm, cell and metric.
 func GateWhy(r *gate.Result, c gate.Case) string { return gateWhy(r, c) + ifNormal(c.Grade) }
 
 func gateWhy(r *gate.Result, c gate.Case) string {
@@ -220,17 +216,17 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		if of == "" {
 			one, many = "complete "+one, "complete "+many
 		}
-		text := Count(c.Size, one, many) + of + " " + either(c.Size, "is", "are") + " too few for an interval that holds for any noise"
+		text := Count(c.Size, one, many) + of + " " + plural(c.Size, "is", "are") + " too few for an interval that holds for any noise"
 		if c.Needed > 0 {
 			text += "; at least " + Count(c.Needed, "is", "are") + " needed"
 		}
 		return text
 	case gate.NotFinished:
-		return "the run is not finished; tare resume goes on with it"
+		return "the run is not finished; tare resume continues it"
 	case gate.NotRandom:
 		return "not judged, since the run is observational; --observational judges it all the same"
 	case gate.FailsMore:
-		point, interval := Plain.interval(gateMetric(c), c.Overhead, false)
+		point, interval := plain.interval(gateMetric(c), c.Overhead, false)
 		return fmt.Sprintf("fails in %s %s of trials, more often than %s (%s); --budget failures=LIMIT bounds the share instead", point, interval, gateBaseline(r), Share(c.Limit.Value))
 	case gate.Missing:
 		return "trials failed whose values could change the outcome, for the limit of " + limit
@@ -244,10 +240,10 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	return text
 }
 
-// gateBound says that an overhead, or its growth, is at most or at least v.
+// gateBound states a bound of an overhead, or of its growth: "costs at most 4.2 %".
 func gateBound(c gate.Case, bound string, v float64) string {
 	verb, word := "costs", "worse"
-	if v < 0 { // only an upper end can be
+	if v < 0 { // only the upper end of an interval can be negative here
 		verb, word, bound = "gains", "better", "at least"
 	}
 	if h := c.History; h != nil {
@@ -260,7 +256,7 @@ func gateBound(c gate.Case, bound string, v float64) string {
 	return verb + " " + bound + " " + gateAmount(c, math.Abs(v))
 }
 
-// gateNeeded says how many rounds would resolve a case.
+// gateNeeded estimates the number of rounds that would resolve a case.
 func gateNeeded(r *gate.Result, c gate.Case) string {
 	switch {
 	case c.History != nil:
@@ -274,22 +270,39 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 	return "; the estimate is too near to it for any reasonable number of " + many + of + " to resolve it"
 }
 
-// GateSentence is a case in a sentence with its names. One of a run that is no
-// experiment says so; what it is instead stands beside the cases.
+// GateSentence states the outcome of a case with its names and its explanation. A case of an
+// observational run is labelled so.
 func GateSentence(r *gate.Result, c gate.Case) string {
 	outcome := string(c.Outcome)
 	if r.Observation != nil {
 		outcome += " (observational)"
 	}
-	text := fmt.Sprintf("%s: %s on %s in %s: %s", outcome, safetext.Line(c.Arm), GateWhat(c), safetext.Line(c.Cell), GateWhy(r, c))
+	text := fmt.Sprintf("%s: %s on %s in %s: %s", outcome, safetext.Line(c.Arm), GateSubject(c), safetext.Line(c.Cell), GateWhy(r, c))
 	if point, interval := GateOverhead(c); interval != "" {
 		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Confidence(r.Confidence))
 	}
 	return text + "."
 }
 
-// GateLegend says how the numbers are to be read.
+// GateLegend explains when a case passes and when it fails.
 func GateLegend(r *gate.Result) string {
 	return fmt.Sprintf("A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
 		Share(r.Level))
+}
+
+// GatePrevious states how a case's value changed since the previous run, with an arrow up for worse, and
+// which two runs are compared. It is no verdict, since two runs do not show how much runs vary.
+func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {
+	p := c.Previous
+	switch {
+	case p.Change > 0:
+		change = "▲ " + Changed(c.Metric, p.Change)
+	case p.Change < 0:
+		change = "▼ " + Changed(c.Metric, p.Change)
+	default:
+		change = "the same"
+	}
+	was := cmp.Or(Labels(p.Labels), safetext.Line(p.Run))
+	is := cmp.Or(Labels(r.Labels), "this run")
+	return change, was + " → " + is + "; for information, not judged"
 }

@@ -29,7 +29,7 @@ func TestEstimateText(t *testing.T) {
 		{analysis.Interval{Point: 1.2e9, Lo: 1.1e9, Hi: 1.3e9}, in("bit/s"), "1.2 Gbit/s [1.1, 1.3]"},
 		{analysis.Interval{Point: 1.5, Lo: 1.4, Hi: 1.6}, in("s/Gbit"), "1.5 s/Gbit [1.4, 1.6]"},
 	} {
-		if got := Plain.Interval(c.metric, c.at); got != c.want {
+		if got := plain.Interval(c.metric, c.at); got != c.want {
 			t.Errorf("%v %s: %q, want %q", c.at, c.metric.Unit, got, c.want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestScalingText(t *testing.T) {
 		{analysis.Interval{Point: -0.002, Lo: -0.003, Hi: -0.001}, seconds, false, "−2.0 ms [−3.0, −1.0]"},
 		{analysis.Interval{Point: 0.002, Lo: 0.002, Hi: 0.002}, seconds, true, "2.00 ms"},
 	} {
-		if got := amountText(Plain, c.at, c.pointOnly, c.m); got != c.want {
+		if got := amountText(plain, c.at, c.pointOnly, c.m); got != c.want {
 			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestScalingText(t *testing.T) {
 		{analysis.Interval{Point: -500, Lo: -600, Hi: -400}, "500 B less [400, 600] per object than plain"},
 		{analysis.Interval{Point: 50, Lo: -40, Hi: 140}, "no difference from plain resolved: 50 B more [40 less, 140 more] per object than plain"},
 	} {
-		if got := Steeper(&analysis.Scaling{Factor: "objects", Baseline: "plain", Metric: memory}, &analysis.RoundValue{Interval: c.at}); got != c.want {
+		if got := lineDifference(&analysis.Scaling{Factor: "objects", Baseline: "plain", Metric: memory}, &analysis.RoundValue{Interval: c.at}, " per object"); got != c.want {
 			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
 		}
 	}

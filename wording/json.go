@@ -11,15 +11,15 @@ import (
 	"tare/experiment"
 )
 
-// JSON has the typed values of a result as data, and beside them the same in words, under the names that the
-// first versions of each schema gave them. This file has the words of an analysis, jsonviews.go those of other results.
-// docs/analysis.schema.json describes each member; its test, in package export, has the types that a reader of the
-// JSON may want.
+// JSON output has the typed values of a result, and beside them their words, under member names that
+// never change within a schema version. This file words an analysis; jsonviews.go words other results.
+// docs/analysis.schema.json describes each member. Its test, in package export, defines Go types for
+// readers of the JSON.
 
-// object is a value as JSON with members beside its own.
+// object is a value that is written as JSON with additional members.
 type object struct {
-	of     any
-	beside []member
+	value any
+	added []member
 }
 
 type member struct {
@@ -27,22 +27,23 @@ type member struct {
 	value any
 }
 
-// JSON gives a result, or a part of one, the form in which it is written as JSON. What has no words stays as it is.
+// JSON wraps a result, or a part of one, so that encoding/json adds its words. A value without words is
+// returned as it is.
 func JSON(v any) any {
-	if beside := words(v); beside != nil {
-		return object{v, beside}
+	if added := words(v); added != nil {
+		return object{v, added}
 	}
 	return v
 }
 
-// MarshalJSON writes the value's own members and then those beside it. A member takes the place of earlier ones of
-// its name; without such, an empty one is left out.
+// MarshalJSON writes the value's own members, then the additional ones. An additional member replaces an
+// earlier one of the same name. An empty one that replaces none is left out.
 func (o object) MarshalJSON() ([]byte, error) {
-	all, err := members(o.of)
+	all, err := members(o.value)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range o.beside {
+	for _, m := range o.added {
 		value, err := json.Marshal(m.value)
 		if err != nil {
 			return nil, err
@@ -63,7 +64,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// members are those that a struct has as JSON by itself, in order, each as it is written.
+// members returns the JSON members of a struct, in order, each already encoded.
 func members(v any) ([]member, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -83,12 +84,12 @@ func members(v any) ([]member, error) {
 	return all, err
 }
 
-// worded are the values of a list, each with its words.
+// worded wraps every value of a list by JSON.
 func worded[T any](list []T) []any {
 	return each(list, func(v T) any { return JSON(v) })
 }
 
-// optional is a value with its words; nil where there is none.
+// optional wraps *v by JSON; nil if v is nil.
 func optional[T any](v *T) any {
 	if v == nil {
 		return nil
@@ -96,10 +97,10 @@ func optional[T any](v *T) any {
 	return JSON(*v)
 }
 
-// said is a value with a text.
-func said(v any, text string) object { return object{v, []member{{"text", text}}} }
+// withText adds a member "text" to a value.
+func withText(v any, text string) object { return object{v, []member{{"text", text}}} }
 
-// each gives something for each of a list, and nothing for none.
+// each applies of to every element of a list; nil for a nil list.
 func each[T, U any](list []T, of func(T) U) []U {
 	if list == nil {
 		return nil
@@ -111,17 +112,17 @@ func each[T, U any](list []T, of func(T) U) []U {
 	return all
 }
 
-// Figures are a reason or a finding as data.
+// Figures is the JSON form of a reason or a finding.
 type Figures struct {
-	Kind    string `json:"kind"`    // what it says; package analysis lists the kinds
-	Figures any    `json:"figures"` // the numbers and names that go with the kind
+	Kind    string `json:"kind"`    // name of the kind; package analysis lists all kinds
+	Figures any    `json:"figures"` // the numbers and names of this kind
 }
 
 func figuresOf[T interface{ Kind() string }](list []T) []Figures {
 	return each(list, func(v T) Figures { return Figures{v.Kind(), v} })
 }
 
-// figure is that of one reason; nil where there is none.
+// figure returns the JSON form of a reason; nil for no reason.
 func figure(r analysis.Reason) *Figures {
 	if r == nil {
 		return nil
@@ -129,7 +130,7 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// words are the members that JSON has of a value besides its own, and those of its own that have words themselves.
+// words returns the members that JSON adds to a value, or replaces because they need words themselves.
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
@@ -152,7 +153,7 @@ func words(v any) []member {
 		return []member{{"per", Per(&v)}, {"arms", each(v.Arms, func(a analysis.ScalingArm) object { return scalingArm(&v, &a) })}}
 	case analysis.PowerLaw:
 		return []member{{"expected", ExpectedLaw(&v)}, {"arms", each(v.Arms, func(a analysis.PowerLawArm) object {
-			return object{a, []member{{"text", Law(&v, &a)}, {"misfit", said(a.Misfit, Misfit(&a.Misfit))}}}
+			return object{a, []member{{"text", law(&v, &a)}, {"misfit", withText(a.Misfit, Misfit(&a.Misfit))}}}
 		})}}
 	case analysis.Breakdown:
 		return breakdownWords(&v)
@@ -164,7 +165,7 @@ func words(v any) []member {
 	return viewWords(v)
 }
 
-// answers say of each arm what it costs, in short.
+// answers states in short the cost of each arm.
 func answers(r *analysis.Run) []object {
 	baseline := "baseline"
 	if r.Plan != nil {
@@ -175,11 +176,11 @@ func answers(r *analysis.Run) []object {
 		if r.Observation != nil && a.Verdict.Claims() {
 			text = "observational: " + text
 		}
-		return said(a, text)
+		return withText(a, text)
 	})
 }
 
-// comparisonWords are those of a comparison whose text says more, or less, than its sentence.
+// comparisonWords returns the added members of a comparison with the given text.
 func comparisonWords(c *analysis.Comparison, text string) []member {
 	list := []member{{"text", text}, {"reason", figure(c.Reason)}, {"warnings", Findings(c.Warnings)}, {"findings", figuresOf(c.Warnings)}}
 	if a := c.WithInvalid; a != nil {
@@ -194,12 +195,12 @@ func comparisonWords(c *analysis.Comparison, text string) []member {
 }
 
 func scalingArm(s *analysis.Scaling, a *analysis.ScalingArm) object {
-	list := []member{{"text", Slope(s, a)}, {"fit", said(a.Fit, Fit(s, a.Fit))}}
+	list := []member{{"text", SlopeAlone(s, a) + " per " + Per(s)}, {"fit", withText(a.Fit, Fit(s, a.Fit))}}
 	if d := a.Difference; d != nil {
-		list = append(list, member{"difference", said(d, Steeper(s, d))})
+		list = append(list, member{"difference", withText(d, lineDifference(s, d, " per "+Per(s)))})
 	}
 	if d := a.BaseDifference; d != nil {
-		list = append(list, member{"baseDifference", said(d, HigherAtNone(s, d))})
+		list = append(list, member{"baseDifference", withText(d, lineDifference(s, d, "")+", with no "+s.Factor)})
 	}
 	return object{a, list}
 }
@@ -209,7 +210,7 @@ func breakdownWords(b *analysis.Breakdown) []member {
 		return object{p, append(comparisonWords(&p.Comparison, PartSentence(b, &p)), member{"part", p.Part}, member{"amount", p.Amount})}
 	})}}
 	if b.Miss != nil {
-		list = append(list, member{"miss", said(b.Miss, NotALine(b))})
+		list = append(list, member{"miss", withText(b.Miss, NotALine(b))})
 	}
 	return list
 }

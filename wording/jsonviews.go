@@ -9,7 +9,7 @@ import (
 	"tare/published"
 )
 
-// viewWords are the words that JSON has of results besides an analysis.
+// viewWords returns the added members of results other than an analysis.
 func viewWords(v any) []member {
 	switch v := v.(type) {
 	case *compare.Result:
@@ -48,13 +48,13 @@ func viewWords(v any) []member {
 	case published.Metric:
 		return []member{{"differences", worded(v.Differences)}}
 	case published.Difference:
-		return []member{{"said", optional(v.Said)}}
+		return []member{{"said", optional(v.Verdict)}}
 	}
-	return pastWords(v)
+	return historyWords(v)
 }
 
-// pastWords are those of a history.
-func pastWords(v any) []member {
+// historyWords returns the added members of the parts of a history.
+func historyWords(v any) []member {
 	switch v := v.(type) {
 	case *history.History:
 		return []member{{"experiments", worded(v.Experiments)}}
@@ -78,7 +78,7 @@ func pastWords(v any) []member {
 	return nil
 }
 
-// costWords are those of an answer to what capacity costs, with prices where a node has one.
+// costWords returns the added members of a capacity cost: prices, if nodes have a price, and texts.
 func costWords(r *cost.Result) []member {
 	prices := func(n cost.Needs) []member {
 		if r.NodePrice == 0 {

@@ -10,11 +10,11 @@ import (
 	"tare/safetext"
 )
 
-// Missing stands where there is no number.
+// Missing is written in place of a number that does not exist.
 const Missing = "–"
 
-// Number writes v with the given significant digits, thousands separated; very
-// large and very small values as a power of ten.
+// Number writes v with a number of significant digits and thousands separators. Very large and very small
+// values get a power of ten.
 func Number(v float64, digits int) string {
 	a := math.Abs(v)
 	switch {
@@ -26,7 +26,7 @@ func Number(v float64, digits int) string {
 		s := strconv.FormatFloat(v, 'e', max(digits-2, 0), 64)
 		mantissa, exponent, _ := strings.Cut(s, "e")
 		n, _ := strconv.Atoi(exponent)
-		return Minus(mantissa) + "e" + Minus(strconv.Itoa(n))
+		return strings.ReplaceAll(mantissa+"e"+strconv.Itoa(n), "-", MinusSign)
 	}
 	decimals := digits - 1 - int(math.Floor(math.Log10(a)))
 	if a < 1 {
@@ -39,7 +39,7 @@ func Number(v float64, digits int) string {
 	return thousands(strconv.FormatFloat(v, 'f', decimals, 64))
 }
 
-// thousands puts separators into a decimal number and a true minus before it.
+// thousands adds thousands separators to a decimal number, and replaces its hyphen by a minus sign.
 func thousands(s string) string {
 	if rest, ok := strings.CutPrefix(s, "-"); ok {
 		return MinusSign + thousands(rest)
@@ -54,24 +54,15 @@ func thousands(s string) string {
 	return s
 }
 
-// MinusSign is the minus of typography. ASCII output turns it back.
+// MinusSign is the typographic minus.
 const MinusSign = "−"
-
-func Minus(s string) string {
-	if rest, ok := strings.CutPrefix(s, "-"); ok {
-		return MinusSign + rest
-	}
-	return s
-}
 
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// mostDecimals is how many decimals a number gets at most.
 const mostDecimals = 6
 
-// decimalsFor is how many decimals a number needs whose uncertainty is half: those
-// of the first digit of the uncertainty, and one more where that digit is of whole
-// numbers.
+// decimalsFor returns the number of decimals for a value with the uncertainty half: up to the first digit
+// of the uncertainty, and one more if that digit stands before the decimal point.
 func decimalsFor(half float64) int {
 	half = math.Abs(half)
 	switch {
@@ -85,7 +76,7 @@ func decimalsFor(half float64) int {
 	return min(int(math.Ceil(-math.Log10(half/0.95))), mostDecimals)
 }
 
-// Fixed writes v with the decimals, a true minus, and no sign before a zero.
+// Fixed writes v with a fixed number of decimals, a minus sign, and no sign before a zero.
 func Fixed(v float64, decimals int) string {
 	if !Finite(v) {
 		return Missing
@@ -100,18 +91,18 @@ func Fixed(v float64, decimals int) string {
 	return s
 }
 
-// Share writes a fraction as a percentage with at most two significant digits
-// below 10 %: "4 %", "1.3 %", "0.25 %", "140 %".
+// Share writes a fraction as a percentage, with at most two significant digits below 10 %: "4 %", "1.3
+// %", "0.25 %", "140 %".
 func Share(v float64) string {
 	return Scale{Label: "%"}.labelled(share(v))
 }
 
-// Confidence writes a confidence, of which the last digits count: "95 %", "98.75 %".
+// Confidence writes a confidence with all its digits: "95 %", "98.75 %".
 func Confidence(v float64) string {
 	return Scale{Label: "%"}.labelled(TrimZeros(Fixed(v*100, 2)))
 }
 
-// share is Share without the sign.
+// share is Share without the percent sign.
 func share(v float64) string {
 	if !Finite(v) {
 		return Missing
@@ -139,7 +130,7 @@ func TrimZeros(s string) string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// Span writes a duration for reading: "2 min 5 s", "1 h 12 min", "3.2 s".
+// Span writes a duration: "2 min 5 s", "1 h 12 min", "3.2 s".
 func Span(d time.Duration) string {
 	s := d.Seconds()
 	switch {
@@ -155,7 +146,7 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", m/60, m%60)
 }
 
-// Count writes a number of things with the right form of the noun.
+// Count writes a number of things with the noun in singular or plural.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -176,28 +167,26 @@ func Probability(p float64) string {
 	return Fixed(p, 3)
 }
 
-// Scale is how values of a unit are written: divided by Div, with the Label
-// behind them.
+// Scale is a unit for writing values: they are divided by Div and followed by Label.
 type Scale struct {
 	Div   float64
 	Label string
 }
 
-// ladder is a family of units from small to large. Values are written in the
-// largest unit that keeps them at 1 or more.
-type ladder []Scale
+// unitFamily lists related units from small to large. Values are written in the largest unit that keeps
+// them at 1 or more.
+type unitFamily []Scale
 
 var (
-	times = ladder{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}, {1, "s"}}
-	sizes = ladder{{1, "B"}, {1 << 10, "KiB"}, {1 << 20, "MiB"}, {1 << 30, "GiB"}, {1 << 40, "TiB"}}
-	cores = ladder{{1e-3, "millicores"}, {1, "cores"}}
-	bits  = ladder{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
+	times = unitFamily{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}, {1, "s"}}
+	sizes = unitFamily{{1, "B"}, {1 << 10, "KiB"}, {1 << 20, "MiB"}, {1 << 30, "GiB"}, {1 << 40, "TiB"}}
+	cores = unitFamily{{1e-3, "millicores"}, {1, "cores"}}
+	bits  = unitFamily{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
 )
 
-// known maps a unit, as a metric names it, to its family and its size in the
-// family's base unit.
-var known = map[string]struct {
-	family ladder
+// knownUnits maps a metric's unit to its family and its size in the family's base unit.
+var knownUnits = map[string]struct {
+	family unitFamily
 	factor float64
 }{
 	"s": {times, 1}, "ms": {times, 1e-3}, "us": {times, 1e-6}, "µs": {times, 1e-6}, "ns": {times, 1e-9},
@@ -206,15 +195,15 @@ var known = map[string]struct {
 	"bit":   {bits, 1}, "kbit": {bits, 1e3}, "Mbit": {bits, 1e6}, "Gbit": {bits, 1e9},
 }
 
-// ScaleOf chooses how to write values of a unit when the largest is as given.
-// Compound units ("bit/s", "s/Gbit") are scaled in their first part.
+// ScaleOf chooses the unit for writing values up to largest. Compound units ("bit/s",
+// "s/Gbit") are scaled in their first part.
 func ScaleOf(unit string, largest float64) Scale {
 	unit = safetext.Line(unit)
 	head, tail := unit, ""
 	if i := strings.IndexByte(unit, '/'); i > 0 {
 		head, tail = unit[:i], unit[i:]
 	}
-	k, ok := known[head]
+	k, ok := knownUnits[head]
 	if !ok {
 		switch unit {
 		case "%":
@@ -237,22 +226,22 @@ func ScaleOf(unit string, largest float64) Scale {
 	return Scale{best.Div / k.factor, best.Label + tail}
 }
 
-// Value writes a value of a metric with its unit as a person would: four
-// significant digits, "941.3 Mbit/s", "7.134 ms", "12,340 req/s".
+// Value writes a value of a metric with four significant digits and its unit: "941.3 Mbit/s", "7.134 ms",
+// "12,340 req/s".
 func Value(v float64, unit string) string {
 	return ScaleOf(unit, v).With(v)
 }
 
-// With writes v with the scale's label.
+// With writes v with the unit's label.
 func (s Scale) With(v float64) string { return s.labelled(s.Bare(v)) }
 
-// Bare writes v in the scale without the label.
+// Bare writes v without the unit's label.
 func (s Scale) Bare(v float64) string { return Number(v/s.Div, 4) }
 
-// Short writes v with two or three significant digits and its label.
+// Short writes v with two or three significant digits and the label.
 func (s Scale) Short(v float64) string { return s.labelled(Number(v/s.Div, 3)) }
 
-// labelled puts the label behind a number, if there is one.
+// labelled adds the label to a number, if there are both.
 func (s Scale) labelled(number string) string {
 	if s.Label == "" || number == Missing {
 		return number

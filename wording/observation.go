@@ -11,26 +11,26 @@ import (
 	"tare/machine"
 )
 
-// mostFacts is how many differing facts a sentence names.
-const mostFacts = 6
+// maxFacts is the largest number of differing facts that a sentence names.
+const maxFacts = 6
 
-// Observation says why a run is no experiment: "arms ran one after the other"; ""
-// for one that is.
+// Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an
+// experiment.
 func Observation(o *analysis.Observation) string {
 	if o == nil {
 		return ""
 	}
 	text := schedule(o)
 	if names := slices.Clone(o.Differs); len(names) > 0 {
-		if more := len(names) - mostFacts; more > 1 {
-			names = append(names[:mostFacts], fmt.Sprintf("%d more", more))
+		if more := len(names) - maxFacts; more > 1 {
+			names = append(names[:maxFacts], fmt.Sprintf("%d more", more))
 		}
 		text += ", on systems or with settings that differ in " + strings.Join(names, ", ")
 	}
 	return text
 }
 
-// schedule says how the arms were run: all in one way, or some in another.
+// schedule describes the order in which arms ran: all arms alike, or each group of arms.
 func schedule(o *analysis.Observation) string {
 	if o.Baseline == "" {
 		return allTimes[analysis.TimesUnknown]
@@ -51,7 +51,7 @@ func schedule(o *analysis.Observation) string {
 		switch {
 		case arms == "":
 		case t == analysis.TimesUnknown:
-			parts = append(parts, "when "+arms+" ran is not told")
+			parts = append(parts, "when "+arms+" ran is unknown")
 		default:
 			parts = append(parts, fmt.Sprintf(someTimes[t], arms, o.Baseline))
 		}
@@ -59,10 +59,10 @@ func schedule(o *analysis.Observation) string {
 	return strings.Join(parts, "; ")
 }
 
-// allTimes and someTimes word a schedule: of all arms, or of those named.
+// allTimes words a schedule that all arms share, someTimes a schedule of the named arms.
 var (
 	allTimes = map[analysis.Times]string{
-		analysis.TimesUnknown:     "when the arms ran is not told",
+		analysis.TimesUnknown:     "when the arms ran is unknown",
 		analysis.TimesApart:       "arms ran one after the other",
 		analysis.TimesOverlap:     "arms overlapped in time only in part",
 		analysis.TimesBlocks:      "arms took turns in long blocks",
@@ -76,8 +76,8 @@ var (
 	}
 )
 
-// ObservationAcross says why what is compared is no experiment; "" if all of it
-// comes from one run that was one.
+// ObservationAcross words the reason why compared runs are no experiment; "" if all data come from one
+// experiment.
 func ObservationAcross(r *compare.Result) string {
 	o := r.Observation
 	if o == nil {
@@ -93,14 +93,14 @@ func ObservationAcross(r *compare.Result) string {
 	return text
 }
 
-// starts says when runs were made, as exactly as it takes to tell them apart.
+// starts lists the start times of runs, with as many digits as needed to distinguish them.
 func starts(times []time.Time) string {
 	var at []string
 	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
 		at = nil
 		for _, t := range times {
 			if t.IsZero() {
-				return "at times that are not all told"
+				return "at times that are partly unknown"
 			}
 			at = append(at, t.UTC().Format(layout))
 		}
@@ -108,10 +108,10 @@ func starts(times []time.Time) string {
 			break
 		}
 	}
-	return "at different times (" + list(at) + ")"
+	return "at different times (" + List(at) + ")"
 }
 
-// mostDiffering is how many differing properties of machines a sentence names.
+// mostDiffering is the largest number of differing machine properties that a sentence names.
 const mostDiffering = 5
 
 func machines(o *compare.Observation) string {
@@ -128,8 +128,8 @@ func machines(o *compare.Observation) string {
 	return "on machines whose records are the same"
 }
 
-// Apart says why something cannot be compared that runs have by the same name; ""
-// where only some have it.
+// Apart words the reason why metrics of the same name in several runs cannot be compared; "" if only some
+// runs have the metric.
 func Apart(a compare.Apart) string {
 	if a.Other == nil {
 		return ""
@@ -137,9 +137,8 @@ func Apart(a compare.Apart) string {
 	return "unit, direction or scale differ in " + runs(a.Other)
 }
 
-// PropertyValues are those of a property by run. Of the processor's flags, which
-// are many, it says how many the first run has and which the others have more or
-// less.
+// PropertyValues lists the values of a machine property, one per run. The processor's many flags are
+// counted for the first run; for the others, the additional and the missing flags are listed.
 func PropertyValues(p compare.Property) []string {
 	list := slices.Clone(p.Values)
 	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
@@ -158,7 +157,7 @@ func PropertyValues(p compare.Property) []string {
 	return list
 }
 
-// flagChange says which words are gone and which have come: "−avx512f +vaes".
+// flagChange lists the removed and the added words: "−avx512f +vaes".
 func flagChange(was, is string) string {
 	old, recent := strings.Fields(was), strings.Fields(is)
 	var list []string

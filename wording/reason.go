@@ -13,7 +13,7 @@ import (
 	"tare/machine"
 )
 
-// Reason says why something has no verdict, or is left out; "" for no reason.
+// Reason words the reason why a result has no verdict or is left out; "" for nil.
 func Reason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case nil:
@@ -21,11 +21,11 @@ func Reason(r analysis.Reason) string {
 	case analysis.InvalidRuns:
 		return runsAre(r.Runs, "invalid")
 	case analysis.DoesNotVary:
-		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the file says that it may be so)"
+		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the experiment file allows this)"
 	case analysis.OtherSettings:
 		return "not comparable: " + unlikeSettings(r.Settings)
 	case analysis.OtherBehaviour:
-		return otherwise(r)
+		return behaviourText(r)
 	case analysis.ControlChanged:
 		return "the control has changed as well"
 	case analysis.RoundsMissing:
@@ -37,7 +37,7 @@ func Reason(r analysis.Reason) string {
 	case analysis.NoBaseline:
 		return "the plan has no baseline"
 	case gate.TooFewOccasions:
-		return "at least two runs must be finished and valid; there " + either(r.Runs, "is", "are") + " " + fmt.Sprint(r.Runs)
+		return "at least two runs must be finished and valid; there " + plural(r.Runs, "is", "are") + " " + fmt.Sprint(r.Runs)
 	case analysis.ControlFails:
 		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
 			r.Metric.Name, r.Cell, Of(r.Metric).Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
@@ -48,17 +48,17 @@ func Reason(r analysis.Reason) string {
 		}
 		return fmt.Sprintf("%d of %d planned trials (%s) were lost to the machine's condition or a failed proof after all attempts, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
 	}
-	return pastReason(r)
+	return historyReason(r)
 }
 
-// Reasons are several, each a sentence fragment.
+// Reasons words several reasons, each as a fragment of a sentence.
 func Reasons(list []analysis.Reason) []string {
 	return each(list, Reason)
 }
 
-// pastReason says why a run is no part of a history's statistics, or why a history
-// says nothing of a new run.
-func pastReason(r analysis.Reason) string {
+// historyReason words the reason why a history's statistics leave a run out, or why a new run cannot be
+// compared with a history.
+func historyReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case history.NoTrial:
 		return "it has no trial"
@@ -103,14 +103,14 @@ func pastReason(r analysis.Reason) string {
 	case history.OtherParameters:
 		return "no earlier run had these parameters: " + strings.Join(Differences(r.Differs), "; ")
 	case history.NoSpread:
-		return "the earlier runs do not vary, which leaves nothing to judge by"
+		return "the earlier runs do not vary, so nothing shows how large chance differences are"
 	}
 	return combinedReason(r)
 }
 
 // runs names runs by their numbers: "run 2", "runs 1, 2 and 3".
 func runs(numbers []int) string {
-	return either(len(numbers), "run ", "runs ") + list(each(numbers, strconv.Itoa))
+	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
 }
 
 // unlikeSettings lists settings with their values in the baseline and in the arm: "rate none | 2000".
@@ -120,26 +120,25 @@ func unlikeSettings(list []analysis.UnlikeSetting) string {
 	}), "; ")
 }
 
-// runsAre says what runs are; without numbers there is only one.
+// runsAre states a property of runs. Without numbers there is only one run.
 func runsAre(numbers []int, what string) string {
 	if len(numbers) == 0 {
 		return "the run is " + what
 	}
-	return runs(numbers) + either(len(numbers), " is ", " are ") + what
+	return runs(numbers) + plural(len(numbers), " is ", " are ") + what
 }
 
-// joined lists numbers: "1, 2, 3".
-func joined(numbers []int) string {
+// Numbers lists numbers: "1, 2, 3".
+func Numbers(numbers []int) string {
 	return strings.Join(each(numbers, strconv.Itoa), ", ")
 }
 
-// Differences say what is not the same in two runs, a phrase for each: "kernel is
-// 6.8, was 6.1".
+// Differences lists the differences of two runs, a phrase for each: "kernel is 6.8, was 6.1".
 func Differences(list []history.Difference) []string {
 	return each(list, Difference)
 }
 
-// Difference says one of them.
+// Difference words one difference of two runs.
 func Difference(d history.Difference) string {
 	if d.Machine && d.What == machine.FlagsProperty {
 		return "processor flags changed"
@@ -151,7 +150,7 @@ func Difference(d history.Difference) string {
 	return d.What + " is " + cmp.Or(d.Is, missing) + ", was " + cmp.Or(d.Was, missing)
 }
 
-// Imported says why a run of a history is no experiment; "" for one that is.
+// Imported words the reason why a run of a history is no experiment; "" for an experiment.
 func Imported(r *history.Run) string {
 	if r.Imported == "" {
 		return ""
@@ -159,11 +158,11 @@ func Imported(r *history.Run) string {
 	return "imported from " + r.Imported + ": its trials did not run in rounds of random order"
 }
 
-// PastValue writes an estimate of a series with its interval, where it has one.
+// PastValue writes an estimate of a history's series with its interval, if it has one.
 func PastValue(s *history.Series, i analysis.Interval) string {
 	m, way := s.Metric, Of(s.Metric)
 	if s.Of == history.OfLevel {
-		m.Scale, way = experiment.Difference, Plain
+		m.Scale, way = experiment.Difference, plain
 	}
 	switch {
 	case i.Lo < i.Hi:
@@ -174,18 +173,18 @@ func PastValue(s *history.Series, i analysis.Interval) string {
 	return way.Amount(m, i.Point, i)
 }
 
-// ShiftSize writes how much a change is, and in which direction: "2.8 % worse [2.4, 3.1]".
+// ShiftSize writes the size and the direction of a change: "2.8 % worse [2.4, 3.1]".
 func ShiftSize(s *history.Series, c history.Shift) string {
 	return changing(s.Metric).Interval(s.Metric, c.Size)
 }
 
-// changing is how changes of a metric are written from one run to another.
-func changing(m experiment.Metric) way {
+// changing returns the words for a change of a metric from one run to another.
+func changing(m experiment.Metric) signWords {
 	if m.Better == "" {
-		return More
+		return more
 	}
-	return way{"", "worse", "better"}
+	return signWords{"", "worse", "better"}
 }
 
-// Changed writes a change with few digits: "2.8 % worse"; "" for none.
+// Changed writes a change with few digits: "2.8 % worse".
 func Changed(m experiment.Metric, v float64) string { return changing(m).brief(m, v) }

@@ -9,7 +9,7 @@ import (
 	"tare/experiment"
 )
 
-// Loop says that a cell's load is a closed loop.
+// Loop explains why the load of a cell is a closed loop.
 func Loop(s *analysis.LoopSummary) string {
 	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
 		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
@@ -21,7 +21,7 @@ func Loop(s *analysis.LoopSummary) string {
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }
 
-// workers counts them, of which no tool has a part.
+// workers writes a number of workers, which is a whole number.
 func workers(n float64) string {
 	if n == 1 {
 		return "1 worker"
@@ -29,7 +29,7 @@ func workers(n float64) string {
 	return requests(n) + " workers"
 }
 
-// requests writes a number of requests with three digits, or as a whole.
+// requests writes a number of requests with three digits, or as a whole number from 100 on.
 func requests(v float64) string {
 	if v >= 100 && v < 1e15 {
 		return fmt.Sprintf("%.0f", v)
@@ -37,7 +37,7 @@ func requests(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// Per says what a slope is for: "object", "1 % of churn", "MiB of size".
+// Per names the step that a slope is for: "object", "1 % of churn", "MiB of size".
 func Per(s *analysis.Scaling) string {
 	switch s.Unit {
 	case "":
@@ -51,8 +51,8 @@ func Per(s *analysis.Scaling) string {
 	return s.Unit + " of " + s.Factor
 }
 
-// singular is the name of a factor that counts things without its plural: "object" of
-// "objects", but "status" of "status".
+// singular removes the plural from the name of a factor that counts things: "object" for "objects", but
+// "status" for "status".
 func singular(name string) string {
 	n := len(name)
 	switch {
@@ -66,64 +66,49 @@ func singular(name string) string {
 	return name[:n-1]
 }
 
-// Slope says how steep an arm's line is: "12.1 KiB [11.0, 13.2] per object".
-func Slope(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return SlopeAlone(s, a) + " per " + Per(s)
-}
-
-// SlopeAlone is the same where the unit of the levels stands beside it: "12.1 KiB [11.0, 13.2]".
+// SlopeAlone writes the slope without the step, for a table that names it: "12.1 KiB [11.0, 13.2]".
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return amountText(above(a.Slope), a.Slope, a.PointOnly, s.Metric)
+	return amountText(moreWords(a.Slope), a.Slope, a.PointOnly, s.Metric)
 }
 
-// SteeperBy is Steeper, or HigherAtNone, where the baseline and the unit of the levels stand beside it:
+// LineDifference writes by how much the slope or the height of an arm's line differs from the baseline's:
 // "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved".
-func SteeperBy(s *analysis.Scaling, d *analysis.RoundValue) string {
-	text := amountText(above(d.Interval), d.Interval, d.PointOnly, s.Metric)
+func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
+	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		text += ", not resolved"
 	}
 	return text
 }
 
-// amountText writes an amount in the unit of a metric, whatever the metric's scale.
-func amountText(w way, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
+// amountText writes an amount in the unit of a metric, also if the metric's overheads are ratios.
+func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
 	m.Scale = experiment.Difference
-	if pointOnly { // one hundredth of it is taken for its uncertainty
+	if pointOnly { // without an interval, the amount gets the decimals of an uncertainty of 1 %
 		return w.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
 	}
 	return w.Interval(m, i)
 }
 
-// Steeper says how much steeper an arm's line is than the baseline's: "1.2 KiB more
-// [0.9, 1.5] per object than plain".
-func Steeper(s *analysis.Scaling, d *analysis.RoundValue) string {
-	return differs(s, d, " per "+Per(s))
-}
-
-// HigherAtNone says how much higher an arm's line is than the baseline's at none: "1.2 MiB more
-// [0.9, 1.5] than plain with no objects".
-func HigherAtNone(s *analysis.Scaling, d *analysis.RoundValue) string {
-	return differs(s, d, "") + ", with no " + s.Factor
-}
-
-func differs(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
-	text := amountText(More, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
+// lineDifference states by how much the slope or the height of an arm's line differs from the baseline's:
+// "1.2 KiB more [0.9, 1.5] per object than plain".
+func lineDifference(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
+	text := amountText(more, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		return "no difference from " + s.Baseline + " resolved: " + text
 	}
 	return text
 }
 
-// Base writes the height of an arm's line at none: "48 MiB [47, 49]".
+// Base writes the height of an arm's line at level 0: "48 MiB [47, 49]".
 func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	if a.Base == nil {
 		return ""
 	}
-	return amountText(Plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
+	return amountText(plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
 }
 
-// Fit says what is wrong with a line; "" where nothing is.
+// Fit describes the level where a line fits badly; "" if it fits.
 func Fit(s *analysis.Scaling, f analysis.Fit) string {
 	if !f.Poor {
 		return ""

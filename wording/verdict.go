@@ -11,8 +11,8 @@ import (
 	"tare/experiment"
 )
 
-// Sentence says all of a comparison where nothing stands beside it, as in CSV and
-// JSON: "observational: exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
+// Sentence is the verdict on a comparison with all its labels, for CSV and JSON: "observational:
+// exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
 func Sentence(c *analysis.Comparison) string {
 	text := Verdict(c)
 	if c.Restates != "" && c.Verdict != analysis.Restated {
@@ -27,11 +27,11 @@ func Sentence(c *analysis.Comparison) string {
 	return text
 }
 
-// Told is a comparison for a paragraph: of what kind the claim is before it, what
-// it restates behind it.
-func Told(c *analysis.Comparison) string {
+// Qualified is the verdict on a comparison for a paragraph, with its labels before it and the restated
+// metric behind it.
+func Qualified(c *analysis.Comparison) string {
 	var kinds []string
-	if Observed(c) {
+	if ObservationalClaim(c) {
 		kinds = append(kinds, "observational")
 	}
 	if !c.Metric.Headline {
@@ -47,12 +47,12 @@ func Told(c *analysis.Comparison) string {
 	return text
 }
 
-// Observed says whether a comparison claims what no experiment has shown.
-func Observed(c *analysis.Comparison) bool {
+// ObservationalClaim reports whether a comparison makes a claim without an experiment.
+func ObservationalClaim(c *analysis.Comparison) bool {
 	return c.Observational && c.Verdict.Claims()
 }
 
-// Verdict says the verdict with its numbers: "costs 7.1 % [6.2, 8.0]".
+// Verdict states the verdict with its numbers: "costs 7.1 % [6.2, 8.0]".
 func Verdict(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
@@ -69,9 +69,9 @@ func Verdict(c *analysis.Comparison) string {
 	case analysis.NotResolved:
 		return "not resolved: " + unresolved(c)
 	case analysis.Interim:
-		return "interim, " + Reason(c.Reason) + whereJudged(c)
+		return "interim, " + Reason(c.Reason) + estimateIfJudged(c)
 	case analysis.Restated:
-		return Reason(c.Reason) + whereJudged(c)
+		return Reason(c.Reason) + estimateIfJudged(c)
 	}
 	text := "no verdict"
 	if c.Reason != nil {
@@ -83,19 +83,18 @@ func Verdict(c *analysis.Comparison) string {
 	return text
 }
 
-// Effect writes an overhead by its direction: "costs 7.1 % [6.2, 8.0]", or of two
-// overheads "costs 7.1 % [6.2, 8.0] more than in run 1". What would be written as
-// zero has none.
+// Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]", or for the difference of two
+// overheads "costs 7.1 % [6.2, 8.0] more than in run 1". An overhead that rounds to zero has no direction.
 func Effect(c *analysis.Comparison) string {
 	if c.Versus == nil && c.Metric.Objective != "" {
-		return held(c)
+		return capacityEffect(c)
 	}
 	return effect(c, versusText(c.Versus))
 }
 
-// effect is the same with what is compared with; "" for the baseline.
+// effect is Effect with the name of the other side; "" for the baseline.
 func effect(c *analysis.Comparison, versus string) string {
-	if Unmeasurable(c) {
+	if unmeasurable(c) {
 		word := "costs"
 		if c.Overhead.Point < 0 {
 			word = "gains"
@@ -116,7 +115,7 @@ func effect(c *analysis.Comparison, versus string) string {
 	}
 	word, more, o := "costs ", " more than ", c.Overhead
 	if o.Point < 0 {
-		more, o = " less than ", turned(o)
+		more, o = " less than ", negated(o)
 		if versus == "" {
 			word = "gains "
 		}
@@ -124,7 +123,7 @@ func effect(c *analysis.Comparison, versus string) string {
 	if claims := c.Verdict == analysis.Costs || c.Verdict == analysis.Gains; claims && c.Grade == analysis.Normal {
 		word = strings.TrimSpace(word) + ifNormal(c.Grade) + " "
 	}
-	text := word + Plain.Interval(c.Metric, o)
+	text := word + plain.Interval(c.Metric, o)
 	if versus != "" {
 		text += more + versus
 	}
@@ -134,44 +133,41 @@ func effect(c *analysis.Comparison, versus string) string {
 	return text
 }
 
-// held is the effect on a capacity: "holds 11 % [8, 14] less load at p99 ≤ 20 ms".
-func held(c *analysis.Comparison) string {
+// capacityEffect is the effect on a capacity: "holds 11 % [8, 14] less load at p99 ≤ 20 ms".
+func capacityEffect(c *analysis.Comparison) string {
 	more, o := " less", c.Overhead
 	switch {
-	case isZero(c), Unmeasurable(c), o.Lo < 0 && o.Hi > 0:
+	case isZero(c), unmeasurable(c), o.Lo < 0 && o.Hi > 0:
 		return "differs by " + estimated(c) + " in the load held at " + c.Metric.Objective
 	case o.Point < 0:
-		more, o = " more", turned(o)
+		more, o = " more", negated(o)
 	}
 	grade := ""
 	if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
 		grade = ifNormal(c.Grade)
 	}
-	text := "holds" + grade + " " + Plain.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
+	text := "holds" + grade + " " + plain.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
 	if factor := Factor(c); factor != "" {
 		text += ", " + factor
 	}
 	return text
 }
 
-// whereJudged is the estimate behind a colon, where there is one.
-func whereJudged(c *analysis.Comparison) string {
+// estimateIfJudged returns the estimate behind a colon; "" if the comparison has no numbers.
+func estimateIfJudged(c *analysis.Comparison) string {
 	if !Judged(*c) {
 		return ""
 	}
 	return ": " + estimated(c)
 }
 
-// ifNormal says of what grade a claim is, behind its verb.
+// ifNormal returns the remark behind a claim that assumes normal noise.
 func ifNormal(g analysis.Grade) string {
 	if g != analysis.Normal {
 		return ""
 	}
 	return " (if noise is normal)"
 }
-
-// Word is a verdict with its grade: "costs (if noise is normal)".
-func Word(c *analysis.Comparison) string { return string(c.Verdict) + ifNormal(c.Grade) }
 
 func isZero(c *analysis.Comparison) bool {
 	if manifold(c.Metric, c.Overhead) {
@@ -181,29 +177,29 @@ func isZero(c *analysis.Comparison) bool {
 	return o.Point == 0 || vanishes(o.Point, decimalsOf(o))
 }
 
-// turned is an interval of gains as one of costs, and the other way round.
-func turned(i analysis.Interval) analysis.Interval {
+// negated swaps costs and gains of an interval.
+func negated(i analysis.Interval) analysis.Interval {
 	return analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
 }
 
-// estimated writes an overhead with its direction, without an interval
-// where there is none: "0.4 % less [2.2 more, 3.1 less]".
+// estimated writes an overhead with its direction, and its interval if there is one: "0.4 % less [2.2
+// more, 3.1 less]".
 func estimated(c *analysis.Comparison) string {
-	if Unmeasurable(c) {
+	if unmeasurable(c) {
 		return unmeasured
 	}
-	return estimate(wayOf(c).interval(c.Metric, c.Overhead, c.PointOnly))
+	return estimate(wordsOf(c).interval(c.Metric, c.Overhead, c.PointOnly))
 }
 
-// innerText names the interval that equivalence rests on.
+// innerText writes the narrower interval that a verdict of equivalence rests on.
 func innerText(c *analysis.Comparison) string {
 	inner := c.Inner.Interval
-	inner.Point = c.Overhead.Point // beside which it stands
-	return "the " + Confidence(c.Inner.Confidence) + " interval " + wayOf(c).Bounds(c.Metric, inner)
+	inner.Point = c.Overhead.Point // gives the interval the sign words of the point beside it
+	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner)
 }
 
-// Inner says which interval equivalence rests on: "the 90 % interval [0.1 less, 0.2 more]
-// lies within ±2 %"; "" where the one shown does so itself.
+// Inner states which interval proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies within ±2
+// %"; "" if the interval shown does.
 func Inner(c *analysis.Comparison) string {
 	if c.Inner == nil {
 		return ""
@@ -211,7 +207,7 @@ func Inner(c *analysis.Comparison) string {
 	return innerText(c) + " lies within ±" + Size(c.Metric, c.Margin)
 }
 
-// versusText names what an overhead is compared with: "release-1.1 in run 1".
+// versusText names the other side of a comparison: "release-1.1 in run 1".
 func versusText(v *analysis.Versus) string {
 	switch {
 	case v == nil:
@@ -224,14 +220,12 @@ func versusText(v *analysis.Versus) string {
 	return fmt.Sprintf("%s in run %d", v.Arm, v.Run)
 }
 
-// AlternativeText says what the verdict would be with the trials that had failed
-// operations.
+// AlternativeText states the verdict if trials with failed operations are included.
 func AlternativeText(a *analysis.Alternative) string {
 	return fmt.Sprintf("with the %s that had failed operations, %s", Count(a.Trials, "trial", "trials"), Verdict(&a.Comparison))
 }
 
-// unresolved says why neither a difference nor equivalence is claimed, with the
-// estimate.
+// unresolved explains why neither a difference nor equivalence is claimed, with the estimate.
 func unresolved(c *analysis.Comparison) string {
 	why := Why(c)
 	switch c.Reason.(type) {
@@ -249,11 +243,12 @@ func unresolved(c *analysis.Comparison) string {
 	return estimated(c) + " (" + why + ")"
 }
 
-// Why says why a comparison is not resolved, without the estimate, which stands
-// beside it.
+// Why explains why a comparison is not resolved, without its estimate.
 func Why(c *analysis.Comparison) string {
 	if c.Method == contrast.MethodRandomEffects {
-		return combinedWhy(c)
+		if text := combinedWhy(c); text != "" {
+			return text
+		}
 	}
 	switch r := c.Reason.(type) {
 	case analysis.TooFewValues:
@@ -264,11 +259,11 @@ func Why(c *analysis.Comparison) string {
 		}
 		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", c.Rounds, contrastName(c.Metric.Scale), r.Fewest)
 	case analysis.NoControl:
-		return "the control has no estimate on this metric to stand against"
+		return "the control has no estimate on this metric to compare with"
 	case analysis.ThinControl:
-		return fmt.Sprintf("the control has only %d %s on this metric to stand against %d", r.Values, noun(c.Paired), c.Rounds)
+		return fmt.Sprintf("the control has only %d %s on this metric, the arm has %d", r.Values, noun(c.Paired), c.Rounds)
 	case analysis.NotInFamily:
-		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), unseen(c))
+		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), detectable(c))
 	case analysis.WithinBias:
 		return "the control differs by up to " + Size(c.Metric, r.Bias) + " itself"
 	case analysis.Ties:
@@ -283,14 +278,14 @@ func Why(c *analysis.Comparison) string {
 		if c.Mean == nil {
 			return "the mean is not shown to lie within ±" + Share(c.Margin)
 		}
-		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + wayOf(c).Interval(c.Metric, *c.Mean)
+		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + wordsOf(c).Interval(c.Metric, *c.Mean)
 	case analysis.MissingTrials:
 		return missingTrials(r, noun(c.Paired), c.Verdict.Claims())
 	case compare.Occasions:
 		if r.Deviation == 0 {
 			return "between these two occasions; how much others differ is not known, so there is no verdict"
 		}
-		return fmt.Sprintf("%d runs of which nothing changed differ by %s, as a standard deviation", r.Runs, Size(c.Metric, r.Deviation))
+		return fmt.Sprintf("%d runs without any change differ by a standard deviation of %s", r.Runs, Size(c.Metric, r.Deviation))
 	case analysis.TooFewToClaim:
 		if !c.Paired {
 			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",
@@ -298,15 +293,16 @@ func Why(c *analysis.Comparison) string {
 		}
 		return fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", Count(c.Rounds, "round is", "rounds are"), Count(r.Family, "comparison", "comparisons"), r.Fewest)
 	}
-	return unseen(c)
+	return detectable(c)
 }
 
-// unseen says what is found with how much chance, and what a verdict would take.
-func unseen(c *analysis.Comparison) string {
+// detectable states the smallest difference that the data would show, and the number of rounds that a
+// verdict would take.
+func detectable(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
-		return "the " + noun(c.Paired) + " do not vary, so that nothing says what could be seen"
+		return "the " + noun(c.Paired) + " do not vary, so the smallest difference that could be found is unknown"
 	}
-	if IsRatio(c.Metric) && c.MDE >= farthest {
+	if IsRatio(c.Metric) && c.MDE >= maxRatio {
 		return "the " + noun(c.Paired) + " vary so much that no difference could be seen"
 	}
 	text := "differences of " + Size(c.Metric, c.MDE) + " are found with " + Share(c.Power) + " chance"
@@ -321,7 +317,7 @@ func unseen(c *analysis.Comparison) string {
 	return text
 }
 
-// missing says why a comparison has fewer than two pairs, or values of an arm.
+// missing explains why a comparison has fewer than two pairs, or too few values of an arm.
 func missing(c *analysis.Comparison, l *analysis.Loss) string {
 	head := "no valid pairs"
 	switch {
@@ -347,7 +343,7 @@ func missing(c *analysis.Comparison, l *analysis.Loss) string {
 	return head + whose + lost + "broke rules " + strings.Join(l.Rules, ", ")
 }
 
-// values counts those of two independent samples: "6 values per arm".
+// values counts the values of two independent samples: "6 values per arm".
 func values(baseline, treated int) string {
 	if baseline == treated {
 		return Count(baseline, "value", "values") + " per arm"
@@ -369,7 +365,7 @@ func contrastName(s experiment.Scale) string {
 	return "ratio"
 }
 
-// pValue writes a p with its name: "p = 0.012", "p < 0.001".
+// pValue writes a p value with its name: "p = 0.012", "p < 0.001".
 func pValue(p float64) string {
 	if p < 0.001 {
 		return "p < 0.001"

@@ -88,7 +88,7 @@ func TestSentence(t *testing.T) {
 			"not resolved: 0.6 % more [2.6 less, 4.3 more] (differences of 4.6 % are found with 80 % chance; 269 to 1,076 rounds would resolve this, 538 with 80 % chance if the noise is as large as it seems)"},
 		{judged(analysis.NotResolved, 6, -2, 14, because(analysis.NothingShown{}), samples(12, 12), seen(0.2, 46)),
 			"not resolved: 6.0 % more [2.0 less, 14.0 more] (differences of 20 % are found with 80 % chance; 23 to 92 values per arm would resolve this, 46 with 80 % chance if the noise is as large as it seems)"},
-		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.NothingShown{})), "not resolved: 0.0 % [0.0, 0.0] (the pairs do not vary, so that nothing says what could be seen)"},
+		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.NothingShown{})), "not resolved: 0.0 % [0.0, 0.0] (the pairs do not vary, so the smallest difference that could be found is unknown)"},
 		{judged(analysis.NotResolved, 7.4, 6.3, 8.5, because(analysis.TooFewToClaim{Family: 1, Fewest: 6}), rounds(4)),
 			"not resolved: 7.4 % more [6.3, 8.5] (4 rounds are too few to claim anything of 1 comparison: at least 6 are needed)"},
 		{judged(analysis.NotResolved, 51.1, 46.6, 55.7, because(analysis.TooFewToClaim{Family: 2, Fewest: 4}), samples(3, 3)),
@@ -106,9 +106,9 @@ func TestSentence(t *testing.T) {
 		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.NoSpread{Fewest: 6}), pointOnly, samples(3, 3)),
 			"not resolved: no value of either arm varies, which allows no interval of 3 values per arm"},
 		{judged(analysis.NotResolved, 7.3, 6.4, 8.2, because(analysis.NoControl{})),
-			"not resolved: 7.3 % more [6.4, 8.2], but the control has no estimate on this metric to stand against"},
+			"not resolved: 7.3 % more [6.4, 8.2], but the control has no estimate on this metric to compare with"},
 		{judged(analysis.NotResolved, 7.2, 6.8, 7.7, because(analysis.ThinControl{Values: 2})),
-			"not resolved: 7.2 % more [6.8, 7.7], but the control has only 2 pairs on this metric to stand against 12"},
+			"not resolved: 7.2 % more [6.8, 7.7], but the control has only 2 pairs on this metric, the arm has 12"},
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.WithinBias{Bias: 0.018})),
 			"not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself"},
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.NotInFamily{Family: 4}), seen(0.03, 20), func(c *analysis.Comparison) { c.PAdjusted = 0.064 }),
@@ -157,11 +157,11 @@ func TestParts(t *testing.T) {
 	if got, want := Why(c), "the control differs by up to 1.8 % itself"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Told(c), "exploratory: not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself; restates throughput"; got != want {
+	if got, want := Qualified(c), "exploratory: not resolved: 2.9 % more [1.7, 4.3], but the control differs by up to 1.8 % itself; restates throughput"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	c = judged(analysis.Costs, 5.5, 1, 9, observed, exploratory, against("", 1), func(c *analysis.Comparison) { c.Restates = "throughput" })
-	if got, want := Told(c), "observational, exploratory: costs 5.5 % [1.0, 9.0] more than in run 1; restates throughput"; got != want {
+	if got, want := Qualified(c), "observational, exploratory: costs 5.5 % [1.0, 9.0] more than in run 1; restates throughput"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	a := &analysis.Alternative{Comparison: *judged(analysis.Equivalent, 0.3, -0.1, 0.7), Trials: 3}

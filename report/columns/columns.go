@@ -1,6 +1,6 @@
-// Package columns fits text into columns of a terminal: it measures, shortens,
-// fills and wraps. Widths are those of github.com/clipperhouse/displaywidth: two
-// columns for a wide character, none for a combining mark or an escape sequence.
+// Package columns fits text into the columns of a terminal: it measures, shortens, pads and wraps. Widths
+// are those of github.com/clipperhouse/displaywidth: a wide character takes two columns, a combining mark
+// or an escape sequence none.
 package columns
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Ellipsis stands for what was left out.
+// Ellipsis replaces the part of a text that was left out.
 const Ellipsis = "…"
 
 var widths = displaywidth.Options{ControlSequences: true}
 
-// Width is how many columns a string takes.
+// Width returns the number of columns that a string takes.
 func Width(s string) int { return widths.String(s) }
 
-// first gives the longest prefix of s within n columns.
+// first returns the longest prefix of s that fits n columns.
 func first(s string, n int) string { return widths.TruncateString(s, n, "") }
 
-// last gives the longest suffix of s within n columns.
+// last returns the longest suffix of s that fits n columns.
 func last(s string, n int) string {
 	over := Width(s) - n
 	for g := widths.StringGraphemes(s); over > 0 && g.Next(); {
@@ -32,8 +32,8 @@ func last(s string, n int) string {
 	return s
 }
 
-// Shorten cuts s to at most n columns by leaving out its middle, since names of
-// arms and cells differ at both ends. The mark stands in the gap.
+// Shorten cuts s to at most n columns. It replaces the middle by mark, since names of arms and cells
+// differ at both ends.
 func Shorten(s string, n int, mark string) string {
 	if Width(s) <= n {
 		return s
@@ -46,8 +46,8 @@ func Shorten(s string, n int, mark string) string {
 	return first(s, room-tail) + mark + last(s, tail)
 }
 
-// Abbreviate shortens names to n columns so that they stay distinct: names that
-// would read the same keep the part in which they differ.
+// Abbreviate shortens names to n columns so that they stay distinct. Names that would look the same keep
+// the part in which they differ.
 func Abbreviate(names []string, n int) map[string]string {
 	out, taken := map[string]string{}, map[string][]string{}
 	for _, name := range names {
@@ -74,7 +74,7 @@ func Abbreviate(names []string, n int) map[string]string {
 	return out
 }
 
-// commonPrefix is the longest prefix of both, in whole characters.
+// commonPrefix returns the longest common prefix, in whole characters.
 func commonPrefix(a, b string) string {
 	for i, r := range a {
 		if !strings.HasPrefix(b[min(i, len(b)):], string(r)) {
@@ -84,24 +84,23 @@ func commonPrefix(a, b string) string {
 	return a
 }
 
-// Pad fills s with spaces to n columns, on the right.
+// Pad adds spaces on the right up to n columns.
 func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-Width(s))) }
 
-// quantity finds numbers with their units.
+// quantity matches a number with its unit.
 var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
 
 // Tie puts a no-break space between each number and its unit.
 func Tie(s string) string {
-	if !strings.ContainsAny(s, " ") || !strings.ContainsAny(s, "0123456789") { // as most texts of long tables
+	if !strings.ContainsAny(s, " ") || !strings.ContainsAny(s, "0123456789") { // a fast path for most texts of long tables
 		return s
 	}
 	return quantity.ReplaceAllString(s, "$1\u00a0$2")
 }
 
-// Wrap breaks s at spaces into lines of at most width columns, but not at a
-// no-break space, which becomes an ordinary one. Words longer than a line are
-// broken where they must be; others, with hyphens or not, stay whole, so that
-// they can be copied.
+// Wrap breaks s at spaces into lines of at most width columns. It does not break at a no-break space,
+// which becomes an ordinary one. Only words longer than a line are broken; other words stay whole, with
+// hyphens or not, so that they can be copied.
 func Wrap(s string, width int) []string {
 	width = max(width, 8)
 	var lines []string
@@ -131,7 +130,7 @@ func Wrap(s string, width int) []string {
 	return lines
 }
 
-// piece is the part of a word that fits into a line; at least one character.
+// piece returns the part of a word that fits a line, at least one character.
 func piece(word string, width int) string {
 	if head := first(word, width); head != "" {
 		return head

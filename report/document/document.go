@@ -1,66 +1,65 @@
-// Package document is what a view of a result says, before anybody knows how it
-// is shown: headings, paragraphs, tables, pictures. A view builds one Document;
-// the writers in report/text, report/markdown and report/html render any.
+// Package document describes the content of a view before its output form is chosen: headings,
+// paragraphs, tables, pictures. A view builds one Document. The writers in report/text, report/markdown,
+// report/html and report/tex render it.
 //
-// Strings in a document come from users, tools and machines. They are shown as
-// text by every writer, whatever they hold; only an SVG is markup.
+// Strings in a document come from users, tools and machines. All writers show them as text, whatever they
+// contain. Only an SVG is markup.
 //
-// A terminal has less room than a page. What is not for every form stands in an
-// Only, or in a Column that names its forms.
+// A terminal has less room than a page. Blocks for some forms only are wrapped in an Only, and a Column
+// names the forms that show it.
 package document
 
-// Document is one page, or one answer on a terminal.
+// Document is a page, or the output of a command on a terminal.
 type Document struct {
 	Title  string
-	Style  Style  // of the title: that of a verdict puts its sign before it
-	About  string // follows the title in the name of a page's window
+	Style  Style  // style of the title; the style of a verdict adds its sign
+	About  string // added to the title in the title of a browser's window
 	Lede   string // a line below the title
-	Level  int    // of the title's heading in Markdown; 0: 1
+	Level  int    // level of the title's heading in Markdown; 0: 1
 	Blocks []Block
-	Footer string // at the foot of a page
-	Styles string // the style sheet of the pictures, with the colours of the page
-	Live   *Live  // keeps the page up to date; nil: it stays as it is
+	Footer string // text at the foot of a page
+	Styles string // style sheet of the pictures, with the page's colours
+	Live   *Live  // keeps the page up to date; nil: the page never changes
 }
 
-// Live is how a page that a server makes is kept up to date: a script takes the page anew
-// whenever the server says that it has changed. Without scripts the page is loaded again every
-// few seconds.
-type Live struct{ Script, Events string } // addresses
+// Live keeps a page of a server up to date: a script reloads the page's content whenever the server
+// reports a change. Browsers without scripts load the page again every few seconds.
+type Live struct{ Script, Events string } // addresses of the script and of the server's events
 
-// Forms are kinds of output.
+// Forms is a set of output forms.
 type Forms uint8
 
-// The forms, one for each writer.
+// The forms. Each writer has one; tex takes the blocks for Markdown.
 const (
 	Terminal Forms = 1 << iota
 	Markdown
 	Page
-	Nowhere // a column that this document has no use for
+	NoForm // hides a column that a document does not need
 )
 
-// Has says whether form is one of them.
+// Has reports whether the set contains form.
 func (f Forms) Has(form Forms) bool { return f&form != 0 }
 
-// Block is a part of a document: a Section, Only, Paragraph, List, Alert,
-// Answers, Facts, Table, Figure, Pair or Code.
+// Block is a part of a document: a Section, Only, Paragraph, List, Alert, Answers, Facts, Table, Figure,
+// Pair or Code.
 type Block interface{ block() }
 
-// Section is blocks under a title. One without a title sets its blocks apart.
+// Section is blocks under a title. A section without a title separates its blocks from the blocks before it.
 type Section struct {
-	ID    string // where links within the page lead; "" for none
+	ID    string // target of links within the page; "": none
 	Title string
-	Short string // the title in a list of contents; "": as it is
-	// Value and Note stand behind the title: the result in short, and a remark.
+	Short string // title in a list of contents; "": Title
+	// Value and Note are shown behind the title: the result in short, and a remark.
 	Value, Note string
-	Quiet       Forms // forms that show the blocks without the title; zero: none
-	Flush       bool  // a terminal does not indent what stands below the title
-	Fold        Forms // forms that let the reader fold the section; zero: none
-	Open        bool  // what can be folded is open at first
-	Screen      bool  // a page does not print it
+	NoTitle     Forms // forms that show the blocks without the title; zero: none
+	Flush       bool  // a terminal does not indent the blocks below the title
+	Fold        Forms // forms in which the reader can fold the section; zero: none
+	Open        bool  // a section that can be folded is open at first
+	ScreenOnly  bool  // a page omits the section when printed
 	Blocks      []Block
 }
 
-// Folded is blocks under a title, which a page shows when asked.
+// Folded returns a section that a page shows only when the reader unfolds it.
 func Folded(title string, blocks ...Block) Section {
 	return Section{Title: title, Fold: Page, Blocks: blocks}
 }
@@ -71,10 +70,10 @@ type Only struct {
 	Blocks []Block
 }
 
-// On is blocks for some forms.
+// On returns blocks for some forms.
 func On(in Forms, blocks ...Block) Only { return Only{In: in, Blocks: blocks} }
 
-// If is blocks for every form, or none.
+// If returns the blocks for every form if ok is true, else no blocks.
 func If(ok bool, blocks ...Block) Only {
 	if !ok {
 		return Only{}
@@ -85,34 +84,33 @@ func If(ok bool, blocks ...Block) Only {
 // Paragraph is text.
 type Paragraph struct{ Text Text }
 
-// Say is a paragraph without a style.
+// Say returns a paragraph without a style.
 func Say(words string) Paragraph { return Paragraph{Text: Words(words)} }
 
-// SayIf is a paragraph that is not always said.
+// SayIf returns a paragraph if ok is true, else nothing.
 func SayIf(ok bool, words string) Only { return If(ok, Say(words)) }
 
-// Note is a paragraph of less weight.
+// Note returns a paragraph in muted style.
 func Note(words string) Paragraph { return Paragraph{Text: In(Muted, words)} }
 
 // List is items, one below the other.
 type List struct {
 	Items    []Text
 	Numbered bool
-	Most     int // items that a terminal shows; 0: all
+	Most     int // largest number of items on a terminal; 0: all
 }
 
-// Alert is what a reader must see before trusting what follows: a title, and
-// items if there are several things.
+// Alert is a title, with items if there are several, that a reader must see before trusting the rest.
 type Alert struct {
 	Title string
 	Style Style
 	Items []Text
 }
 
-// Answers are results in sentences, each with its verdict.
+// Answers lists results in sentences, each with its verdict.
 type Answers struct{ List []Answer }
 
-// Answer is one result. What may be its cause stands below.
+// Answer is one result. A page shows its possible causes below it.
 type Answer struct {
 	Verdict Text
 	Text    Text
@@ -125,11 +123,10 @@ type Facts struct {
 	List []Fact
 }
 
-// FactsLook is how facts are shown.
+// FactsLook is the look of facts.
 type FactsLook int
 
-// Facts as a table, in a row at the top of a page, and as words with their
-// explanations.
+// Keyed is a table, Glance a row at the top of a page, and Terms a list of words with their explanations.
 const (
 	Keyed FactsLook = iota
 	Glance
@@ -139,18 +136,17 @@ const (
 // Fact is a key with its value.
 type Fact struct{ Key, Value string }
 
-// Code is text whose lines stay as they are.
+// Code is text whose line breaks are kept.
 type Code struct{ Text string }
 
-// Picture draws an SVG when a page asks for it. It is markup: whoever draws it
-// escapes the text in it.
+// Picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
 type Picture func() string
 
-// Figure is a picture, in two sizes if there are two.
+// Figure is a picture, in one size or in two.
 type Figure struct {
 	Wide, Narrow Picture
-	// Plot draws the figure for a terminal in lines of at most width columns; nil:
-	// it is not shown there.
+	// Plot draws the figure for a terminal in lines of at most width columns; nil: a terminal omits the
+	// figure.
 	Plot func(width int) []string
 }
 
@@ -169,7 +165,7 @@ func (Figure) block()    {}
 func (Pair) block()      {}
 func (Table) block()     {}
 
-// For is the blocks that one form shows.
+// For returns the blocks that one form shows.
 func For(form Forms, blocks []Block) []Block {
 	var list []Block
 	for _, b := range blocks {

@@ -1,35 +1,34 @@
 package document
 
-// Table is rows in groups. A page shows one table, with a line across it at the
-// head of each group and part. A terminal aligns the columns, and writes a row
-// over several lines where it is too narrow.
+// Table is rows in groups. A page shows one table, with a line across it at the head of each group and
+// part. A terminal aligns the columns; if the terminal is too narrow, a row takes several lines.
 type Table struct {
-	Columns []Column
-	Groups  []Group
-	Split   bool   // in Markdown each group is a table below a heading
-	Bare    bool   // a terminal shows no titles of columns: the values explain themselves
-	Dense   bool   // a page uses smaller letters
-	Matrix  bool   // a page shades the cells, and prints only the first line of each
-	Key     string // explains the drawings, where a terminal shows them
+	Columns  []Column
+	Groups   []Group
+	Split    bool   // in Markdown, each group is a table below a heading
+	NoTitles bool   // a terminal omits the titles of columns
+	Dense    bool   // a page uses smaller letters
+	Matrix   bool   // a page shades the cells and prints only the first line of each
+	Key      string // explains the drawings on a terminal
 }
 
-// Column is how the cells below each other look.
+// Column is the look of the cells of a column.
 type Column struct {
-	Title string
-	Label string // what a terminal that shows no titles writes before a value
-	Kind  Kind
-	Right bool  // aligned to the right, as numbers are
-	Tight bool  // a terminal puts it close to the column before
-	Whole bool  // a page does not break its lines
-	Signs bool  // a terminal shows the signs of verdicts only
-	In    Forms // zero: all
+	Title   string
+	Label   string // text before a value on a terminal that omits the titles
+	Kind    Kind
+	Right   bool  // aligned to the right, like numbers
+	Tight   bool  // a terminal leaves only one space before the column
+	NoBreak bool  // a page does not break lines in the column
+	Signs   bool  // a terminal shows only the signs of verdicts
+	In      Forms // forms that show the column; zero: all
 }
 
-// Kind is what the cells of a column hold.
+// Kind is the kind of a column's cells.
 type Kind int
 
-// Values; names of rows, which a terminal may shorten; sentences, which a
-// terminal writes below the row; and drawings, which only a terminal shows.
+// Value is the usual kind. A terminal may shorten a Name, which names its row. It writes Prose, which is
+// sentences, below the row. Only a terminal shows a Drawing.
 const (
 	Value Kind = iota
 	Name
@@ -37,10 +36,10 @@ const (
 	Drawing
 )
 
-// Group is rows about the same thing; those without a title are just rows.
+// Group is rows about one subject. A group without a title is just rows.
 type Group struct {
 	Title Text
-	Aside string // behind the title, on a page
+	Aside string // text behind the title on a page
 	Notes []string
 	Parts []Part
 }
@@ -48,19 +47,19 @@ type Group struct {
 // Add adds a row to the last part of the group.
 func (g *Group) Add(row Row) { g.Parts[len(g.Parts)-1].Add(row) }
 
-// Part is rows within a group, such as those of one metric.
+// Part is rows within a group, such as the rows of one metric.
 type Part struct {
 	Title Text
 	Notes []string
-	Above func(width int) []string // drawn below the title by a terminal; nil: nothing
-	Axis  func(width int) string   // above the drawings; nil: none
+	Above func(width int) []string // drawing below the title on a terminal; nil: none
+	Axis  func(width int) string   // axis above the drawings; nil: none
 	Rows  []Row
 }
 
 // Add adds a row.
 func (p *Part) Add(row Row) { p.Rows = append(p.Rows, row) }
 
-// Row is cells, one for each column of the table whatever the form.
+// Row is cells, one for each column of the table in any form.
 type Row struct {
 	Cells []Cell
 	Notes []string // below the row
@@ -70,11 +69,11 @@ type Row struct {
 // Cell is lines below each other, or a drawing.
 type Cell struct {
 	Lines []Text
-	Shade int                    // of a page's cell: from 1 to 3 a cost, from -1 to -3 a gain, the stronger the larger
-	Draw  func(width int) string // at most width columns
+	Shade int                    // shade on a page: 1 to 3 for a cost, −1 to −3 for a gain
+	Draw  func(width int) string // draws at most width columns
 }
 
-// C is a cell with words.
+// C returns a cell with words.
 func C(words string) Cell {
 	if words == "" {
 		return Cell{}
@@ -82,10 +81,10 @@ func C(words string) Cell {
 	return Cell{Lines: []Text{Words(words)}}
 }
 
-// Of is a cell with lines of text.
+// Of returns a cell with lines of text.
 func Of(lines ...Text) Cell { return Cell{Lines: lines} }
 
-// Cells are cells with words.
+// Cells returns a cell for each string.
 func Cells(words ...string) []Cell {
 	list := make([]Cell, len(words))
 	for i, w := range words {
@@ -94,12 +93,12 @@ func Cells(words ...string) []Cell {
 	return list
 }
 
-// Simple is a table of rows in one group.
+// Simple returns a table of rows in one group.
 func Simple(columns []Column, rows []Row) Table {
 	return Table{Columns: columns, Groups: []Group{{Parts: []Part{{Rows: rows}}}}}
 }
 
-// ColumnsIn are the places of the columns that are meant for a form.
+// ColumnsIn returns the indices of the columns that a form shows.
 func (t Table) ColumnsIn(form Forms) []int {
 	var list []int
 	for i, c := range t.Columns {
@@ -110,7 +109,7 @@ func (t Table) ColumnsIn(form Forms) []int {
 	return list
 }
 
-// Cell is the cell of a column; an empty one where the row ends before.
+// Cell returns the cell of a column, or an empty cell if the row is shorter.
 func (r Row) Cell(column int) Cell {
 	if column >= 0 && column < len(r.Cells) {
 		return r.Cells[column]
@@ -118,7 +117,17 @@ func (r Row) Cell(column int) Cell {
 	return Cell{}
 }
 
-// Parts are those of all groups.
+// RowNames returns the names of a row: its cells in columns of the kind Name that a form shows.
+func (t Table) RowNames(form Forms, row Row) (names []string) {
+	for _, i := range t.ColumnsIn(form) {
+		if t.Columns[i].Kind == Name && len(row.Cell(i).Lines) > 0 {
+			names = append(names, row.Cell(i).Lines[0].String())
+		}
+	}
+	return names
+}
+
+// Parts returns the parts of all groups.
 func (t Table) Parts() []Part {
 	var list []Part
 	for _, g := range t.Groups {

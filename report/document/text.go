@@ -7,22 +7,22 @@ import (
 	"unicode"
 )
 
-// Text is a line of words in one style or several.
+// Text is a line of words in one or several styles.
 type Text []Span
 
-// Span is words in one style. With a link it leads somewhere: to a section
-// ("#results"), to a file ("./raw/") or to a page of the web.
+// Span is words in one style. Its link leads to a section ("#results"), a file ("./raw/") or a page of
+// the web.
 type Span struct {
 	Words string
 	Style Style
 	Link  string
 }
 
-// Style is how words look. Writers show it as they can; no style carries what
-// the words do not say, but for the sign of a verdict.
+// Style is the look of words. Writers use the means they have. A style adds no information to the words,
+// except for the sign of a verdict.
 type Style int
 
-// The styles: of prose, then of verdicts.
+// The styles of prose, then those of verdicts.
 const (
 	Plain Style = iota
 	Strong
@@ -42,25 +42,25 @@ const (
 	Failed
 )
 
-// signs tell verdicts without colour.
+// signs distinguish verdicts without colour.
 var signs = map[Style]string{
 	Cost: "▲", Gain: "▼", Equal: "≈", Open: "?", Invalid: "×", Mixed: "◇", Rise: "▲", Fall: "▼",
 	Passed: "✓", Failed: "✗",
 }
 
-// Sign is the sign of a verdict's style; "" for others.
+// Sign returns the sign of a verdict's style; "" for other styles.
 func (s Style) Sign() string { return signs[s] }
 
-// Verdict says whether s is the style of a verdict.
+// Verdict reports whether s is the style of a verdict.
 func (s Style) Verdict() bool { return s >= Cost }
 
-// Words is text without a style.
+// Words returns text without a style.
 func Words(s string) Text { return Text{{Words: s}} }
 
-// In is text in a style.
+// In returns text in a style.
 func In(style Style, s string) Text { return Text{{Words: s, Style: style}} }
 
-// Each is a text for each string.
+// Each returns a text for each string.
 func Each(list []string) []Text {
 	texts := make([]Text, len(list))
 	for i, s := range list {
@@ -69,8 +69,8 @@ func Each(list []string) []Text {
 	return texts
 }
 
-// Trimmed is the words of a span, behind the sign of a verdict. White space at
-// their ends, which belongs to the sentence, is a space before or after them.
+// Trimmed returns the words of a span, with the sign of a verdict before them. White space at their ends
+// belongs to the sentence around, and is returned as one space before or after.
 func (s Span) Trimmed(sign string) (before, words, after string) {
 	all := strings.TrimLeft(sign+" ", " ") + s.Words
 	words = strings.TrimSpace(all)
@@ -83,8 +83,8 @@ func (s Span) Trimmed(sign string) (before, words, after string) {
 	return before, words, after
 }
 
-// Address is where a link leads, if that is a page of the web or a file near this
-// one: no other address is more than text.
+// Address returns the address of a link to a page of the web or to a file nearby. Other links are not
+// followed, but shown as text.
 func Address(link string) (address string, ok bool) {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme == "" && u.Host != "" || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {
@@ -93,7 +93,7 @@ func Address(link string) (address string, ok bool) {
 	return u.String(), true
 }
 
-// String is the words of the text.
+// String returns the words of the text.
 func (t Text) String() string {
 	s := ""
 	for _, span := range t {
@@ -102,7 +102,7 @@ func (t Text) String() string {
 	return s
 }
 
-// Sign is the sign and the style of the last verdict in the text, if any.
+// Sign returns the sign and the style of the last verdict in the text, if any.
 func (t Text) Sign() (string, Style) {
 	for _, s := range slices.Backward(t) {
 		if sign := s.Style.Sign(); sign != "" {
@@ -112,7 +112,7 @@ func (t Text) Sign() (string, Style) {
 	return "", Plain
 }
 
-// First is the words of the first span: the name that a title begins with.
+// First returns the words of the first span, such as the name that a title begins with.
 func (t Text) First() string {
 	if len(t) == 0 {
 		return ""
@@ -120,5 +120,5 @@ func (t Text) First() string {
 	return t[0].Words
 }
 
-// Empty says whether there is nothing to show.
+// Empty reports whether the text has no words.
 func (t Text) Empty() bool { return t.String() == "" }

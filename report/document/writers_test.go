@@ -23,7 +23,7 @@ import (
 var writers = map[string]func(io.Writer, *document.Document) error{
 	"everything.txt": func(w io.Writer, d *document.Document) error { return text.Write(w, d, text.Options{Width: 72}) },
 	"narrow.txt": func(w io.Writer, d *document.Document) error {
-		return text.Write(w, d, text.Options{Width: 40, ASCII: true})
+		return text.Write(w, d, text.Options{Width: 40})
 	},
 	"everything.md":   markdown.Write,
 	"everything.html": html.Write,
@@ -51,7 +51,7 @@ func everything(say func(string) string) *document.Document {
 	d := &document.Document{Title: say("everything"), Style: document.Failed, About: say("of every kind"), Lede: say("What can a document say?"), Footer: say("Made by a test.")}
 	return d.Add(
 		document.Facts{Look: document.Glance, List: []document.Fact{{Key: say("Rounds"), Value: say("12")}, {Key: say("State"), Value: say("complete")}}},
-		document.Section{ID: "summary", Title: say("Summary"), Short: say("In short"), Quiet: document.Terminal | document.Markdown, Blocks: []document.Block{
+		document.Section{ID: "summary", Title: say("Summary"), Short: say("In short"), NoTitle: document.Terminal | document.Markdown, Blocks: []document.Block{
 			document.Alert{Title: say("This run gives no verdicts."), Style: document.Invalid, Items: []document.Text{words("the control differs")}},
 			document.Answers{List: []document.Answer{{Verdict: document.In(document.Cost, say("costs")), Text: words("wireguard costs 7.1 % on latency."), Causes: []string{say("together with: kernel is 6.8")}}}},
 			only(document.Terminal, "for terminals"), only(document.Markdown, "for Markdown"), only(document.Page, "for pages, see --all"),
@@ -60,7 +60,7 @@ func everything(say func(string) string) *document.Document {
 			document.Paragraph{Text: document.Text{{Words: say("Strong"), Style: document.Strong}, {Words: say(", muted"), Style: document.Muted},
 				{Words: " "}, {Words: say("obs."), Style: document.Badge}, {Words: " "}, {Words: say("its files"), Link: "./raw/"},
 				{Words: ", "}, {Words: say("what to do"), Link: "https://example.org/a?b=c"}, {Words: ", "}, {Words: say("nothing"), Link: "javascript:alert(1)"}, {Words: ", "}, {Words: say("above"), Link: "#summary"}}},
-			document.Table{Split: true, Bare: true, Key: say("Plot: ├┤ interval."), Columns: columns, Groups: []document.Group{
+			document.Table{Split: true, NoTitles: true, Key: say("Plot: ├┤ interval."), Columns: columns, Groups: []document.Group{
 				{Title: words("pod-to-pod"), Aside: say("mtu=1500"), Notes: []string{say("a closed loop")}, Parts: []document.Part{{Title: words("latency, lower is better"), Notes: []string{say("restates throughput")},
 					Axis: func(width int) string { return "0" + strings.Repeat(" ", width-2) + "9" },
 					Rows: []document.Row{row("wireguard", document.Cost, "costs", ""), row("mtls", document.Open, "not resolved", "differences of 4 % are found with 80 % chance"), noted}}}},

@@ -9,27 +9,26 @@ import (
 	"tare/wording"
 )
 
-// Axis maps values to 0…1. With Bend above zero it is linear within about ±Bend
-// and logarithmic beyond (the inverse hyperbolic sine), so that one arm that
-// costs tenfold does not flatten the others. Log is logarithmic throughout, for
-// ends above zero.
+// Axis maps values to the range 0…1. If Bend is positive, the axis is linear within about ±Bend and
+// logarithmic beyond (the inverse hyperbolic sine), so that one arm with a tenfold cost does not flatten
+// the others. If Log is set, the axis is logarithmic throughout, and both ends are positive.
 type Axis struct {
 	Lo, Hi float64
 	Bend   float64
 	Log    bool
 }
 
-// At is the place of v, kept within 0…1.
+// At returns the position of v, clamped to 0…1.
 func (a Axis) At(v float64) float64 {
-	lo, hi := a.warp(a.Lo), a.warp(a.Hi)
-	at := (a.warp(v) - lo) / (hi - lo)
-	if hi <= lo || math.IsNaN(at) { // also values too far apart for arithmetic
+	lo, hi := a.transform(a.Lo), a.transform(a.Hi)
+	at := (a.transform(v) - lo) / (hi - lo)
+	if hi <= lo || math.IsNaN(at) { // the ends may differ by more than a float64 can express
 		return 0.5
 	}
 	return min(1, max(0, at))
 }
 
-func (a Axis) warp(v float64) float64 {
+func (a Axis) transform(v float64) float64 {
 	switch {
 	case a.Log:
 		return math.Log(max(v, math.SmallestNonzeroFloat64))
@@ -39,7 +38,7 @@ func (a Axis) warp(v float64) float64 {
 	return v
 }
 
-func (a Axis) unwarp(v float64) float64 {
+func (a Axis) inverse(v float64) float64 {
 	switch {
 	case a.Log:
 		return math.Exp(v)
@@ -49,7 +48,7 @@ func (a Axis) unwarp(v float64) float64 {
 	return v
 }
 
-// scale says what kind of axis it is, if not an even one.
+// scale names the kind of axis; "" for a linear one.
 func (a Axis) scale(write func(float64) string) string {
 	switch {
 	case a.Log:
@@ -60,22 +59,19 @@ func (a Axis) scale(write func(float64) string) string {
 	return ""
 }
 
-// even says whether the same difference has the same length everywhere.
+// even reports whether the axis is linear.
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
-// crowded is how many times larger than the typical bound the largest must be
-// for an axis to bend.
-const crowded = 12
+// bendRatio is a limit: an axis bends if its largest bound exceeds the typical bound by this factor.
+const bendRatio = 12
 
-// Overheads is the common axis of overheads on one scale: it holds all intervals,
-// zero and the margin.
+// Overheads returns a common axis for overheads, with all intervals, zero and the margin.
 func Overheads(list []analysis.Interval, margin float64) Axis {
-	return overheads(list, margin, crowded)
+	return overheads(list, margin, bendRatio)
 }
 
-// overheads is the same with its own measure of how much larger than the typical bound
-// the largest must be for the axis to bend.
-func overheads(list []analysis.Interval, margin, crowded float64) Axis {
+// overheads is Overheads with another limit than bendRatio.
+func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
 	var bounds []float64
@@ -90,7 +86,7 @@ func overheads(list []analysis.Interval, margin, crowded float64) Axis {
 	if len(bounds) > 0 {
 		slices.Sort(bounds)
 		typical, largest := max(bounds[(len(bounds)-1)/2], margin), bounds[len(bounds)-1]
-		if typical > 0 && largest > crowded*typical {
+		if typical > 0 && largest > bendAbove*typical {
 			return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: typical}
 		}
 	}
@@ -98,11 +94,11 @@ func overheads(list []analysis.Interval, margin, crowded float64) Axis {
 	return Axis{Lo: a.Lo - room, Hi: a.Hi + room}
 }
 
-// bounded keeps the ends of an axis within what can be computed with and
-// labelled; what lies beyond is drawn at the edge.
+// bounded limits a value to a range that can be computed with and labelled. Values beyond it are drawn at
+// the edge.
 func bounded(v float64) float64 { return min(1e15, max(-1e15, v)) }
 
-// ticks are round values on the axis, about n of them.
+// ticks returns about n round values on the axis.
 func (a Axis) ticks(n int) []float64 {
 	switch {
 	case a.Log:
@@ -116,23 +112,23 @@ func (a Axis) ticks(n int) []float64 {
 	}
 	var list []float64
 	for i := math.Ceil(a.Lo/step - 1e-9); i*step <= a.Hi+step*1e-9 && len(list) <= 2*n+2; i++ {
-		list = append(list, i*step+0) // no negative zero
+		list = append(list, i*step+0) // turns −0 into 0
 	}
 	return list
 }
 
-// unit is the one that the values of the axis are written in.
+// unit returns the unit in which the values of the axis are written.
 func (a Axis) unit(of string) wording.Scale {
 	return wording.ScaleOf(of, max(math.Abs(a.Lo), math.Abs(a.Hi)))
 }
 
-// inUnit are ticks that are round in a unit, with labels that have the decimals to
-// tell them apart; large ones are written as powers of ten.
+// inUnit returns ticks that are round in a unit. Their labels have enough decimals to differ. Values from
+// large on are written as powers of ten.
 func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
 	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0
 	if !a.even() {
-		decimals = 10 // each its own
+		decimals = 10 // each label has its own number of decimals
 	} else if len(ticks) > 1 {
 		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
 	}
@@ -146,7 +142,7 @@ func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64,
 	return ticks, labels
 }
 
-// logTicks are powers of ten, with their multiples where there are few.
+// logTicks returns powers of ten, and their multiples if there are few powers.
 func (a Axis) logTicks(n int) []float64 {
 	first, last := math.Floor(math.Log10(a.Lo)), math.Ceil(math.Log10(a.Hi))
 	every := max(1, math.Ceil((last-first)/float64(2*max(n, 1))))
@@ -168,8 +164,8 @@ func (a Axis) logTicks(n int) []float64 {
 	return list
 }
 
-// bentTicks are zero and round values to both sides that leave room for labels,
-// powers of ten before their multiples.
+// bentTicks returns zero, and round values on both sides that leave room for labels. Powers of ten come
+// before their multiples.
 func (a Axis) bentTicks(n int) []float64 {
 	list := []float64{0}
 	gap := 0.75 / float64(n)
@@ -190,7 +186,7 @@ func (a Axis) bentTicks(n int) []float64 {
 	return list
 }
 
-// roundStep is the next step of the kind 1, 2, 5 × 10ⁿ at or above raw.
+// roundStep returns the smallest step 1, 2 or 5 × 10ⁿ that is at least raw.
 func roundStep(raw float64) float64 {
 	if raw <= 0 || !wording.Finite(raw) {
 		return 0
@@ -204,7 +200,7 @@ func roundStep(raw float64) float64 {
 	return 10 * power
 }
 
-// percentTick labels a tick of an axis of overheads, without the word for its side.
+// percentTick labels a tick of an axis of overheads, without "cost" or "gain".
 func percentTick(v float64) string {
 	if v == 0 {
 		return "0"
@@ -212,8 +208,8 @@ func percentTick(v float64) string {
 	return wording.TrimZeros(wording.Fixed(math.Abs(v)*100, 4)) + " %"
 }
 
-// sided puts the word for its side before the label of a tick.
-func sided(v float64, label string) string {
+// costOrGain puts "cost" or "gain" before the label of a tick.
+func costOrGain(v float64, label string) string {
 	switch label = strings.TrimPrefix(label, wording.MinusSign); {
 	case v > 0:
 		return "cost " + label
@@ -223,9 +219,9 @@ func sided(v float64, label string) string {
 	return label
 }
 
-// hold is an axis over values with a little room at both ends; a single value
-// gets some of its own size.
-func hold(values ...float64) Axis {
+// axisOver returns an axis over values, with a little room at both ends. A single value gets room in
+// proportion to its size.
+func axisOver(values ...float64) Axis {
 	a := Axis{Lo: math.Inf(1), Hi: math.Inf(-1)}
 	for _, v := range values {
 		if wording.Finite(v) {

@@ -3,16 +3,15 @@ package figure
 import (
 	"tare/analysis"
 	"tare/report/columns"
-	"tare/safetext"
 )
 
-// Bars is values of arms as bars from zero: a group for each metric in each cell, with an axis of its own.
+// Bars draws values of arms as bars from zero. Each metric in each cell is a group with its own axis.
 type Bars struct{ Groups []BarGroup }
 
 // BarGroup is the bars of one metric in one cell.
 type BarGroup struct {
 	Metric, Cell string
-	Note         string // which direction is better
+	Note         string // the better direction
 	Bars         []Bar
 }
 
@@ -20,11 +19,11 @@ type BarGroup struct {
 type Bar struct {
 	Arm   string
 	Look  Look
-	Value string            // in words, with its spread
-	At    analysis.Interval // the bar's end, and the line over it
+	Value string            // value and interval as text
+	At    analysis.Interval // end of the bar, and the interval drawn over it
 }
 
-// Axis holds all bars of the group and zero.
+// Axis covers all bars of the group and zero.
 func (g BarGroup) Axis() Axis {
 	var a Axis
 	for _, b := range g.Bars {
@@ -33,7 +32,7 @@ func (g BarGroup) Axis() Axis {
 	return a
 }
 
-// Sizes of bars in pixels. Names and values stand above a bar, where no line runs.
+// Sizes of bars in pixels. Names and values stand above a bar, so that no line crosses them.
 const (
 	barsGap   = 28 // between groups beside each other
 	barsHead  = 24
@@ -42,7 +41,7 @@ const (
 	barsFoot  = 12
 )
 
-// Draw draws the bars for a wide page, two groups beside each other, or for a narrow one.
+// Draw draws the bars. A wide page has two groups beside each other, a narrow one a single column.
 func (b Bars) Draw(wide bool) string {
 	across, d := 1, &drawing{w: forestNarrow}
 	if wide {
@@ -62,11 +61,7 @@ func (b Bars) Draw(wide bool) string {
 }
 
 func (d *drawing) bars(g BarGroup, left, top, width float64) {
-	room := int(width / (letter * 12))
-	name := columns.Shorten(safetext.Line(g.Metric), room*6/10, columns.Ellipsis)
-	cell := columns.Shorten(safetext.Line(g.Cell), max(4, room-columns.Width(name)-2), columns.Ellipsis)
-	d.WriteString(`<text x="` + px(left) + `" y="` + px(top+14) + `"><title>` + escape(g.Metric+" in "+g.Cell+", "+g.Note) + `</title><tspan` + styled("strong") + ">" +
-		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
+	d.groupTitle(left, top+14, width, g.Metric, g.Cell, ", "+g.Note)
 	axis := g.Axis()
 	x := func(v float64) float64 { return left + axis.At(v)*(width-4) }
 	for i, b := range g.Bars {

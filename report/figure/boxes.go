@@ -10,28 +10,28 @@ import (
 	"tare/wording"
 )
 
-// Sizes of the pictures of one metric. Box plot and run chart have the same
-// rows, so that they line up side by side.
+// Sizes of the pictures of one metric, in pixels. Box plot and run chart have the same rows, so that they
+// line up side by side.
 const (
 	boxesWidth    = 400
 	runChartWidth = 460
-	lanePitch     = 54 // one arm
+	lanePitch     = 54 // height of one arm
 	laneTop       = 6
-	laneFoot      = 38 // axis and its title
+	laneFoot      = 38 // height of the axis and its title
 )
 
-// ManyDots is how many trials are drawn one by one; beyond it a box plot shows
-// evenly chosen ones and a run chart shows bands.
+// ManyDots is the largest number of trials drawn one by one. With more, a box plot shows evenly chosen
+// trials and a run chart shows bands.
 const ManyDots = 240
 
-// fewestBoxed is how many trials a box is drawn of: quartiles of fewer are the trials themselves.
+// fewestBoxed is the smallest number of trials for a box, since quartiles of fewer are the trials themselves.
 const fewestBoxed = 8
 
 // Boxes is a box plot of one metric in one cell.
 type Boxes struct {
 	Metric, Cell string
 	Unit         string
-	Arms         []Arm // the first one's median is drawn through all
+	Arms         []Arm // the median of the first arm is drawn through all
 }
 
 // Arm is the trials of one arm.
@@ -42,9 +42,9 @@ type Arm struct {
 	Summary analysis.Summary // of the values
 }
 
-// Draw draws one box per arm of enough trials: from quartile to quartile, whiskers to the furthest values
-// within 1.5 interquartile ranges of the box, those beyond as circles, every trial as a dot
-// (Tukey 1977, Exploratory Data Analysis, section 2D).
+// Draw draws a box for each arm with enough trials: from quartile to quartile, with whiskers to the
+// furthest values within 1.5 interquartile ranges of the box. Values beyond are circles, and every trial
+// is a dot (Tukey 1977, Exploratory Data Analysis, section 2D).
 func (b Boxes) Draw() string {
 	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
 	var ends []float64
@@ -55,7 +55,7 @@ func (b Boxes) Draw() string {
 			ends = append(ends, a.Summary.Min, a.Summary.Max)
 		}
 	}
-	ax := hold(ends...)
+	ax := axisOver(ends...)
 	unit := ax.unit(b.Unit)
 	x := func(v float64) float64 { return 8 + ax.At(v)*(boxesWidth-16) }
 	bottom := d.h - laneFoot
@@ -113,13 +113,13 @@ func (d *drawing) quartiles(a Arm, x func(float64) float64, mid float64) {
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 }
 
-// fences are how far from the box a value may be that is no circle.
+// fences returns the limits beyond which a value is drawn as an outlier.
 func (a Arm) fences() (lo, hi float64) {
 	reach := 1.5 * (a.Summary.Q3 - a.Summary.Q1)
 	return a.Summary.Q1 - reach, a.Summary.Q3 + reach
 }
 
-// whiskers are the ends of those: the furthest values within the fences, or the box.
+// whiskers returns the ends of the whiskers: the furthest values within the fences, or the box.
 func (a Arm) whiskers() (lo, hi float64) {
 	least, most := a.fences()
 	lo, hi = a.Summary.Q1, a.Summary.Q3
@@ -131,8 +131,8 @@ func (a Arm) whiskers() (lo, hi float64) {
 	return lo, hi
 }
 
-// laneLabel names an arm's lane, and says something of it at the right. It is drawn
-// last, so that what reaches up there passes behind it.
+// laneLabel writes an arm's name above its lane, and a note at the right. It is drawn last, over anything
+// that reaches up there.
 func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.rect(0, top, d.w, 18, "paper")
 	d.marker(8, top+9, 4, l, "")
@@ -140,7 +140,7 @@ func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.text(d.w-6, top+13, "small muted num halo", "end", note)
 }
 
-// tick labels a place of the axis below a picture, within the picture.
+// tick writes a label below a picture's axis, within the picture's edges.
 func (d *drawing) tick(at, bottom float64, label string) {
 	half := float64(columns.Width(label)) * letter * 11 / 2
 	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
@@ -152,7 +152,7 @@ func (d *drawing) mark(at, bottom float64, label string) {
 	d.tick(at, bottom, label)
 }
 
-// dots draws the trials of an arm, outliers as circles.
+// dots draws the trials of an arm as dots, and outliers as circles.
 func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
 	lo, hi := a.fences()
 	step := max(1, (len(a.Values)+ManyDots-1)/ManyDots)
@@ -176,8 +176,8 @@ func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
 	d.path(out, "out "+a.Look.class)
 }
 
-// jitter spreads dots that would hide each other: a fixed sequence in -1…1 that
-// fills the room evenly (the fractional parts of multiples of the golden ratio).
+// jitter spreads dots that would hide each other: a fixed sequence in −1…1 that fills the range evenly
+// (the fractional parts of multiples of the golden ratio).
 func jitter(i int) float64 {
 	_, f := math.Modf(float64(i+1) * 0.6180339887498949)
 	return 2*f - 1

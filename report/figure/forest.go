@@ -16,16 +16,17 @@ const (
 	forestNarrow = 370
 )
 
-// Forest is overheads with their intervals, one row per arm, grouped by metric and
-// cell, on one axis.
+// Forest is a plot of overheads with their intervals on one axis. It has a row for each arm, grouped by
+// metric and cell.
 type Forest struct {
-	Baseline string  // its name
-	Margin   float64 // within which arms are equivalent; 0: none
+	Baseline string  // name of the baseline
+	Margin   float64 // margin of equivalence; 0: none
 	Groups   []Group
-	Reach    []analysis.Interval // what the axis holds besides the rows, so that several plots have the same
+	Reach    []analysis.Interval // further intervals that the axis covers, so that several plots share one axis
 }
 
-// Split is a plot of the first groups, of so many rows at most but one group at least, and one of the others.
+// Split divides a plot into one with the first groups and one with the rest. The first plot has at most
+// maxRows rows, but at least one group.
 func (f Forest) Split(most int) (first, rest Forest) {
 	n, rows := 0, 0
 	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= most) {
@@ -43,32 +44,31 @@ type Group struct {
 	Rows         []Row
 }
 
-// Row is one arm. Its words are made already.
+// Row is one arm with its texts.
 type Row struct {
 	Arm     string
-	Label   string // the arm in full, with what it is for
+	Label   string // name of the arm with its purpose
 	Look    Look
 	Control bool              // drawn in grey, without a verdict
-	Verdict string            // with its sign
-	Numbers string            // the overhead and its interval
-	Drawn   bool              // there is an overhead to draw
-	At      analysis.Interval // where
-	Point   bool              // it has no interval
+	Verdict string            // verdict with its sign
+	Numbers string            // overhead and interval as text
+	Drawn   bool              // an overhead is drawn
+	At      analysis.Interval // overhead and interval
+	Point   bool              // without an interval
 }
 
 // Draw draws the plot for a wide or for a narrow page.
 func (f Forest) Draw(wide bool) string {
-	p := f.lay(wide)
-	p.grow()
+	p := f.layOut(wide)
+	p.draw()
 	return p.svg("Overheads relative to "+f.Baseline+" with their intervals", "")
 }
 
-// File draws the plot as a picture that stands on its own as a file: with title,
-// legend, its own styles, and a ground for light and dark surroundings.
+// File draws the plot as a picture for a file of its own: with title, legend, style sheet and background.
 func (f Forest) File(name, title, note string) string {
 	const pad, head = 18, 62
-	p := f.lay(true)
-	p.grow()
+	p := f.layOut(true)
+	p.draw()
 	outer := drawing{w: p.w + 2*pad, h: p.h + head + 2*pad - 8}
 	outer.WriteString("<style>\n" + css + "</style>\n")
 	outer.rect(0, 0, outer.w, outer.h, "paper")
@@ -78,29 +78,29 @@ func (f Forest) File(name, title, note string) string {
 	return outer.svg("Overheads measured by the experiment "+name, ` width="`+px(outer.w)+`" height="`+px(outer.h)+`"`)
 }
 
-// forest is a forest plot under way. On a narrow page labels stand above the
-// intervals instead of beside them.
+// forest is a forest plot that is being drawn. On a narrow page, labels stand above the intervals instead
+// of beside them.
 type forest struct {
 	drawing
 	Forest
 	axis              Axis
 	narrow            bool
-	x0, x1            float64 // the plot's left and right edge
+	x0, x1            float64 // left and right edge of the plot
 	row               float64 // height of a row
 	names             map[string]string
 	verdictX, numberX float64
 }
 
-// Heights of the parts of a forest plot.
+// Heights of the parts of a forest plot, in pixels.
 const (
 	forestTop    = 26 // "gains" and "costs"
 	forestHeader = 26 // name of a group
-	forestGap    = 8  // after a group
+	forestGap    = 8  // space after a group
 	forestFoot   = 26 // tick labels
-	forestNote   = 16 // what kind of axis it is, if not an even one
+	forestNote   = 16 // kind of axis, if not linear
 )
 
-func (f Forest) lay(wide bool) *forest {
+func (f Forest) layOut(wide bool) *forest {
 	drawn := slices.Clone(f.Reach)
 	var arms []string
 	longest, numbers, verdicts := 0, 14, 0
@@ -114,7 +114,7 @@ func (f Forest) lay(wide bool) *forest {
 		}
 	}
 	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide}
-	var room float64 // for names
+	var room float64 // width for names
 	if p.narrow {
 		p.w, p.row = forestNarrow, 50
 		p.x0, p.x1, room = 8, p.w-8, p.w-30
@@ -138,13 +138,13 @@ func (f Forest) lay(wide bool) *forest {
 
 func (p *forest) x(v float64) float64 { return p.x0 + p.axis.At(v)*(p.x1-p.x0) }
 
-func (p *forest) grow() {
+func (p *forest) draw() {
 	bottom := p.h - forestFoot
 	if p.axis.Bend > 0 {
 		bottom -= forestNote
 		p.text((p.x0+p.x1)/2, bottom+33, "small muted", "middle", "scale: even near zero, logarithmic beyond ±"+wording.Share(p.axis.Bend))
 	}
-	p.ground(bottom)
+	p.background(bottom)
 	y := float64(forestTop)
 	for _, g := range p.Groups {
 		p.header(g, y)
@@ -157,8 +157,8 @@ func (p *forest) grow() {
 	}
 }
 
-// ground draws the margin band, the grid, the zero line and the axis labels.
-func (p *forest) ground(bottom float64) {
+// background draws the margin band, the grid, the zero line and the axis labels.
+func (p *forest) background(bottom float64) {
 	const y0 = forestTop - 4
 	if m := p.Margin; m > 0 {
 		p.rect(p.x(-m), y0, p.x(m)-p.x(-m), bottom-y0, "band")
@@ -180,15 +180,10 @@ func (p *forest) ground(bottom float64) {
 	}
 }
 
-// header names the metric and the cell of a group.
 func (p *forest) header(g Group, y float64) {
 	p.rect(0, y+2, p.w, 20, "paper")
 	p.line(0, y+2.5, p.w, y+2.5, "grid")
-	room := p.w / (letter * 12)
-	name := columns.Shorten(safetext.Line(g.Metric), int(room*0.6), columns.Ellipsis)
-	cell := columns.Shorten(safetext.Line(g.Cell), max(4, int(room)-columns.Width(name)-2), columns.Ellipsis)
-	p.WriteString(`<text x="0" y="` + px(y+17) + `"><title>` + escape(g.Metric+" in "+g.Cell) + `</title><tspan` + styled("strong") + ">" +
-		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
+	p.groupTitle(0, y+17, p.w, g.Metric, g.Cell, "")
 }
 
 func (p *forest) arm(r Row, y float64) {
@@ -200,7 +195,7 @@ func (p *forest) arm(r Row, y float64) {
 		}
 	}
 	line, plot := y+15, y+11
-	if p.narrow { // no line runs behind the words
+	if p.narrow { // hides the lines behind the words
 		p.rect(0, y, p.w, 34, "paper")
 	}
 	p.marker(8, line-4, 4.5, r.Look, hollow)

@@ -14,12 +14,11 @@ import (
 	"tare/wording"
 )
 
-// historyLayout is the size of a history's chart.
 type historyLayout struct {
 	width, height float64
 	left, right   float64 // margins of the plot
-	dates         int     // labels along the time axis
-	links         bool    // every run a mark of its own, with a title and a link
+	dates         int     // largest number of labels along the time axis
+	links         bool    // every run is an element of its own, with a title and a link
 }
 
 var (
@@ -27,26 +26,26 @@ var (
 	historyNarrow = historyLayout{width: 430, height: 230, left: 66, right: 10, dates: 3}
 )
 
-// Heights of what stands above and below the plot.
+// Heights above and below the plot, in pixels.
 const (
 	historyTop  = 34 // two rows of labels of changes
-	historyFoot = 34 // ticks of events, dates
+	historyFoot = 34 // marks of events, and dates
 	historyRow  = 14 // a row of labels below the dates
 )
 
-// History is a series over the runs of its experiment.
+// History is a chart of a series over the runs of its experiment.
 type History struct {
-	Name   string // of the series
+	Name   string // name of the series
 	Series *history.Series
 	Runs   []*history.Run
-	// The words, made when they are needed.
-	Point  func(history.Point) (title, link string)  // a tooltip, and where a run is told in full
-	Events func(run int) string                      // a tooltip, where something else changed
-	Label  func(run int) string                      // what a run was made of, below its date; "": not told
-	Shift  func(history.Shift) (title, label string) // a tooltip, and the size
+	// Functions that return texts when they are needed.
+	Point  func(history.Point) (title, link string)  // tooltip of a run, and the address of its report
+	Events func(run int) string                      // tooltip of a run in which something else changed
+	Label  func(run int) string                      // label of a run, below its date; "": none
+	Shift  func(history.Shift) (title, label string) // tooltip of a change, and its size
 }
 
-type pastChart struct {
+type historyChart struct {
 	drawing
 	History
 	layout historyLayout
@@ -55,15 +54,15 @@ type pastChart struct {
 	look   Look
 }
 
-// Draw draws a mark with its interval for each run, the levels between changes as
-// lines, the changes, runs left out as crosses, and at the foot what else changed.
-// On a wide page every run is a link.
+// Draw draws a mark with its interval for each run, the levels between changes as lines, the changes, and
+// excluded runs as crosses. Marks at the foot show runs in which something else changed. On a wide page
+// every run is a link.
 func (h History) Draw(wide bool) string {
 	l := historyNarrow
 	if wide {
 		l = historyWide
 	}
-	c := &pastChart{History: h, layout: l, axis: pastAxis(h.Series), look: Treatment(0)}
+	c := &historyChart{History: h, layout: l, axis: historyAxis(h.Series), look: Treatment(0)}
 	c.look.shape = Baseline.shape
 	if h.Series.Machine {
 		c.look = Baseline
@@ -75,9 +74,9 @@ func (h History) Draw(wide bool) string {
 			c.h = l.height + historyRow
 		}
 	}
-	c.unsure()
+	c.changeRanges()
 	c.grid()
-	c.stretches()
+	c.parameterChanges()
 	c.dates()
 	c.events()
 	c.points()
@@ -86,9 +85,9 @@ func (h History) Draw(wide bool) string {
 	return c.svg("History of "+h.Name+" in "+h.Series.Cell, "")
 }
 
-// pastAxis holds the estimates and levels, and of the intervals as much as twice
-// the range of the estimates takes; what lies beyond is drawn at the edge.
-func pastAxis(s *history.Series) Axis {
+// historyAxis covers the estimates and levels. Intervals extend it to at most twice the range of the
+// estimates; parts beyond are drawn at the edge.
+func historyAxis(s *history.Series) Axis {
 	var used, all, values []analysis.Interval
 	for _, p := range s.Points {
 		if p.Value != nil {
@@ -117,23 +116,23 @@ func pastAxis(s *history.Series) Axis {
 	for _, v := range used {
 		ends = append(ends, max(v.Lo, lo-room), min(v.Hi, hi+room))
 	}
-	return hold(ends...)
+	return axisOver(ends...)
 }
 
-// x is the place of a run, y that of a value.
-func (c *pastChart) x(run float64) float64 {
+// x returns the position of a run, y the position of a value.
+func (c *historyChart) x(run float64) float64 {
 	n := float64(max(len(c.Runs), 1))
 	return c.layout.left + (run+0.5)/n*(c.w-c.layout.left-c.layout.right)
 }
 
-func (c *pastChart) y(v float64) float64 {
+func (c *historyChart) y(v float64) float64 {
 	return c.bottom - 4 - c.axis.At(v)*(c.bottom-historyTop-8)
 }
 
-// pitch is the distance between two runs.
-func (c *pastChart) pitch() float64 { return c.x(1) - c.x(0) }
+// pitch returns the distance between two runs.
+func (c *historyChart) pitch() float64 { return c.x(1) - c.x(0) }
 
-func (c *pastChart) grid() {
+func (c *historyChart) grid() {
 	for _, t := range c.axis.ticks(5) {
 		class := "grid"
 		if t == 0 && c.Series.Of == history.OfOverhead {
@@ -144,21 +143,21 @@ func (c *pastChart) grid() {
 	}
 }
 
-func (c *pastChart) tick(v float64) string {
+func (c *historyChart) tick(v float64) string {
 	s := c.Series
 	switch {
 	case s.Of == history.OfOverhead && wording.IsRatio(s.Metric):
-		return sided(v, percentTick(v))
+		return costOrGain(v, percentTick(v))
 	case v == 0:
 		return "0"
 	case s.Of == history.OfOverhead:
-		return sided(v, c.axis.unit(s.Metric.Unit).Short(v))
+		return costOrGain(v, c.axis.unit(s.Metric.Unit).Short(v))
 	}
 	return c.axis.unit(s.Metric.Unit).Short(v)
 }
 
-// stretches draws a dashed line wherever the parameters change.
-func (c *pastChart) stretches() {
+// parameterChanges draws a dashed line wherever the parameters change.
+func (c *historyChart) parameterChanges() {
 	used := slices.DeleteFunc(slices.Clone(c.Series.Points), func(p history.Point) bool { return p.LeftOut != nil })
 	for i, p := range used {
 		if i > 0 && used[i-1].Stretch != p.Stretch {
@@ -168,14 +167,14 @@ func (c *pastChart) stretches() {
 	}
 }
 
-// dates labels some runs with when they ran, or with their number.
-func (c *pastChart) dates() {
+// dates labels some runs with their date, time or number.
+func (c *historyChart) dates() {
 	runs, labels := c.labelled()
 	for i, run := range runs {
 		x, half := c.x(float64(run)), labelWidth(labels[i])/2
 		c.line(x, c.bottom, x, c.bottom+3, "grid")
 		c.text(min(max(x, half), c.w-half), c.bottom+historyFoot-6, "small muted num", "middle", labels[i])
-		if label := columns.Shorten(c.Label(run), mostLabel, columns.Ellipsis); label != "" {
+		if label := columns.Shorten(c.Label(run), maxLabel, columns.Ellipsis); label != "" {
 			half = labelWidth(label) / 2
 			c.text(min(max(x, half), c.w-half), c.bottom+historyFoot+historyRow-6, "small muted num", "middle", label)
 		}
@@ -183,15 +182,15 @@ func (c *pastChart) dates() {
 	c.line(c.layout.left, c.bottom, c.w-c.layout.right, c.bottom, "grid")
 }
 
-// mostLabel is how many characters of a label are shown below a run.
-const mostLabel = 11
+// maxLabel is the largest number of a label's characters below a run.
+const maxLabel = 11
 
-// labelWidth is about how wide a label of a run is.
+// labelWidth estimates the width of a run's label in pixels.
 func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
 
-// labelled are the runs along the time axis that have a label: the day, where
-// each has another one, else the time, else the number of the run.
-func (c *pastChart) labelled() (runs []int, labels []string) {
+// labelled chooses the runs with labels along the time axis: days if all days differ, else times, else
+// the numbers of the runs.
+func (c *historyChart) labelled() (runs []int, labels []string) {
 	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
 		runs, labels = c.spread(layout)
 		if len(slices.Compact(slices.Sorted(slices.Values(labels)))) == len(labels) {
@@ -201,8 +200,8 @@ func (c *pastChart) labelled() (runs []int, labels []string) {
 	return runs, labels
 }
 
-// spread labels every so manieth run, so that labels do not touch.
-func (c *pastChart) spread(layout string) (runs []int, labels []string) {
+// spread labels runs at equal steps, so that labels do not touch.
+func (c *historyChart) spread(layout string) (runs []int, labels []string) {
 	const gap = 24
 	n := len(c.Runs)
 	step := max(1, (n+c.layout.dates-1)/c.layout.dates, int(math.Ceil((max(labelWidth(layout), labelWidth("run 1000"))+gap)/c.pitch())))
@@ -217,7 +216,7 @@ func (c *pastChart) spread(layout string) (runs []int, labels []string) {
 }
 
 // events marks the runs in which something else changed.
-func (c *pastChart) events() {
+func (c *historyChart) events() {
 	for i, r := range c.Runs {
 		if len(r.Events) == 0 {
 			continue
@@ -233,15 +232,15 @@ func (c *pastChart) events() {
 	}
 }
 
-// escapeLines makes lines safe as the text of a title.
+// escapeLines escapes text for a title and keeps its lines.
 func escapeLines(text string) string { return html.EscapeString(safetext.Lines(text)) }
 
-// points draws the runs, on a wide page each as a link with a title.
-func (c *pastChart) points() {
+// points draws the runs. On a wide page each run is a link with a title.
+func (c *historyChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
 	whiskers, dots, crosses := "", "", ""
 	for _, p := range c.Series.Points {
-		x, y := c.x(float64(p.Run)), c.bottom-6 // without a value at the foot
+		x, y := c.x(float64(p.Run)), c.bottom-6 // runs without a value stand at the foot
 		if p.Value != nil {
 			y = c.y(p.Value.Point)
 		}
@@ -272,7 +271,7 @@ func (c *pastChart) points() {
 	}
 }
 
-func (c *pastChart) levels() {
+func (c *historyChart) levels() {
 	for _, s := range c.Series.Segments {
 		if y := c.y(s.Level.Point); s.Runs > 1 {
 			c.line(c.x(float64(s.From)-0.4), y, c.x(float64(s.To)+0.4), y, "level "+c.look.class)
@@ -280,16 +279,16 @@ func (c *pastChart) levels() {
 	}
 }
 
-// unsure shades the places at which a change may be.
-func (c *pastChart) unsure() {
+// changeRanges shades the ranges that may contain a change.
+func (c *historyChart) changeRanges() {
 	for _, s := range c.Series.Shifts {
 		from, to := c.between(s, s.Earliest), c.between(s, s.Latest)
 		c.rect(from, historyTop-6, to-from, c.bottom-historyTop+6, "unsure")
 	}
 }
 
-// between is the middle between a run and the one before it in the statistics.
-func (c *pastChart) between(s history.Shift, run int) float64 {
+// between returns the middle between a run and the previous one that the statistics include.
+func (c *historyChart) between(s history.Shift, run int) float64 {
 	before := run
 	for _, p := range c.Series.Points {
 		if p.Run < run && p.Stretch == s.Stretch && p.LeftOut == nil {
@@ -299,8 +298,8 @@ func (c *pastChart) between(s history.Shift, run int) float64 {
 	return c.x(float64(run+before) / 2)
 }
 
-// shifts marks the changes, with their sizes above in two rows in turn.
-func (c *pastChart) shifts() {
+// shifts marks the changes. Their sizes stand above, alternating between two rows.
+func (c *historyChart) shifts() {
 	for i, s := range c.Series.Shifts {
 		x := c.between(s, s.Run)
 		title, label := c.Shift(s)

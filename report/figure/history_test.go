@@ -22,7 +22,7 @@ func TestHistoryAxisLabels(t *testing.T) {
 		{"one", 1, 0, "2026-01-05", ""},
 	} {
 		for _, layout := range []historyLayout{historyWide, historyNarrow} {
-			chart := &pastChart{layout: layout}
+			chart := &historyChart{layout: layout}
 			for i := range c.runs {
 				chart.Runs = append(chart.Runs, &history.Run{Start: historytest.Start.Add(time.Duration(i*c.minutes) * time.Minute)})
 			}

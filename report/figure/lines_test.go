@@ -29,7 +29,7 @@ func TestLevelsScale(t *testing.T) {
 		{"none", nil, "even"},
 		{"huge", []float64{1e-300, 1, 1e300}, "log"},
 	} {
-		a := Levels(c.levels)
+		a := levelAxis(c.levels)
 		got := "even"
 		switch {
 		case a.Log:
@@ -93,7 +93,7 @@ func TestLegend(t *testing.T) {
 	for i := range 9 {
 		l.Arms = append(l.Arms, Line{Arm: fmt.Sprintf("an arm with a name that is long %d", i)})
 	}
-	c := l.lay(false)
+	c := l.layOut(false)
 	count := 0
 	for _, row := range c.legend() {
 		end := -12.0

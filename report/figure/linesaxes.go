@@ -8,46 +8,45 @@ import (
 	"tare/wording"
 )
 
-// Levels stand evenly on their axis where they are spaced evenly enough; else by
-// their logarithms.
+// Levels have an even axis if they are spaced evenly enough, else a logarithmic one.
 const (
-	// crampedLevels is how many times as far apart as the closest two levels the
-	// furthest two neighbours must be for the axis to be logarithmic.
-	crampedLevels = 3
-	// crampedValues is how many times the least value the largest must be for an axis of
-	// values to be logarithmic: below, what is small can still be seen.
-	crampedValues = 30
-	// crowdedLevels is the same for overheads, which near a capacity outgrow those below it.
-	crowdedLevels = 6
+	// minGapRatio is the ratio of the largest to the smallest gap between levels above which their axis
+	// is logarithmic.
+	minGapRatio = 3
+	// minValueRatio is the ratio of the largest to the smallest value above which the axis of values is
+	// logarithmic. With a lower ratio small values remain visible.
+	minValueRatio = 30
+	// overheadBendRatio is bendRatio for overheads at levels. Near a capacity they outgrow all others.
+	overheadBendRatio = 6
 )
 
-// Levels is the axis of the levels of a factor, in ascending order. It is logarithmic where
-// that spaces them more evenly and they are cramped otherwise; with a level of zero, even
-// up to the first one above.
-func Levels(x []float64) Axis {
-	even := hold(x...)
+// levelAxis returns the axis of ascending levels of a factor. It is logarithmic if the gaps between
+// levels are uneven and the logarithm makes them more even. With a level of zero, the axis is linear up
+// to the next level.
+func levelAxis(x []float64) Axis {
+	even := axisOver(x...)
 	if len(x) < 3 || x[0] < 0 {
 		return even
 	}
-	if cramped(x) < crampedLevels {
+	if gapRatio(x) < minGapRatio {
 		return even
 	}
 	if x[0] == 0 {
 		bent := Axis{Lo: even.Lo, Hi: even.Hi, Bend: x[1]}
-		if spread := warped(bent, x); cramped(spread) < cramped(x) {
+		if spread := transformed(bent, x); gapRatio(spread) < gapRatio(x) {
 			return bent.around(x)
 		}
 		return even
 	}
 	byLog := Axis{Lo: x[0], Hi: x[len(x)-1], Log: true}
-	if cramped(warped(byLog, x)) < cramped(x) {
+	if gapRatio(transformed(byLog, x)) < gapRatio(x) {
 		return byLog.around(x)
 	}
 	return even
 }
 
-// cramped is how many times as far apart as the closest neighbours the furthest are.
-func cramped(x []float64) float64 {
+// gapRatio returns the ratio of the largest to the smallest gap between neighbours.
+func gapRatio(x []float64) float64 {
 	least, most := math.Inf(1), 0.0
 	for i := range x[1:] {
 		gap := x[i+1] - x[i]
@@ -56,38 +55,38 @@ func cramped(x []float64) float64 {
 	return most / least
 }
 
-func warped(a Axis, x []float64) []float64 {
+func transformed(a Axis, x []float64) []float64 {
 	list := make([]float64, len(x))
 	for i, v := range x {
-		list[i] = a.warp(v)
+		list[i] = a.transform(v)
 	}
 	return list
 }
 
 // around gives the axis a little room at both ends of ascending values.
 func (a Axis) around(x []float64) Axis {
-	lo, hi := a.warp(x[0]), a.warp(x[len(x)-1])
+	lo, hi := a.transform(x[0]), a.transform(x[len(x)-1])
 	room := (hi - lo) * 0.05
-	a.Lo, a.Hi = a.unwarp(lo-room), a.unwarp(hi+room)
+	a.Lo, a.Hi = a.inverse(lo-room), a.inverse(hi+room)
 	return a
 }
 
-// axes are those of the levels, of everything that is drawn at them, and of overheads.
-// Where a straight line is fitted, it has to look like one.
+// axes returns the axes of the levels, of the values at them, and of overheads. A fitted straight line
+// needs an even axis of levels.
 func (l Lines) axes() (across, up, on Axis) {
-	across = Levels(l.X)
+	across = levelAxis(l.X)
 	var ends []float64
 	var drawn []analysis.Interval
 	for _, a := range l.Arms {
 		if a.Fitted != nil {
-			across = hold(l.X...)
+			across = axisOver(l.X...)
 		}
 		for k, i := range a.Fitted {
 			if k >= a.From {
 				ends = append(ends, i.Point)
 			}
 		}
-		for _, p := range a.Places {
+		for _, p := range a.Estimates {
 			if p.Known {
 				ends = append(ends, p.At.Point)
 			}
@@ -107,20 +106,19 @@ func (l Lines) axes() (across, up, on Axis) {
 			}
 		}
 	}
-	return across, l.values(ends), overheads(drawn, l.Margin, crowdedLevels)
+	return across, l.values(ends), overheads(drawn, l.Margin, overheadBendRatio)
 }
 
-// values is the axis of values: logarithmic where they grow so much that what
-// is small would not be seen.
+// values returns the axis of values. It is logarithmic if small values would otherwise be invisible.
 func (l Lines) values(ends []float64) Axis {
 	ends = slices.DeleteFunc(slices.Clone(ends), func(v float64) bool { return !wording.Finite(v) })
 	fitted := slices.ContainsFunc(l.Arms, func(a Line) bool { return a.Fitted != nil })
 	if len(ends) > 0 && !fitted {
 		slices.Sort(ends)
 		lo, hi := bounded(ends[0]), bounded(ends[len(ends)-1])
-		if lo > 0 && hi/lo >= crampedValues {
+		if lo > 0 && hi/lo >= minValueRatio {
 			return Axis{Log: true}.around([]float64{lo, hi})
 		}
 	}
-	return hold(ends...)
+	return axisOver(ends...)
 }

@@ -9,12 +9,11 @@ import (
 )
 
 const (
-	labelPitch = 16 // of arms' names below each other
+	labelPitch = 16 // distance between arms' names below each other
 	legendRow  = 18
 )
 
-// labels name the arms: beside the ends of their lines, or above the plot on a
-// narrow page.
+// labels writes the names of the arms: beside the ends of their lines, or above the plot on a narrow page.
 func (c *linesChart) labels() {
 	if c.wide {
 		c.beside()
@@ -29,14 +28,13 @@ func (c *linesChart) labels() {
 	}
 }
 
-// entry is an arm in the legend.
 type entry struct {
 	arm  int
 	x    float64
 	name string
 }
 
-// legend places the names of arms in rows.
+// legend arranges the names of arms in rows.
 func (c *linesChart) legend() (rows [][]entry) {
 	x := c.w
 	for i, a := range c.Arms {
@@ -51,8 +49,8 @@ func (c *linesChart) legend() (rows [][]entry) {
 	return rows
 }
 
-// beside writes the names at the right, each at the height of its line's end as far as
-// the others leave room, with a thin line that leads there.
+// beside writes the names at the right, each as close to the end of its line as the other names allow,
+// with a thin line to that end.
 func (c *linesChart) beside() {
 	type label struct {
 		arm       int
@@ -63,9 +61,9 @@ func (c *linesChart) beside() {
 	for i, a := range c.Arms {
 		names[i] = a.Arm
 		l := label{i, -1, c.bottom, c.bottom}
-		for k := range min(len(c.X), len(a.Places)) {
-			if a.Places[k].Known {
-				l.x, l.end = c.x(c.X[k]), c.y(a.Places[k].At.Point)
+		for k := range min(len(c.X), len(a.Estimates)) {
+			if a.Estimates[k].Known {
+				l.x, l.end = c.x(c.X[k]), c.y(a.Estimates[k].At.Point)
 				l.y = l.end
 			}
 		}
@@ -73,7 +71,7 @@ func (c *linesChart) beside() {
 	}
 	short := abbreviated(names, c.w-c.right-32)
 	slices.SortStableFunc(list, func(a, b label) int { return cmp.Compare(a.y, b.y) })
-	// Downwards until none is too close to the one above, then up from the bottom.
+	// Names move down until they no longer overlap, then up from the bottom.
 	for i := range list {
 		list[i].y = max(list[i].y, c.top+4)
 		if i > 0 {
@@ -94,7 +92,7 @@ func (c *linesChart) beside() {
 	}
 }
 
-// textWidth is about the width of a text in pixels.
+// textWidth estimates the width of a text in pixels.
 func textWidth(s string, fontSize float64) float64 {
 	return float64(columns.Width(safetext.Line(s))) * letter * fontSize
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// colour is a colour of the palette, for light and for dark surroundings.
+// colour is a colour of the palette, for light and for dark pages.
 type colour struct{ name, light, dark string }
 
 var palette = []colour{
@@ -16,21 +16,21 @@ var palette = []colour{
 	{"c4", "#b87900", "#ebb643"}, {"c5", "#2f9bd8", "#a5d8f8"}, {"c6", "#3b3f45", "#d3d8dd"},
 }
 
-// armColours are the colours that arms have, by class.
+// armColours are the colours of arms, by class.
 var armColours = []struct{ class, colour string }{
 	{"base", "ink"}, {"ctrl", "control"},
 	{"c0", "c0"}, {"c1", "c1"}, {"c2", "c2"}, {"c3", "c3"}, {"c4", "c4"}, {"c5", "c5"}, {"c6", "c6"},
 }
 
-// colours is how many colours there are for treatments.
+// colours is the number of colours for treatments.
 const colours = 7
 
-// property is a presentation attribute of SVG. Its value may be a colour of the
-// palette, or "arm" for the colour of the arm that an element belongs to.
+// property is a presentation attribute of SVG. Its value may be a colour of the palette, or "arm" for the
+// colour of the arm that an element belongs to.
 type property struct{ name, value string }
 
-// classes say how elements look. Of two classes that set the same property, the
-// later one in this table wins.
+// classes define the look of elements. If two classes set the same property, the later one in this table
+// wins.
 var classes = []struct {
 	class      string
 	properties []property
@@ -68,7 +68,7 @@ var classes = []struct {
 	{"left", []property{{"stroke", "muted"}, {"stroke-width", "1.6"}, {"fill", "none"}}},
 }
 
-// lights are the colours of the palette in light surroundings, by name.
+// lights are the palette's colours for light pages, by name.
 var lights = func() map[string]string {
 	all := map[string]string{}
 	for _, c := range palette {
@@ -77,8 +77,8 @@ var lights = func() map[string]string {
 	return all
 }()
 
-// styled gives the class attribute of an element, and the presentation attributes
-// that its classes stand for in light surroundings.
+// styled returns the class attribute of an element, and the presentation attributes of its classes for
+// light pages.
 func styled(class string) string {
 	own := strings.Fields(class)
 	arm := ""
@@ -110,8 +110,8 @@ func styled(class string) string {
 	return out
 }
 
-// css is what a page, or a file that holds one picture, says of pictures: the
-// colours of dark surroundings, and what attributes cannot say.
+// css is the style sheet of pictures, in a page or in a file with one picture: the colours for dark
+// pages, and properties that attributes cannot set.
 var css = makeCSS()
 
 func makeCSS() string {
@@ -143,7 +143,7 @@ func makeCSS() string {
 	return b.String() + "}\n"
 }
 
-// root names the palette's colours.
+// root defines the palette's colours as variables.
 func root(of func(colour) string) string {
 	rules := ":root {"
 	for _, c := range palette {
@@ -152,6 +152,6 @@ func root(of func(colour) string) string {
 	return rules + " }\n"
 }
 
-// PageCSS is what a page says that holds pictures. It names the palette's colours
-// for rules of the page's own, in light and in dark surroundings.
+// PageCSS returns the style sheet of a page with pictures. It also defines the palette's colours as
+// variables for the page's own rules, for light and dark pages.
 func PageCSS() string { return root(func(c colour) string { return c.light }) + css }

@@ -12,39 +12,37 @@ import (
 	"tare/wording"
 )
 
-// RunChart is every trial of one metric in one cell over time.
+// RunChart shows every trial of one metric in one cell over time.
 type RunChart struct {
 	Metric, Cell string
 	Unit         string
 	Ratio        bool // deviations are shares of the median
-	// Ordered says that across stands the place in the order measured, each arm by
-	// itself, and not the time: arms ran days apart, or nobody knows when. There are
-	// neither sessions nor times then.
+	// Ordered is set if the horizontal axis is the order of each arm's trials instead of the time,
+	// because arms ran days apart or at unknown times. Sessions and times are then empty.
 	Ordered  bool
 	Lanes    []Lane
-	Sessions []analysis.Session // pauses between them are left out; none: one, of all trials
+	Sessions []analysis.Session // pauses between sessions are left out; empty: one session of all trials
 }
 
 // Lane is one arm.
 type Lane struct {
 	Arm
-	Seconds []float64 // when the trials started, since the start of the run; missing ones are a second apart
-	Changes []int     // trials at which the level changes
-	Invalid []float64 // when invalid trials started
+	Seconds []float64 // start times of the trials since the start of the run; missing ones are a second apart
+	Changes []int     // indices of trials at which the level changes
+	Invalid []float64 // start times of invalid trials
 }
 
-// Draw draws a lane per arm, around the arm's own median and all to the same
-// scale, so that drift, steps and outliers show. Arrows point to trials that lie
-// beyond a lane, crosses mark invalid trials, dashed lines where the run was
-// resumed.
+// Draw draws a lane per arm around the arm's median, all on the same scale, to show drift, steps and
+// outliers. Arrows point to trials beyond a lane, crosses mark invalid trials, and dashed lines mark
+// where the run was resumed.
 func (r RunChart) Draw() string {
-	c := &chart{RunChart: r, time: timed(r.Sessions, r.Lanes)}
+	c := &runChart{RunChart: r, time: newTimeline(r.Sessions, r.Lanes)}
 	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(r.Lanes))
-	c.reach = c.span()
+	c.reach = c.findReach()
 	if bottom := c.h - laneFoot; r.Ordered {
-		c.counter(bottom)
+		c.trialAxis(bottom)
 	} else {
-		c.clock(bottom)
+		c.timeAxis(bottom)
 	}
 	var names []string
 	for _, l := range r.Lanes {
@@ -57,14 +55,14 @@ func (r RunChart) Draw() string {
 	return c.svg(fmt.Sprintf("Run chart of %s in %s", r.Metric, r.Cell), "")
 }
 
-type chart struct {
+type runChart struct {
 	drawing
 	RunChart
 	time  timeline
-	reach float64 // deviation that fills half a lane
+	reach float64 // deviation at the edge of a lane
 }
 
-// Edges of the plot and half the height of a lane's plot.
+// Edges of the plot, and half the height of a lane, in pixels.
 const (
 	chartLeft  = 8
 	chartRight = runChartWidth - 8
@@ -72,18 +70,17 @@ const (
 	laneMiddle = 34 // below the lane's top
 )
 
-// deviation is how far v is from the arm's median.
-func (c *chart) deviation(v, median float64) float64 {
+// deviation returns the distance of v from the arm's median.
+func (c *runChart) deviation(v, median float64) float64 {
 	if c.Ratio && median != 0 {
 		return v/median - 1
 	}
 	return v - median
 }
 
-// span finds the deviation that the lanes reach to: the largest one, or four
-// times the ninetieth percentile if single values are far out (those are drawn
-// at the edge).
-func (c *chart) span() float64 {
+// findReach returns the deviation at the edge of the lanes: the largest one, but at most four times the
+// ninetieth percentile. Trials beyond are drawn at the edge.
+func (c *runChart) findReach() float64 {
 	var all []float64
 	for _, a := range c.Lanes {
 		for _, v := range a.Values {
@@ -103,11 +100,11 @@ func (c *chart) span() float64 {
 	return cmp.Or(largest, 1e-12)
 }
 
-func (c *chart) x(seconds float64) float64 {
-	return chartLeft + min(1, max(0, c.time.under(seconds)/c.time.total))*(chartRight-chartLeft)
+func (c *runChart) x(seconds float64) float64 {
+	return chartLeft + min(1, max(0, c.time.elapsed(seconds)/c.time.total))*(chartRight-chartLeft)
 }
 
-func (c *chart) lane(a Lane, top float64, name string) {
+func (c *runChart) lane(a Lane, top float64, name string) {
 	mid := top + laneMiddle
 	c.line(chartLeft, mid, chartRight, mid, "grid")
 	y := func(v float64) float64 {
@@ -115,13 +112,13 @@ func (c *chart) lane(a Lane, top float64, name string) {
 		return mid - min(1, max(-1, d))*laneHalf
 	}
 	if len(a.Values) > ManyDots {
-		c.spread(a, y)
+		c.bands(a, y)
 	} else {
 		c.trace(a, y)
 	}
 	c.beyond(a, y)
 	for _, i := range a.Changes {
-		x := c.x(when(a, i))
+		x := c.x(startOf(a, i))
 		c.line(x, mid-laneHalf-1, x, mid+laneHalf+1, "zero")
 		c.path("M"+at(x-4, mid-laneHalf-2)+"h8l-4 5z", "cross")
 	}
@@ -130,43 +127,42 @@ func (c *chart) lane(a Lane, top float64, name string) {
 		crosses += "M" + at(c.x(started)-3, mid+laneHalf-4) + "l6 6m0-6l-6 6"
 	}
 	c.path(crosses, "cross")
-	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+c.extent())
+	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+c.reachText())
 }
 
-// when is when a trial started; without times, trials are a second apart.
-func when(a Lane, i int) float64 {
+// startOf returns the start of a trial in seconds. Without times, trials are a second apart.
+func startOf(a Lane, i int) float64 {
 	if i < len(a.Seconds) {
 		return a.Seconds[i]
 	}
 	return float64(i)
 }
 
-// extent is how far a lane reaches, in words.
-func (c *chart) extent() string {
+// reachText writes the deviation at the edge of a lane.
+func (c *runChart) reachText() string {
 	if c.Ratio {
 		return wording.Share(c.reach)
 	}
 	return wording.ScaleOf(c.Unit, c.reach).Short(c.reach)
 }
 
-// trace draws every trial, joined within a session.
-func (c *chart) trace(a Lane, y func(float64) float64) {
+// trace draws every trial. Lines join the trials of a session.
+func (c *runChart) trace(a Lane, y func(float64) float64) {
 	line, dots, last := "", "", -1
 	for i, v := range a.Values {
-		place, join := at(c.x(when(a, i)), y(v)), "L"
-		if session := c.time.session(when(a, i)); session != last {
+		point, join := at(c.x(startOf(a, i)), y(v)), "L"
+		if session := c.time.session(startOf(a, i)); session != last {
 			join, last = "M", session
 		}
-		line += join + place
-		dots += "M" + place + "h0"
+		line += join + point
+		dots += "M" + point + "h0"
 	}
 	c.path(line, "trace "+a.Look.class)
 	c.path(dots, "dots "+a.Look.class)
 }
 
-// beyond points out of the lane where a trial lies further out than it reaches,
-// as far as they fit.
-func (c *chart) beyond(a Lane, y func(float64) float64) {
+// beyond draws arrows at trials that lie beyond the lane's edge.
+func (c *runChart) beyond(a Lane, y func(float64) float64) {
 	arrows, n := "", 0
 	for i, v := range a.Values {
 		d := c.deviation(v, a.Summary.Median)
@@ -176,23 +172,23 @@ func (c *chart) beyond(a Lane, y func(float64) float64) {
 		if n++; n > ManyDots {
 			break
 		}
-		tip := -4.0 // up
+		tip := -4.0 // upwards
 		if d < 0 {
 			tip = 4
 		}
-		arrows += "M" + at(c.x(when(a, i))-4, y(v)+tip/2) + "l4 " + px(tip) + "l4 " + px(-tip)
+		arrows += "M" + at(c.x(startOf(a, i))-4, y(v)+tip/2) + "l4 " + px(tip) + "l4 " + px(-tip)
 	}
 	c.path(arrows, "cross")
 }
 
-// spread draws many trials as a band from minimum to maximum with the median.
-func (c *chart) spread(a Lane, y func(float64) float64) {
+// bands draws many trials as a band from minimum to maximum, with a line at the median.
+func (c *runChart) bands(a Lane, y func(float64) float64) {
 	const bins = 110
 	var upper, lower, middle []string
 	for b := range bins {
 		from, to := b*len(a.Values)/bins, (b+1)*len(a.Values)/bins
 		v := slices.Sorted(slices.Values(a.Values[from:to]))
-		x := c.x(when(a, (from+to)/2))
+		x := c.x(startOf(a, (from+to)/2))
 		upper, lower = append(upper, at(x, y(v[len(v)-1]))), append(lower, at(x, y(v[0])))
 		middle = append(middle, at(x, y(v[len(v)/2])))
 	}
@@ -200,7 +196,7 @@ func (c *chart) spread(a Lane, y func(float64) float64) {
 	c.path("M"+strings.Join(middle, "L"), "thin "+a.Look.class)
 }
 
-func (c *chart) counter(bottom float64) {
+func (c *runChart) trialAxis(bottom float64) {
 	c.mark(c.x(0), bottom, "1")
 	for _, t := range (Axis{Lo: 1, Hi: max(2, c.time.total+1)}).ticks(5) {
 		if t > 1 && t == math.Trunc(t) {
@@ -210,8 +206,8 @@ func (c *chart) counter(bottom float64) {
 	c.text(c.w/2, bottom+30, "small muted", "middle", "trials, in the order measured")
 }
 
-// clock draws the time axis and the breaks between sessions.
-func (c *chart) clock(bottom float64) {
+// timeAxis draws the time axis and the breaks between sessions.
+func (c *runChart) timeAxis(bottom float64) {
 	unit, name := time.Second.Seconds(), "seconds"
 	switch total := c.time.total; {
 	case total > 3*3600:
@@ -225,45 +221,44 @@ func (c *chart) clock(bottom float64) {
 	}
 	title := name + " since the start"
 	for _, before := range c.time.sessions[:len(c.time.sessions)-1] {
-		x := under(c.time.under(before.To))
+		x := under(c.time.elapsed(before.To))
 		c.line(x, laneTop, x, bottom, "break")
 		title = name + " under way; dashed: resumed after a pause"
 	}
 	c.text(c.w/2, bottom+30, "small muted", "middle", title)
 }
 
-// timeline maps seconds since the start to the time under way, with the pauses
-// between sessions left out.
+// timeline maps seconds since the start of the run to seconds of work, without the pauses between sessions.
 type timeline struct {
 	sessions []analysis.Session
 	total    float64
 }
 
-// timed is the time axis of sessions, or of the trials if there are none.
-func timed(sessions []analysis.Session, arms []Lane) timeline {
+// newTimeline returns the time axis of sessions, or of the trials if there are no sessions.
+func newTimeline(sessions []analysis.Session, arms []Lane) timeline {
 	t := timeline{sessions: sessions}
 	if len(t.sessions) == 0 {
 		last := 0.0
 		for _, a := range arms {
 			for i := range a.Values {
-				last = max(last, when(a, i))
+				last = max(last, startOf(a, i))
 			}
 		}
 		t.sessions = []analysis.Session{{Number: 1, To: last}}
 	}
-	t.total = max(t.under(math.Inf(1)), 1e-9)
+	t.total = max(t.elapsed(math.Inf(1)), 1e-9)
 	return t
 }
 
-// under is how long the run was under way at a moment.
-func (t timeline) under(seconds float64) (sum float64) {
+// elapsed returns the seconds of work until a moment.
+func (t timeline) elapsed(seconds float64) (sum float64) {
 	for _, s := range t.sessions {
 		sum += max(0, min(seconds, s.To)-s.From)
 	}
 	return sum
 }
 
-// session is the index of the session that a moment belongs to.
+// session returns the index of the session at a moment.
 func (t timeline) session(seconds float64) int {
 	for i, s := range t.sessions {
 		if seconds <= s.To {

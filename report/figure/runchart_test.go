@@ -15,8 +15,8 @@ func TestRunChartPointsBeyondTheLane(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := Lane{Arm: Arm{Name: "plain", Values: append(append([]float64{}, usual...), test.last)}}
 			a.Summary.Median = 100
-			c := &chart{RunChart: RunChart{Ratio: true, Lanes: []Lane{a}}}
-			c.reach = c.span()
+			c := &runChart{RunChart: RunChart{Ratio: true, Lanes: []Lane{a}}}
+			c.reach = c.findReach()
 			c.beyond(a, func(float64) float64 { return 0 })
 			if n := strings.Count(c.String(), "l4 "); n != 2*test.arrows {
 				t.Errorf("%d arrows in %q, want %d", n/2, c.String(), test.arrows)

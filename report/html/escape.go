@@ -13,20 +13,20 @@ import (
 // escape makes any string safe as text or as the value of an attribute.
 func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
 
-// escapeLines is escape for text whose lines stay as they are.
+// escapeLines is escape for text whose line breaks are kept.
 func escapeLines(s string) string { return html.EscapeString(safetext.Lines(s)) }
 
-// around is an element, named with its attributes, around markup.
+// around puts markup into an element. The tag may have attributes.
 func around(tag, markup string) string {
 	name, _, _ := strings.Cut(tag, " ")
 	return "<" + tag + ">" + markup + "</" + name + ">"
 }
 
-// flag finds flags of the command line.
+// flag matches command line flags.
 var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 
-// prose is a string in which a line breaks neither between a number and its unit
-// nor within a flag of the command line.
+// prose escapes a string and keeps lines from breaking between a number and its unit, or within a command
+// line flag.
 func prose(s string) string {
 	s = columns.Tie(escape(s))
 	if !strings.Contains(s, "--") {
@@ -35,11 +35,11 @@ func prose(s string) string {
 	return flag.ReplaceAllString(s, `<code class="flag">$0</code>`)
 }
 
-// classes are the styles of verdicts. Their signs are in the style sheet.
+// classes are the CSS classes of verdicts. The style sheet adds their signs.
 var classes = map[document.Style]string{document.Cost: "costs", document.Gain: "gains", document.Equal: "equivalent",
 	document.Open: "not-resolved", document.Invalid: "invalid", document.Mixed: "mixed", document.Rise: "rise", document.Fall: "fall", document.Passed: "passed", document.Failed: "failed"}
 
-// text is words in their styles, as markup.
+// text returns styled words as markup.
 func text(t document.Text) string {
 	var b strings.Builder
 	for _, s := range t {
@@ -72,14 +72,13 @@ func span(s document.Span) string {
 	return before + markup + after
 }
 
-// notAnchor are characters that have no place in the name of a section.
+// notAnchor matches characters that an anchor must not contain.
 var notAnchor = regexp.MustCompile(`[^a-z0-9-]`)
 
-// anchor is a section's name as part of an address.
+// anchor converts a section's ID to the fragment of an address.
 func anchor(id string) string { return notAnchor.ReplaceAllString(strings.ToLower(id), "-") }
 
-// link leads to a section, a file near the page, or a page of the web. Any other
-// address is written out as text.
+// link links markup to a section, a file nearby, or a page of the web. Any other address is added as text.
 func link(markup, to string) string {
 	if id, ok := strings.CutPrefix(to, "#"); ok {
 		return around(`a href="#`+anchor(id)+`"`, markup)

@@ -1,5 +1,5 @@
-// Package html writes documents as one page that needs neither network nor
-// scripts, but for those that a server keeps up to date. Strings of a document are escaped; only its pictures are markup.
+// Package html writes documents as single pages that need no network. Only pages that a server keeps up
+// to date have a script. Strings of a document are escaped; only its pictures are markup.
 package html
 
 import (
@@ -61,25 +61,25 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// linked says whether a block is a section that the list of contents names.
+// linked reports whether a block is a section in the list of contents.
 func linked(b document.Block) bool {
 	s, ok := b.(document.Section)
 	return ok && s.ID != ""
 }
 
-// page is a page under way. Errors stay in the buffered writer until Flush.
+// page is a page that is being written. Errors stay in the buffered writer until Flush.
 type page struct{ out *bufio.Writer }
 
 func (p *page) put(markup ...string) {
 	for _, s := range markup {
-		_, _ = p.out.WriteString(s) // Flush tells
+		_, _ = p.out.WriteString(s) // Flush returns the error
 	}
 }
 
-// element writes an element, named with its attributes, around markup.
+// element writes markup within an element. The tag may have attributes.
 func (p *page) element(tag, markup string) { p.put(around(tag, markup), "\n") }
 
-// contents lists the sections that links lead to.
+// contents writes the list of the sections that have IDs.
 func (p *page) contents(list []document.Block) {
 	items := ""
 	for _, b := range list {
@@ -92,7 +92,7 @@ func (p *page) contents(list []document.Block) {
 	}
 }
 
-// blocks writes blocks whose sections have headings of a level.
+// blocks writes blocks. The headings of their sections have the given level.
 func (p *page) blocks(level int, list []document.Block) {
 	for _, b := range document.For(document.Page, list) {
 		p.block(level, b)
@@ -130,17 +130,17 @@ func (p *page) block(level int, b document.Block) {
 	}
 }
 
-// section writes a heading with the blocks below, or blocks that a reader folds.
+// section writes a heading with the blocks below it, or blocks that a reader can fold.
 func (p *page) section(level int, s document.Section) {
 	id := ""
 	if s.ID != "" {
 		id = ` id="` + anchor(s.ID) + `"`
 	}
-	if s.Screen {
+	if s.ScreenOnly {
 		id += ` class="screen"`
 	}
 	switch {
-	case s.Title == "" || s.Quiet.Has(document.Page):
+	case s.Title == "" || s.NoTitle.Has(document.Page):
 		p.blocks(level, s.Blocks)
 	case s.Fold.Has(document.Page):
 		if s.Open {
@@ -159,7 +159,7 @@ func (p *page) section(level int, s document.Section) {
 	}
 }
 
-// aside is what stands behind the title of a section.
+// aside returns value and note of a section, shown behind its title.
 func aside(s document.Section) string {
 	markup := ""
 	if s.Value != "" {

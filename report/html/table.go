@@ -12,6 +12,11 @@ func (p *page) table(t document.Table) {
 	columns := t.ColumnsIn(document.Page)
 	across := `td colspan="` + strconv.Itoa(len(columns)) + `"`
 	line := func(class, markup string) { p.element(`tr class="`+class+`"`, around(across, markup)) }
+	remarks := func(list []string) {
+		for _, note := range list {
+			line("aside", prose(note))
+		}
+	}
 	p.put(`<div class="scroll"><table`)
 	class := ""
 	if t.Dense {
@@ -36,28 +41,22 @@ func (p *page) table(t document.Table) {
 		if !g.Title.Empty() {
 			line("cell", strings.TrimSpace(text(g.Title)+" "+text(document.In(document.Muted, g.Aside))))
 		}
-		for _, note := range g.Notes {
-			line("aside", prose(note))
-		}
+		remarks(g.Notes)
 		for _, part := range g.Parts {
 			if !part.Title.Empty() {
 				line("metric", text(part.Title))
 			}
-			for _, note := range part.Notes {
-				line("aside", prose(note))
-			}
+			remarks(part.Notes)
 			for _, row := range part.Rows {
 				p.row(t, columns, row, !part.Title.Empty())
-				for _, note := range row.Notes {
-					line("aside", prose(note))
-				}
+				remarks(row.Notes)
 			}
 		}
 	}
 	p.put("</tbody></table></div>\n")
 }
 
-// row writes a row; indented below the title of a part.
+// row writes a row. It is indented if its part has a title.
 func (p *page) row(t document.Table, columns []int, row document.Row, indented bool) {
 	p.put("<tr")
 	if row.Muted {
@@ -70,13 +69,13 @@ func (p *page) row(t document.Table, columns []int, row document.Row, indented b
 	p.put("</tr>\n")
 }
 
-// cellTag is the element of a cell with its class.
+// cellTag returns the tag of a cell with its class.
 func cellTag(c document.Column, shade int, indented bool) string {
 	class := map[document.Kind]string{document.Name: "name", document.Prose: "text"}[c.Kind]
 	switch {
 	case c.Right:
 		class = "n"
-	case c.Whole:
+	case c.NoBreak:
 		class = "n left"
 	}
 	if indented {

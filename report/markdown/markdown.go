@@ -1,5 +1,5 @@
-// Package markdown writes documents as GitHub-flavoured Markdown. Strings of a
-// document are escaped, so that they are neither markup nor HTML.
+// Package markdown writes documents as GitHub-flavoured Markdown. Strings of a document are escaped, so
+// that they contain neither Markdown nor HTML.
 package markdown
 
 import (
@@ -32,11 +32,11 @@ func Write(w io.Writer, d *document.Document) error {
 // writer writes one document. Errors stay in the buffered writer until Flush.
 type writer struct {
 	out   *bufio.Writer
-	level int // of the document's heading
+	level int // level of the document's heading
 	begun bool
 }
 
-// paragraph writes lines that are markup already, an empty line before them.
+// paragraph writes lines of markup, after an empty line.
 func (m *writer) paragraph(lines ...string) {
 	if m.begun {
 		m.put("\n")
@@ -47,13 +47,13 @@ func (m *writer) paragraph(lines ...string) {
 	}
 }
 
-func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // Flush tells
+func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // Flush returns the error
 
 func (m *writer) heading(level int, title string) {
 	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + Escape(title))
 }
 
-// blocks writes blocks whose sections have headings of a level.
+// blocks writes blocks. The headings of their sections have the given level.
 func (m *writer) blocks(level int, list []document.Block) {
 	for _, b := range document.For(document.Markdown, list) {
 		m.block(level, b)
@@ -79,14 +79,14 @@ func (m *writer) block(level int, b document.Block) {
 		m.table(level, b)
 	case document.Code:
 		m.code(b.Text)
-	case document.Figure, document.Pair: // have no place in text
+	case document.Figure, document.Pair: // Markdown cannot show pictures
 	}
 }
 
-// section writes a heading with the blocks below, or blocks that a reader unfolds.
+// section writes a heading with the blocks below it, or blocks that a reader can unfold.
 func (m *writer) section(level int, s document.Section) {
 	switch {
-	case s.Title == "" || s.Quiet.Has(document.Markdown):
+	case s.Title == "" || s.NoTitle.Has(document.Markdown):
 		m.blocks(level, s.Blocks)
 	case s.Fold.Has(document.Markdown):
 		m.paragraph("<details><summary>" + Escape(strings.Join(present(s.Title, s.Value, s.Note), " – ")) + "</summary>")
@@ -101,7 +101,7 @@ func (m *writer) section(level int, s document.Section) {
 	}
 }
 
-// present are the strings that are not empty.
+// present returns the strings that are not empty.
 func present(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 }
@@ -155,7 +155,7 @@ func (m *writer) facts(f document.Facts) {
 	m.list(items, false)
 }
 
-// code writes lines between fences that are longer than any in them.
+// code writes lines between fences that are longer than any fence in them.
 func (m *writer) code(s string) {
 	s = strings.TrimRight(safetext.Lines(s), "\n")
 	fence := "```"
@@ -201,17 +201,13 @@ func (m *writer) rows(t document.Table, groups []document.Group) {
 				notes = append(notes, document.Words(strings.Join(present(p.Title.First(), note), ": ")))
 			}
 			for _, row := range p.Rows {
-				line, names := "|", []string(nil)
+				line := "|"
 				for _, i := range columns {
-					cell := row.Cell(i)
-					line += " " + joined(cell.Lines) + " |"
-					if t.Columns[i].Kind == document.Name && len(cell.Lines) > 0 {
-						names = append(names, cell.Lines[0].String())
-					}
+					line += " " + joined(row.Cell(i).Lines) + " |"
 				}
 				lines = append(lines, line)
 				for _, note := range row.Notes {
-					notes = append(notes, document.Words(strings.Join(append(names, note), ": ")))
+					notes = append(notes, document.Words(strings.Join(append(t.RowNames(document.Markdown, row), note), ": ")))
 				}
 			}
 		}
@@ -220,4 +216,61 @@ func (m *writer) rows(t document.Table, groups []document.Group) {
 		m.paragraph(lines...)
 	}
 	m.list(notes, false)
+}
+
+// special escapes the characters that have a meaning in Markdown or HTML anywhere in a line.
+var special = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "~", `\~`, "#", `\#`,
+	"!", `\!`, "$", `\$`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//", "www.", "www&#46;",
+)
+
+// Escape makes any string inert as one line of Markdown, also within a table.
+func Escape(s string) string { return special.Replace(safetext.Line(s)) }
+
+// joined writes the lines of a cell as one line.
+func joined(lines []document.Text) string {
+	parts := make([]string, len(lines))
+	for i, l := range lines {
+		parts[i] = text(l)
+	}
+	return strings.Join(present(parts...), "; ")
+}
+
+func text(t document.Text) string {
+	var b strings.Builder
+	for _, s := range t {
+		before, words, after := s.Trimmed(s.Style.Sign())
+		b.WriteString(before + marked(s, words) + after)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// marked writes a span's words in its style, with its link.
+func marked(s document.Span, words string) string {
+	if words == "" {
+		return ""
+	}
+	out := Escape(words)
+	switch s.Style {
+	case document.Strong:
+		out = "**" + out + "**"
+	case document.Badge:
+		out = "(" + out + ")"
+	case document.Muted:
+		out = "*" + out + "*"
+	}
+	if s.Link == "" || strings.HasPrefix(s.Link, "#") {
+		return out
+	}
+	return link(out, s.Link)
+}
+
+// link links a label to an address. An address that must not be followed is added as text.
+func link(label, to string) string {
+	address, ok := document.Address(to)
+	if !ok {
+		return label + ": " + Escape(to)
+	}
+	safe := strings.NewReplacer("<", "%3C", ">", "%3E", "\\", "%5C", "\n", "", "\r", "").Replace(address)
+	return "[" + label + "](<" + safe + ">)"
 }

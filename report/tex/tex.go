@@ -1,7 +1,6 @@
-// Package tex writes the tables of documents as LaTeX, for papers, with the package booktabs.
-// What a reader must see before trusting them (an Alert) stands before them, and what
-// belongs to their rows below them; other blocks have no place in a paper and are left
-// out. Strings of a document are escaped, so that they are no commands.
+// Package tex writes the tables of documents as LaTeX with the package booktabs, for papers. An Alert
+// stands before the tables, and the notes of rows stand below them. Other blocks are left out, since a
+// paper has no place for them. Strings of a document are escaped, so that they contain no commands.
 package tex
 
 import (
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"tare/report/document"
+	"tare/safetext"
 )
 
 // Write writes the tables of a document.
@@ -28,12 +28,12 @@ func Write(w io.Writer, d *document.Document) error {
 // writer writes one document. Errors stay in the buffered writer until Flush.
 type writer struct {
 	out   *bufio.Writer
-	title string // of the document
+	title string // title of the document
 }
 
-func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // Flush tells
+func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // Flush returns the error
 
-// blocks writes the blocks below a heading. A paper has room for what Markdown shows.
+// blocks writes the blocks below a heading. LaTeX shows the blocks for Markdown.
 func (t *writer) blocks(heading string, list []document.Block) {
 	for _, b := range document.For(document.Markdown, list) {
 		switch b := b.(type) {
@@ -70,17 +70,6 @@ func (t *writer) table(heading string, table document.Table) {
 	}
 }
 
-// name is what a row is called: its cells that are names.
-func name(table document.Table, row document.Row) string {
-	var names []string
-	for _, i := range table.ColumnsIn(document.Markdown) {
-		if table.Columns[i].Kind == document.Name && len(row.Cell(i).Lines) > 0 {
-			names = append(names, row.Cell(i).Lines[0].String())
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 // rows writes the rows of groups as a table, and their notes below it.
 func (t *writer) rows(heading string, table document.Table, groups []document.Group) {
 	columns := table.ColumnsIn(document.Markdown)
@@ -111,7 +100,7 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 				}
 				t.put("%s \\\\\n", strings.Join(cells, " & "))
 				for _, note := range row.Notes {
-					notes = append(notes, name(table, row)+": "+note)
+					notes = append(notes, strings.Join(table.RowNames(document.Markdown, row), ", ")+": "+note)
 				}
 			}
 		}
@@ -121,4 +110,29 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 		t.put("\\par\\footnotesize %s\n", Escape(note))
 	}
 	t.put("\\end{table}\n")
+}
+
+// special escapes the characters that have a meaning in LaTeX, and those that its usual fonts have only in
+// mathematics. It also escapes brackets and stars, which LaTeX would read as an option of the row before.
+var special = strings.NewReplacer(
+	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `_`, `\_`, `%`, `\%`,
+	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `|`, `\textbar{}`,
+	`"`, `''`, "`", `\textasciigrave{}`, `[`, `{[}`, `]`, `{]}`, `*`, `{*}`, `--`, `-{}-{}`,
+	"−", "$-$", "±", `$\pm$`, "×", `$\times$`, "≈", `$\approx$`, "≤", `$\leq$`, "≥", `$\geq$`, "→", `$\to$`,
+	"µ", `$\mu$`, "μ", `$\mu$`, "δ", `$\delta$`, "σ", `$\sigma$`, "–", "--", "…", `\dots{}`, "\u00a0", "~", "\u202f", `\,`,
+)
+
+// Escape makes any string inert as text on one line of LaTeX.
+func Escape(s string) string { return special.Replace(safetext.Line(s)) }
+
+// lines writes the lines of a cell as one line. It leaves out the signs of verdicts, since the words say
+// the same.
+func lines(c document.Cell) string {
+	var parts []string
+	for _, line := range c.Lines {
+		if text := strings.TrimSpace(line.String()); text != "" {
+			parts = append(parts, Escape(text))
+		}
+	}
+	return strings.Join(parts, "; ")
 }

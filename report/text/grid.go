@@ -10,40 +10,40 @@ import (
 )
 
 const (
-	leastName    = 12 // columns that names of rows are shortened to at most
-	legible      = 19 // and where nothing is drawn beside them; else the table is stacked
-	leastDrawing = 11
-	mostDrawing  = 51
+	minName      = 12 // least width of a column of names
+	minNameAlone = 19 // least width of names without a drawing beside them; below it, rows are stacked
+	minDrawing   = 11
+	maxDrawing   = 51
 )
 
-// grid is a table with the places of its columns.
+// grid is a table with the layout of its columns.
 type grid struct {
 	*writer
 	document.Table
-	indent string    // of a row
-	side   []*column // beside each other
-	below  []int     // sentences, below the row
-	draw   int       // the column of drawings; -1: none
-	room   int       // for a drawing
-	narrow bool      // no row fits
-	drawn  bool      // there is a drawing
+	indent string    // indent of a row
+	side   []*column // columns beside each other
+	below  []int     // indices of the columns of sentences, written below the row
+	draw   int       // index of the column of drawings; -1: none
+	room   int       // width for a drawing
+	narrow bool      // rows are too wide and therefore stacked
+	drawn  bool      // a drawing was written
 }
 
 // column is a column that stands beside others.
 type column struct {
 	document.Column
-	at     int    // in the table
+	at     int    // index in the table
 	bare   bool   // the table shows no titles
-	title  string // safe
-	before string // the space before it
-	signed bool   // values have signs; those without are indented like them
+	title  string // safe for a terminal
+	before string // space before the column
+	signed bool   // some values have signs; the others are indented to align
 	values []string
 	width  int
-	names  map[string]string // as they are shortened
+	names  map[string]string // shortened names
 }
 
-// layOut finds the columns of a table and their widths. Where there is not enough
-// room, names give way, then drawings.
+// layOut finds the columns of a table and their widths. If a row is too wide, names are shortened first;
+// then drawings are left out.
 func (t *writer) layOut(indent string, table document.Table) *grid {
 	g := &grid{writer: t, Table: table, indent: indent, draw: -1}
 	if slices.ContainsFunc(table.Parts(), func(p document.Part) bool { return !p.Title.Empty() }) {
@@ -68,22 +68,22 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 		}
 	}
 	if g.draw >= 0 {
-		g.natural(max(leastName, t.o.Width/4))
-		g.shorten(g.end()+2+leastDrawing-t.o.Width, leastName)
-		if g.room = min(t.o.Width-g.end()-2, mostDrawing); g.room < leastDrawing {
+		g.naturalWidths(max(minName, t.o.Width/4))
+		g.shorten(g.end()+2+minDrawing-t.o.Width, minName)
+		if g.room = min(t.o.Width-g.end()-2, maxDrawing); g.room < minDrawing {
 			g.draw = -1
 		}
 	}
 	if g.draw < 0 {
-		g.natural(t.o.Width)
-		g.shorten(g.end()-t.o.Width, legible)
-		if g.Bare && g.end() > t.o.Width { // rows that do not fit are written over several lines
-			g.natural(t.o.Width)
-			g.shorten(g.end()-t.o.Width, max(leastName, t.o.Width/3))
+		g.naturalWidths(t.o.Width)
+		g.shorten(g.end()-t.o.Width, minNameAlone)
+		if g.NoTitles && g.end() > t.o.Width { // longer rows take several lines
+			g.naturalWidths(t.o.Width)
+			g.shorten(g.end()-t.o.Width, max(minName, t.o.Width/3))
 		}
 	}
-	if g.narrow = !g.Bare && g.end() > t.o.Width; g.narrow {
-		g.natural(t.o.Width - len(g.indent))
+	if g.narrow = !g.NoTitles && g.end() > t.o.Width; g.narrow {
+		g.naturalWidths(t.o.Width - len(g.indent))
 	}
 	for _, c := range g.side {
 		if c.Kind == document.Name {
@@ -94,7 +94,7 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 }
 
 func newColumn(table document.Table, at int) *column {
-	c := &column{Column: table.Columns[at], at: at, bare: table.Bare, title: safetext.Line(table.Columns[at].Title)}
+	c := &column{Column: table.Columns[at], at: at, bare: table.NoTitles, title: safetext.Line(table.Columns[at].Title)}
 	var lines []document.Text
 	for _, part := range table.Parts() {
 		for _, row := range part.Rows {
@@ -108,18 +108,17 @@ func newColumn(table document.Table, at int) *column {
 	return c
 }
 
-// signed says whether a text holds a verdict with a sign.
+// signed reports whether a text contains the sign of a verdict.
 func signed(t document.Text) bool {
 	sign, _ := t.Sign()
 	return sign != ""
 }
 
-// natural gives every column the width of what stands in it, names at most so
-// much.
-func (g *grid) natural(names int) {
+// naturalWidths gives every column the width of its content. Names get at most the given width.
+func (g *grid) naturalWidths(names int) {
 	for _, c := range g.side {
 		c.width = 0
-		if !g.Bare {
+		if !g.NoTitles {
 			c.width = columns.Width(c.title)
 		}
 		for _, v := range c.values {
@@ -131,8 +130,7 @@ func (g *grid) natural(names int) {
 	}
 }
 
-// shorten makes names narrower by over columns in all, but not below the least
-// width.
+// shorten narrows names by over columns in all, but not below the least width.
 func (g *grid) shorten(over, least int) {
 	for _, c := range g.side {
 		if c.Kind == document.Name {
@@ -142,7 +140,7 @@ func (g *grid) shorten(over, least int) {
 	}
 }
 
-// end is where the columns that stand side by side end.
+// end returns the column at which a row ends.
 func (g *grid) end() int {
 	at := len(g.indent)
 	for _, c := range g.side {
@@ -151,7 +149,7 @@ func (g *grid) end() int {
 	return at
 }
 
-// filled is a value beside others, with the space before it.
+// filled pads a value to the width of its column, and adds the space before it.
 func (c *column) filled(value, painted string) string {
 	fill := strings.Repeat(" ", max(0, c.width-columns.Width(value)))
 	if c.Right && !c.Tight {
@@ -160,7 +158,7 @@ func (c *column) filled(value, painted string) string {
 	return c.before + painted + fill
 }
 
-// shown is a line of a cell as a terminal shows it.
+// shown returns a line of a cell as terminal text.
 func (c *column) shown(text document.Text) string {
 	value := line(text)
 	sign, _ := text.Sign()
@@ -175,7 +173,7 @@ func (c *column) shown(text document.Text) string {
 	return value
 }
 
-// value is the n-th line of a row's cell with its style.
+// value returns the n-th line of a row's cell and its style.
 func (c *column) value(row document.Row, n int) (string, document.Style) {
 	lines := row.Cell(c.at).Lines
 	if n >= len(lines) {

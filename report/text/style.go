@@ -9,15 +9,15 @@ import (
 	"tare/safetext"
 )
 
-// sequences are the ANSI sequences of styles. Colours add to words and signs,
-// never replace them, and do not rely on telling red from green.
+// sequences are the ANSI escape sequences of styles. Colours add to words and signs and never replace
+// them. No meaning depends on telling red from green.
 var sequences = map[document.Style]string{
 	document.Strong: "1", document.Muted: "2",
 	document.Cost: "1;31", document.Failed: "1;31", document.Gain: "1;36", document.Passed: "1;36",
 	document.Open: "33", document.Mixed: "33", document.Rise: "33", document.Fall: "33", document.Invalid: "1;35",
 }
 
-// paint puts s into a style if colour is on.
+// paint applies a style to s if colour is on.
 func (t *writer) paint(style document.Style, s string) string {
 	if !t.o.Color || sequences[style] == "" || s == "" {
 		return s
@@ -25,7 +25,7 @@ func (t *writer) paint(style document.Style, s string) string {
 	return "\x1b[" + sequences[style] + "m" + s + "\x1b[0m"
 }
 
-// words is a text without styles, verdicts with their signs.
+// words returns a text without styles, but with the signs of verdicts.
 func words(text document.Text) string {
 	var b strings.Builder
 	for _, s := range text {
@@ -41,31 +41,13 @@ func words(text document.Text) string {
 	return b.String()
 }
 
-// line is a text without styles, as one line.
+// line is words as one safe line.
 func line(text document.Text) string { return safetext.Line(words(text)) }
 
-// verdict finds verdicts behind their signs.
+// verdict matches the sign before a verdict.
 var verdict = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 
-// tidy is a paragraph as it is wrapped: a number and its unit stay together, and
-// so do a sign and its verdict.
+// tidy prepares a paragraph for wrapping: numbers keep their units, and signs their verdicts, on one line.
 func tidy(s string) string {
 	return verdict.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
-}
-
-// toASCII spells what reports write beyond ASCII.
-var toASCII = strings.NewReplacer(
-	"─", "-", "┼", "|", "│", "|", "┊", ":", "├", "[", "┤", "]", "●", "o", "○", "o", "◇", "o",
-	"−", "-", "–", "-", "±", "+/-", "…", "~", "µ", "u", "▲", "+", "▼", "-", "→", ">", "≈", "=", "×", "x", "✓", "+", "✗", "x",
-	"▁", "_", "▂", ".", "▃", ":", "▄", "-", "▅", "=", "▆", "+", "▇", "*", "█", "#",
-)
-
-// ascii spells s in ASCII; other characters become a question mark.
-func ascii(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r > '~' {
-			return '?'
-		}
-		return r
-	}, toASCII.Replace(s))
 }

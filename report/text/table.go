@@ -59,7 +59,7 @@ func (g *grid) part(indent string, part document.Part) {
 	for _, note := range part.Notes {
 		g.para(indent+"  ", note)
 	}
-	if !g.Bare && !g.narrow && len(part.Rows) > 0 {
+	if !g.NoTitles && !g.narrow && len(part.Rows) > 0 {
 		head := g.indent
 		for _, c := range g.side {
 			title := columns.Shorten(c.title, c.width, columns.Ellipsis)
@@ -72,8 +72,8 @@ func (g *grid) part(indent string, part document.Part) {
 	}
 }
 
-// row writes a row: its cells side by side where they fit, else one below the
-// other. Sentences and notes follow.
+// row writes the cells of a row side by side if they fit, else one below the other. Sentences and notes
+// follow.
 func (g *grid) row(row document.Row) {
 	height := 1
 	for _, c := range g.side {
@@ -101,7 +101,7 @@ func (g *grid) row(row document.Row) {
 	}
 }
 
-// beside is the n-th lines of a row's cells beside each other, and their width.
+// beside joins the n-th lines of a row's cells, and returns their width.
 func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	plain := g.indent
 	painted = plain
@@ -117,9 +117,8 @@ func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	return painted, columns.Width(strings.TrimRight(plain, " "))
 }
 
-// stacked writes a row that is too wide: what stands before the last name, then
-// the other cells below it, with the titles of their columns if the table shows
-// them.
+// stacked writes a row that is too wide. The cells up to the last name come first, then the other cells
+// below them, with the titles of their columns if the table shows titles.
 func (g *grid) stacked(row document.Row) {
 	names, title, head := 0, 0, ""
 	for k, c := range g.side {
@@ -129,7 +128,7 @@ func (g *grid) stacked(row document.Row) {
 			title = max(title, columns.Width(c.title))
 		}
 	}
-	var short []string // values that stand in one paragraph
+	var short []string // values that share one paragraph
 	var below []func()
 	for k, c := range g.side {
 		var values []string
@@ -145,7 +144,7 @@ func (g *grid) stacked(row document.Row) {
 		case all == "":
 		case k < names:
 			head += all + "  "
-		case !g.Bare:
+		case !g.NoTitles:
 			below = append(below, func() { g.fact(g.indent+"  ", columns.Pad(c.title, title), all) })
 		case len(values) == 1:
 			short = append(short, all)

@@ -1,5 +1,4 @@
-// Package text writes documents for terminals: wrapped to a width, in colour if
-// asked, in ASCII if that is all there is.
+// Package text writes documents for terminals, wrapped to a width, optionally in colour.
 package text
 
 import (
@@ -14,11 +13,10 @@ import (
 	"tare/safetext"
 )
 
-// Options says how text is laid out.
+// Options sets the layout of text.
 type Options struct {
-	Width int  // columns; 0: 80. Below 40 is taken as 40
+	Width int  // columns; 0: 80. Less than 40 counts as 40
 	Color bool // colour with ANSI sequences
-	ASCII bool // only 7-bit characters
 }
 
 // Write writes a document for a terminal.
@@ -43,31 +41,24 @@ func Write(w io.Writer, d *document.Document, o Options) error {
 type writer struct {
 	out   *bufio.Writer
 	o     Options
-	begun bool // there is a line already
+	begun bool // a line has been written
 }
 
-// line writes one line, turned to ASCII if asked.
+// line writes one line.
 func (t *writer) line(s string) {
-	if t.o.ASCII {
-		s = ascii(s)
-	}
-	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // Flush tells
+	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // Flush returns the error
 	t.begun = true
 }
 
-// gap sets what follows apart from what stands above.
+// gap writes an empty line, unless it would be the first.
 func (t *writer) gap() {
 	if t.begun {
 		t.line("")
 	}
 }
 
-// hanging writes text wrapped to the width, the following lines behind another
-// indent than the first.
+// hanging writes wrapped text. The first line has another indent than the following ones.
 func (t *writer) hanging(first, indent, s string) {
-	if t.o.ASCII { // some characters become several
-		s = toASCII.Replace(s)
-	}
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)
 		first = indent
@@ -80,7 +71,7 @@ func (t *writer) item(indent, bullet, s string) {
 	t.hanging(indent+bullet, indent+strings.Repeat(" ", columns.Width(bullet)), tidy(s))
 }
 
-// title writes the document's title behind the sign of its verdict.
+// title writes the document's title after the sign of its verdict.
 func (t *writer) title(d *document.Document) {
 	sign := d.Style.Sign()
 	if sign == "" {
@@ -95,15 +86,14 @@ func (t *writer) title(d *document.Document) {
 
 func (t *writer) heading(indent, s string) { t.styled(document.Strong, indent, s) }
 
-// styled writes a paragraph in one style, line by line, so that no style reaches
-// over the end of a line.
+// styled writes a paragraph in one style, line by line, so that no style crosses the end of a line.
 func (t *writer) styled(style document.Style, indent, s string) {
 	for _, l := range columns.Wrap(tidy(s), t.o.Width-columns.Width(indent)) {
 		t.line(indent + t.paint(style, l))
 	}
 }
 
-// blocks writes blocks, one below the other, and tables apart from each other.
+// blocks writes blocks, one below the other. An empty line separates two tables.
 func (t *writer) blocks(indent string, list []document.Block) {
 	after := false
 	for _, b := range document.For(document.Terminal, list) {
@@ -146,15 +136,14 @@ func (t *writer) block(indent string, b document.Block) {
 		for l := range strings.Lines(safetext.Lines(b.Text)) {
 			t.line(indent + "  " + strings.TrimSuffix(l, "\n"))
 		}
-	case document.Pair: // pictures only
+	case document.Pair: // a terminal cannot show pictures
 	}
 }
 
-// section writes the title with what stands behind it, and the blocks below.
 func (t *writer) section(indent string, s document.Section) {
 	below := indent + "  "
 	switch {
-	case s.Quiet.Has(document.Terminal):
+	case s.NoTitle.Has(document.Terminal):
 		below = indent
 	case s.Title == "":
 		t.gap()
@@ -174,7 +163,7 @@ func (t *writer) section(indent string, s document.Section) {
 	t.blocks(below, s.Blocks)
 }
 
-// noted writes a title in bold, with its note behind it or below.
+// noted writes a bold title, with the note behind or below it.
 func (t *writer) noted(indent string, s document.Section) {
 	title, note := safetext.Line(s.Title), "("+safetext.Line(s.Note)+")"
 	switch {
@@ -188,7 +177,7 @@ func (t *writer) noted(indent string, s document.Section) {
 	}
 }
 
-// valued writes a title with its value at the right end of the line, or below.
+// valued writes a title, with its value at the right end of the line or below.
 func (t *writer) valued(indent string, s document.Section) {
 	title, value, room := safetext.Line(s.Title), safetext.Line(s.Value), t.o.Width-len(indent)
 	if left := room - 2 - columns.Width(value); left >= 20 {
@@ -199,7 +188,7 @@ func (t *writer) valued(indent string, s document.Section) {
 	t.para(indent+"  ", value)
 }
 
-// list writes items, as many as a terminal has room for.
+// list writes items, at most l.Most of them.
 func (t *writer) list(indent string, l document.List) {
 	if indent == "" {
 		indent = "  "
@@ -217,14 +206,12 @@ func (t *writer) list(indent string, l document.List) {
 	}
 }
 
-// alert writes a title, apart from what stands above, with its items.
 func (t *writer) alert(indent string, a document.Alert) {
 	t.gap()
 	t.styled(cmp.Or(a.Style, document.Strong), indent, a.Title)
 	t.list(indent, document.List{Items: a.Items})
 }
 
-// answers writes results behind the signs of their verdicts.
 func (t *writer) answers(indent string, a document.Answers) {
 	for _, one := range a.List {
 		sign, style := one.Verdict.Sign()
@@ -251,7 +238,7 @@ func (t *writer) facts(indent string, f document.Facts) {
 	}
 }
 
-// fact writes a value behind its key; below a key that is very long.
+// fact writes a value behind its key, or below a long key.
 func (t *writer) fact(indent, key, value string) {
 	first := indent + key + "  "
 	if columns.Width(first) <= t.o.Width/2 {
