@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -27,8 +28,18 @@ type mapping struct {
 	Facts      map[string]string `yaml:"facts" doc:"by name, the field that tells something of the system"`
 	Metrics    []metric          `yaml:"metrics" required:"true" doc:"fields that are measured values"`
 
-	parse map[string]*regexp.Regexp
+	parse  map[string]*regexp.Regexp
+	levels []level
+
+	// What only a table with one value a row has: fields, and what describes the value.
+	workload, attempt, errors, valid, paired, exported string
+	describe                                           func(*row) hit
 }
+
+// level is a factor, the field that tells its level, and that in words.
+type level struct{ factor, field, what string }
+
+func levelOf(factor, field string) level { return level{factor, field, "level of " + factor} }
 
 // metric is a measured field, or many of which each is in a cell of its own.
 type metric struct {
@@ -57,9 +68,6 @@ func (m *multiplier) UnmarshalText(text []byte) error {
 	return err
 }
 
-// anything is the kind of workload where the mapping tells none.
-const anything = "table"
-
 // load reads a mapping file. The name is for messages.
 func load(name string, text []byte) (*mapping, error) {
 	f := strictyaml.Read(name, text)
@@ -87,6 +95,9 @@ func (m *mapping) compile(f *strictyaml.File) {
 		}
 		m.parse[field] = re
 	}
+	for _, name := range slices.Sorted(maps.Keys(m.Levels)) {
+		m.levels = append(m.levels, levelOf(name, m.Levels[name]))
+	}
 	if _, ok := m.Levels[""]; ok {
 		f.ReportAt("levels", "a factor has no name", "as in {qps: ActualQPS}")
 	}
@@ -113,6 +124,7 @@ func (m *mapping) compile(f *strictyaml.File) {
 			c.Times = 1
 		}
 	}
+	m.Workload = cmp.Or(m.Workload, name)
 }
 
 // cellGroup is the group in the expression of a metric's field that tells the cell.
