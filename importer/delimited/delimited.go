@@ -143,6 +143,8 @@ func (t *Table) explain(err error, fields []string) error {
 	}
 	at := Place{t.before + parse.Line, parse.Column}
 	switch {
+	case errors.Is(err, csv.ErrFieldCount) && len(fields) < len(t.Titles):
+		return fmt.Errorf("line %d: %d fields where the header has %d: %w: is the file truncated?", at.Line, len(fields), len(t.Titles), parse.Err)
 	case errors.Is(err, csv.ErrFieldCount):
 		return fmt.Errorf("line %d: %d fields where the header has %d: %w", at.Line, len(fields), len(t.Titles), parse.Err)
 	case errors.Is(err, csv.ErrBareQuote):

@@ -30,20 +30,20 @@ func ReadLong(f importer.File) ([]importer.Trial, error) {
 		Round: "round", Start: "start", Workload: "csv", workload: "workload", attempt: "attempt",
 		errors: "errors", valid: "valid", paired: "paired", exported: "levels", describe: describe,
 	}
-	r, err := tableRow(table, func(title string) (string, error) { return m.column(title, table.Titles) })
+	r, err := NewRow(table, func(title string) (string, error) { return m.column(title, table.Titles) })
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range required {
-		if !r.has(name) {
+		if !r.Has(name) {
 			return nil, fmt.Errorf("line %d: the column %s is missing", r.line, name)
 		}
 	}
-	if r.has("arm") {
+	if r.Has("arm") {
 		m.Arm = "arm"
 	}
 	trials := newReading(&m)
-	if err := r.each(trials.add); err != nil {
+	if err := r.Each(trials.add); err != nil {
 		return nil, err
 	}
 	if trials.rows == 0 {
@@ -86,24 +86,24 @@ func (m *mapping) column(title string, titles []string) (string, error) {
 }
 
 // describe gives the metric that a row describes.
-func describe(r *row) hit {
-	m := experiment.Metric{Name: r.needed("metric", "name of a metric"), Unit: r.field("unit"), Scale: experiment.Ratio}
+func describe(r *Row) hit {
+	m := experiment.Metric{Name: r.needed("metric", "name of a metric"), Unit: r.Field("unit"), Scale: experiment.Ratio}
 	m.Better = experiment.Better(r.either("better", string(experiment.Higher), string(experiment.Lower)))
-	if r.field("scale") != "" {
+	if r.Field("scale") != "" {
 		m.Scale = experiment.Scale(r.either("scale", string(experiment.Ratio), string(experiment.Difference)))
 	}
-	m.Headline = r.yes("headline", !r.has("headline") && m.Scale == experiment.Ratio)
+	m.Headline = r.Yes("headline", !r.Has("headline") && m.Scale == experiment.Ratio)
 	if m.Headline && m.Scale == experiment.Difference {
-		r.fail("headline", "a metric on the scale difference cannot be a headline")
+		r.Fail("headline", "a metric on the scale difference cannot be a headline")
 	}
-	return hit{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.field("cell"), r.field("workload")), times: 1}
+	return hit{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
 }
 
 // exported are the levels that tare export wrote, of the cell and of the arm:
 // "mtu=1500;rules=8", without those that have columns of their own. A column of that
 // name with anything else is passed over.
-func exported(r *row, field string, own []factor.Level) (list []factor.Level) {
-	for part := range strings.SplitSeq(r.field(field), ";") {
+func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
+	for part := range strings.SplitSeq(r.Field(field), ";") {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok || name == "" {
 			return nil

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,9 +12,9 @@ import (
 	"tare/importer/delimited"
 )
 
-// row is named fields with their text; the same value serves for one row after the
-// other. What reads a field keeps what is wrong with it in err.
-type row struct {
+// Row is named fields with their text; the same value serves for one row after the
+// other. What reads a field keeps what is wrong with it in Err.
+type Row struct {
 	unit  string           // what line counts: "line", or "row" of a document
 	line  int              // from 1
 	table *delimited.Table // that it is a line of; nil: none
@@ -23,15 +22,15 @@ type row struct {
 	place map[string]int   // of the fields, by name
 	texts []string
 	point byte  // the decimal point of the numbers so far; 0: none had one
-	err   error // the first
+	Err   error // the first
 }
 
-// tableRow is the row of a table's titles; each makes it one of its lines after the other.
-func tableRow(t *delimited.Table, name func(title string) (string, error)) (*row, error) {
-	r := &row{unit: "line", line: t.At(0).Line, table: t, place: map[string]int{}}
+// NewRow gives the row of a table's titles, named by name; Each makes it one of the lines after the other.
+func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, error) {
+	r := &Row{unit: "line", line: t.At(0).Line, table: t, place: map[string]int{}}
 	for i, title := range t.Titles {
 		column, err := name(title)
-		if err == nil && r.has(column) {
+		if err == nil && r.Has(column) {
 			err = fmt.Errorf("the column %s is there twice", column)
 		}
 		if err != nil {
@@ -45,8 +44,8 @@ func tableRow(t *delimited.Table, name func(title string) (string, error)) (*row
 	return r, nil
 }
 
-// each hands on each line of the row's table.
-func (r *row) each(take func(*row) error) error {
+// Each hands on each line of the row's table.
+func (r *Row) Each(take func(*Row) error) error {
 	return r.table.Each(func(fields []string) error {
 		r.line, r.texts = r.table.At(0).Line, append(r.texts[:0], fields...)
 		return take(r)
@@ -54,7 +53,7 @@ func (r *row) each(take func(*row) error) error {
 }
 
 // set gives a field its text. A new one stands behind the others.
-func (r *row) set(name, text string) {
+func (r *Row) set(name, text string) {
 	i, known := r.place[name]
 	if !known {
 		i = len(r.names)
@@ -67,13 +66,14 @@ func (r *row) set(name, text string) {
 	r.texts[i] = text
 }
 
-func (r *row) has(field string) bool {
+// Has says whether there is a field of the name.
+func (r *Row) Has(field string) bool {
 	_, ok := r.place[field]
 	return ok
 }
 
-// field gives the text of a field, without blanks around it; "" where there is none.
-func (r *row) field(name string) string {
+// Field gives the text of a field, without blanks around it; "" where there is none.
+func (r *Row) Field(name string) string {
 	i, ok := r.place[name]
 	if !ok {
 		return ""
@@ -82,37 +82,37 @@ func (r *row) field(name string) string {
 }
 
 // needed gives the text of a field that tells something; "" where the field has no name.
-func (r *row) needed(field, what string) string {
-	text := r.field(field)
+func (r *Row) needed(field, what string) string {
+	text := r.Field(field)
 	switch {
 	case field == "" || text != "":
-	case !r.has(field):
-		r.fail("", "there is no field %s, the %s: there are %s", field, what, few(r.names))
+	case !r.Has(field):
+		r.Fail("", "there is no field %s, the %s: there are %s", field, what, few(r.names))
 	default:
-		r.fail(field, "the %s is missing", what)
+		r.Fail(field, "the %s is missing", what)
 	}
 	return text
 }
 
 // is says whether fields are what they have to be.
-func (r *row) is(where map[string]string) bool {
+func (r *Row) is(where map[string]string) bool {
 	for field, text := range where {
-		if r.field(field) != text {
+		if r.Field(field) != text {
 			return false
 		}
 	}
 	return true
 }
 
-// fail keeps an error about a field, or about the row where it has no name, if it is the
+// Fail keeps an error about a field, or about the row where it has no name, if it is the
 // first.
-func (r *row) fail(field, format string, args ...any) {
-	if r.err == nil {
-		r.err = r.wrong(field, format, args...)
+func (r *Row) Fail(field, format string, args ...any) {
+	if r.Err == nil {
+		r.Err = r.wrong(field, format, args...)
 	}
 }
 
-func (r *row) wrong(field, format string, args ...any) error {
+func (r *Row) wrong(field, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if field != "" {
 		text = field + ": " + text
@@ -123,63 +123,63 @@ func (r *row) wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
 }
 
-// count reads a number of something that counts from 1; 0 where the field is empty.
-func (r *row) count(field, what string) int {
-	text := r.field(field)
-	n, err := strconv.Atoi(cmp.Or(text, "1"))
-	switch {
-	case text == "":
+// Count reads a number of something that counts from the first; 0 where the field is empty.
+func (r *Row) Count(field, what string, first int) int {
+	text := r.Field(field)
+	if text == "" {
 		return 0
-	case err != nil || n < 1 || n > math.MaxInt32:
-		r.fail(field, "%.40q is not a number of %s, which are whole and begin at 1", text, what)
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < first || n > math.MaxInt32 {
+		r.Fail(field, "%.40q is not a number of %s, which are whole and begin at %d", text, what, first)
 	}
 	return n
 }
 
 // time reads when something was; zero where the field is empty.
-func (r *row) time(field string) (at time.Time) {
-	text := r.field(field)
+func (r *Row) time(field string) (at time.Time) {
+	text := r.Field(field)
 	if text == "" {
 		return at
 	}
 	at, err := importer.Time(text)
 	if err != nil {
-		r.fail(field, "%s", err)
+		r.Fail(field, "%s", err)
 	}
 	return at
 }
 
 // either reads one of two words.
-func (r *row) either(field, one, other string) string {
-	text := strings.ToLower(r.field(field))
+func (r *Row) either(field, one, other string) string {
+	text := strings.ToLower(r.Field(field))
 	if text != one && text != other {
-		r.fail(field, "%.40q is neither %s nor %s", text, one, other)
+		r.Fail(field, "%.40q is neither %s nor %s", text, one, other)
 	}
 	return text
 }
 
-// yes reads what spreadsheets and scripts write for true and false.
-func (r *row) yes(field string, empty bool) bool {
-	switch text := strings.ToLower(r.field(field)); text {
+// Yes reads what spreadsheets and scripts write for true and false.
+func (r *Row) Yes(field string, empty bool) bool {
+	switch text := strings.ToLower(r.Field(field)); text {
 	case "":
 		return empty
 	case "true", "yes", "1":
 		return true
 	case "false", "no", "0":
 	default:
-		r.fail(field, "%.40q is neither true nor false", text)
+		r.Fail(field, "%.40q is neither true nor false", text)
 	}
 	return false
 }
 
 // semicolons says whether semicolons separate the fields.
-func (r *row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
+func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
 
-// number reads a number. Where a semicolon separates fields, a comma may be its
+// Number reads a number. Where a semicolon separates fields, a comma may be its
 // decimal point, as spreadsheets of many countries write it. Which of the two a
 // file uses shows in its first number with either; one with the other could be a
 // thousand times larger than it looks, and is refused.
-func (r *row) number(text string) (float64, error) {
+func (r *Row) Number(text string) (float64, error) {
 	at := strings.IndexAny(text, ",.")
 	if at < 0 {
 		return importer.Number(text)
@@ -197,18 +197,18 @@ func (r *row) number(text string) (float64, error) {
 }
 
 // share reads a share of failed operations: "0.02" or "2%".
-func (r *row) share(field string) importer.ErrorRate {
-	text := r.field(field)
+func (r *Row) share(field string) importer.ErrorRate {
+	text := r.Field(field)
 	if text == "" {
 		return importer.ErrorRate{}
 	}
 	bare, percent := strings.CutSuffix(text, "%")
-	share, err := r.number(strings.TrimSpace(bare))
+	share, err := r.Number(strings.TrimSpace(bare))
 	if percent {
 		share /= 100
 	}
 	if err != nil || share < 0 || share > 1 {
-		r.fail(field, "%.40q is not a share of failed operations, from 0 to 1 or as a percentage", text)
+		r.Fail(field, "%.40q is not a share of failed operations, from 0 to 1 or as a percentage", text)
 	}
 	return importer.ErrorRate{Share: share, Known: true}
 }

@@ -24,11 +24,11 @@ var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*
 
 // eachRow finds out what a text is, and hands each of its rows to take; list is where
 // they are in a JSON document.
-func eachRow(in *bufio.Reader, list string, take func(*row) error) error {
+func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	head, _ := in.Peek(in.Size()) // what is wrong with it shows when it is read
 	head = bytes.TrimLeft(head, " \t\r\n")
 	values := 0
-	counted := func(r *row) error {
+	counted := func(r *Row) error {
 		values += len(r.names)
 		return cmp.Or(importer.Room(values), take(r))
 	}
@@ -43,17 +43,17 @@ func eachRow(in *bufio.Reader, list string, take func(*row) error) error {
 	if err != nil {
 		return err
 	}
-	r, err := tableRow(table, func(title string) (string, error) { return title, nil })
+	r, err := NewRow(table, func(title string) (string, error) { return title, nil })
 	if err != nil {
 		return err
 	}
-	return r.each(counted)
+	return r.Each(counted)
 }
 
 // assignments reads lines KEY=VALUE, all of which are one row. Comments and empty lines
 // are passed over.
-func assignments(text io.Reader, take func(*row) error) error {
-	all := &row{unit: "line", line: 1, place: map[string]int{}}
+func assignments(text io.Reader, take func(*Row) error) error {
+	all := &Row{unit: "line", line: 1, place: map[string]int{}}
 	in := bufio.NewScanner(text)
 	in.Buffer(nil, importer.Limit)
 	for n := 1; in.Scan(); n++ {
@@ -65,7 +65,7 @@ func assignments(text io.Reader, take func(*row) error) error {
 		if m == nil {
 			return fmt.Errorf("line %d is %.60q, not KEY=VALUE", n, line)
 		}
-		if all.has(m[1]) {
+		if all.Has(m[1]) {
 			return fmt.Errorf("line %d: %s is there twice", n, m[1])
 		}
 		if err := importer.Room(len(all.names)); err != nil {
@@ -85,7 +85,7 @@ func assignments(text io.Reader, take func(*row) error) error {
 
 // documents reads JSON documents, one after the other: each is a row, or each element of
 // the list in it.
-func documents(in io.Reader, list string, take func(*row) error) error {
+func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()
 	for n := 1; ; {
@@ -102,7 +102,7 @@ func documents(in io.Reader, list string, take func(*row) error) error {
 			return err
 		}
 		for _, e := range elements {
-			r := &row{unit: "row", line: n, place: map[string]int{}}
+			r := &Row{unit: "row", line: n, place: map[string]int{}}
 			leaves("", e, func(path, text string) {
 				if len(r.names) <= importer.MostTrials {
 					r.set(path, text)

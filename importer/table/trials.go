@@ -75,25 +75,25 @@ type described struct {
 }
 
 // add takes up the values of a row.
-func (r *reading) add(in *row) error {
+func (r *reading) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
 		r.first = few(in.names)
 	}
-	about := importer.Trial{Arm: intern(in.needed(r.Arm, "name of an arm")), Kind: intern(cmp.Or(in.field(r.workload), r.Workload))}
+	about := importer.Trial{Arm: intern(in.needed(r.Arm, "name of an arm")), Kind: intern(cmp.Or(in.Field(r.workload), r.Workload))}
 	for _, l := range r.mapping.levels {
 		about.Levels = append(about.Levels, factor.Level{Factor: l.factor, Value: intern(in.needed(l.field, l.what))})
 	}
 	if r.describe != nil {
 		r.take(in, r.describe(in), about)
-		return in.err
+		return in.Err
 	}
 	in.needed(r.Round, "number of the round")
 	in.needed(r.Start, "time of the start")
 	before := len(r.list)
 	for i, name := range in.names {
 		for _, h := range r.of(name) {
-			if in.err == nil && in.place[name] == i && in.is(h.where) {
+			if in.Err == nil && in.place[name] == i && in.is(h.where) {
 				r.take(in, h, about)
 			}
 		}
@@ -103,11 +103,11 @@ func (r *reading) add(in *row) error {
 			t.Broken = "no field tells a value"
 		}
 	}
-	return cmp.Or(in.err, importer.Room(len(r.list)))
+	return cmp.Or(in.Err, importer.Room(len(r.list)))
 }
 
 // take adds the value of a field to its trial.
-func (r *reading) take(in *row, h hit, about importer.Trial) {
+func (r *reading) take(in *Row, h hit, about importer.Trial) {
 	cell := r.cell(in, h.cell, about.Levels)
 	m := r.described(in, cell, h)
 	t := r.trial(in, position{about.Arm, cell, r.round(in, about.Arm, m)}, about)
@@ -115,12 +115,12 @@ func (r *reading) take(in *row, h hit, about importer.Trial) {
 		return
 	}
 	if i := slices.IndexFunc(t.seen, func(s seen) bool { return s.described == m }); i >= 0 {
-		in.fail(h.named, "%s has a value for this arm, cell and round in %s %d already", m.Name, in.unit, t.seen[i].line)
+		in.Fail(h.named, "%s has a value for this arm, cell and round in %s %d already", m.Name, in.unit, t.seen[i].line)
 	}
 	t.seen = append(t.seen, seen{m, in.line})
 	value, err := r.number(in, h.field, m)
 	if value *= h.times; err == nil && math.IsInf(value, 0) {
-		in.fail(h.field, "%.40q times %g is no finite number", in.field(h.field), h.times)
+		in.Fail(h.field, "%.40q times %g is no finite number", in.Field(h.field), h.times)
 	}
 	missing, reason := r.missing(in, h, err)
 	switch {
@@ -129,7 +129,7 @@ func (r *reading) take(in *row, h hit, about importer.Trial) {
 	case err == nil:
 		t.AddFit(m.Metric, value)
 	case !missing:
-		in.fail(h.field, "%s: %s", m.Name, err)
+		in.Fail(h.field, "%s: %s", m.Name, err)
 	default:
 		t.Broken = cmp.Or(t.Broken, reason)
 	}
@@ -140,8 +140,8 @@ var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
 // missing says whether a field that holds no number says that there is no value, and why the
 // trial is none then; empty: it is one.
-func (r *reading) missing(in *row, h hit, err error) (is bool, reason string) {
-	text := in.field(h.field)
+func (r *reading) missing(in *Row, h hit, err error) (is bool, reason string) {
+	text := in.Field(h.field)
 	switch {
 	case err == nil:
 		return false, ""
@@ -154,7 +154,7 @@ func (r *reading) missing(in *row, h hit, err error) (is bool, reason string) {
 }
 
 // described gives a metric as it was first described in this cell.
-func (r *reading) described(in *row, cell string, h hit) *described {
+func (r *reading) described(in *Row, cell string, h hit) *described {
 	m := h.Metric
 	at := [2]string{cell, m.Name}
 	known, ok := r.metrics[at]
@@ -164,20 +164,20 @@ func (r *reading) described(in *row, cell string, h hit) *described {
 		r.metrics[at] = known
 	}
 	if m != known.Metric {
-		in.fail(h.named, "%s is described otherwise in line %d (unit, better, scale or headline)", m.Name, known.line)
+		in.Fail(h.named, "%s is described otherwise in line %d (unit, better, scale or headline)", m.Name, known.line)
 	}
 	return known
 }
 
 // round gives the number of the trial: the round, or where rows tell none, the row or how
 // many values the metric of the row has had in this arm and cell.
-func (r *reading) round(in *row, arm string, m *described) int {
-	n := in.count(r.Round, "a round")
+func (r *reading) round(in *Row, arm string, m *described) int {
+	n := in.Count(r.Round, "a round", 1)
 	switch {
 	case n == 0 && r.with > 0:
-		in.fail("", "round is empty, but not in line %d: give it in all rows or in none", r.with)
+		in.Fail("", "round is empty, but not in line %d: give it in all rows or in none", r.with)
 	case n > 0 && r.without > 0:
-		in.fail("", "round is %d, but empty in line %d: give it in all rows or in none", n, r.without)
+		in.Fail("", "round is %d, but empty in line %d: give it in all rows or in none", n, r.without)
 	case n > 0:
 		r.with = cmp.Or(r.with, in.line)
 	case r.describe == nil:
@@ -192,10 +192,10 @@ func (r *reading) round(in *row, arm string, m *described) int {
 
 // trial gives the trial that a row belongs to; nil where a later attempt at it stands in
 // the file already.
-func (r *reading) trial(in *row, at position, about importer.Trial) *trial {
+func (r *reading) trial(in *Row, at position, about importer.Trial) *trial {
 	attempt := 1
 	if r.with > 0 {
-		attempt = max(1, in.count(r.attempt, "an attempt"))
+		attempt = max(1, in.Count(r.attempt, "an attempt", 1))
 	}
 	t := r.latest[at]
 	switch {
@@ -209,7 +209,7 @@ func (r *reading) trial(in *row, at position, about importer.Trial) *trial {
 		t = &trial{attempt: attempt, Trial: about}
 		t.Cell, t.Facts = at.cell, make(map[string]string, len(r.Facts))
 		for name, field := range r.Facts {
-			t.Facts[name] = intern(in.field(field))
+			t.Facts[name] = intern(in.Field(field))
 		}
 		if r.with > 0 {
 			t.Round = at.round
@@ -226,15 +226,15 @@ func (r *reading) trial(in *row, at position, about importer.Trial) *trial {
 
 // about takes up what a row says of its trial rather than of its values. It may stand in
 // any of the trial's rows.
-func (t *trial) about(in *row, m *mapping) {
+func (t *trial) about(in *Row, m *mapping) {
 	if t.Start.IsZero() {
 		t.Start = in.time(m.Start)
 	}
 	if e := in.share(m.errors); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
 		t.Errors = e
 	}
-	t.Unpaired = !in.yes(m.paired, true) || t.Unpaired
-	if t.Broken == "" && !in.yes(m.valid, true) {
+	t.Unpaired = !in.Yes(m.paired, true) || t.Unpaired
+	if t.Broken == "" && !in.Yes(m.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
 }
@@ -265,9 +265,9 @@ var (
 
 // number reads the value of a metric, and notes how it is written: one as "1.021" may be
 // a thousand times larger than it looks.
-func (r *reading) number(in *row, field string, m *described) (float64, error) {
-	text := in.field(field)
-	value, err := in.number(text)
+func (r *reading) number(in *Row, field string, m *described) (float64, error) {
+	text := in.Field(field)
+	value, err := in.Number(text)
 	switch {
 	case err != nil || !in.semicolons() || r.decimal:
 	case whole.MatchString(text):
@@ -282,16 +282,16 @@ func (r *reading) number(in *row, field string, m *described) (float64, error) {
 }
 
 // split makes fields of the parts of others.
-func (r *reading) split(in *row) {
+func (r *reading) split(in *Row) {
 	for _, field := range slices.Sorted(maps.Keys(r.parse)) {
-		text, re := in.field(field), r.parse[field]
+		text, re := in.Field(field), r.parse[field]
 		parts := re.FindStringSubmatch(text)
 		switch {
-		case !in.has(field):
-			in.fail("", "there is no field %s: there are %s", field, few(in.names))
+		case !in.Has(field):
+			in.Fail("", "there is no field %s: there are %s", field, few(in.names))
 			return
 		case parts == nil:
-			in.fail(field, "%.60q does not match the expression under parse", text)
+			in.Fail(field, "%.60q does not match the expression under parse", text)
 			return
 		}
 		for i, name := range re.SubexpNames() {
@@ -323,10 +323,10 @@ func (r *reading) of(name string) []hit {
 const results = "results"
 
 // cell names a cell by what the fields for it say, what the name of the measured field says, and the levels.
-func (r *reading) cell(in *row, own string, levels []factor.Level) string {
+func (r *reading) cell(in *Row, own string, levels []factor.Level) string {
 	name := ""
 	for _, field := range r.Cell {
-		name = join(name, in.field(field))
+		name = join(name, in.Field(field))
 	}
 	name = cmp.Or(join(name, own), results)
 	for _, l := range levels {
