@@ -52,6 +52,24 @@ func (c *cells) named(t *Trial) *cell {
 	})
 }
 
+// workloadOf names what was measured at all levels: the name of the cell without them, or
+// the kind of the workload where the name does not have them.
+func workloadOf(t *Trial) string {
+	name := t.Cell
+	for _, l := range t.Levels {
+		for _, separator := range []string{".", "/"} {
+			if before, after, ok := strings.Cut(name, separator+l.String()); ok {
+				name = before + after
+				break
+			}
+		}
+	}
+	if name == t.Cell || name == "" {
+		return t.Kind
+	}
+	return name
+}
+
 // id makes a name fit for file names, and unique.
 func (c *cells) id(name string) string {
 	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // no hidden file, no flag

@@ -39,9 +39,9 @@ func misuse(hint, format string, args ...any) error {
 
 // found is a file to be read. There may be very many: it holds no more than a path.
 type found struct {
+	fileKey
 	path  string   // as the user knows it
 	name  string   // relative to the directory, or to the fixed part of the pattern
-	arm   string   // of the source
 	root  *os.Root // directory that it is not to lead out of; nil: none
 	waits bool     // reading it may take as long as whoever writes it: a pipe
 	// refused says why the file is not read; empty: it is.
@@ -61,6 +61,31 @@ type search struct {
 	files      []found
 	remarks    []string // what was passed over
 	roots      []*os.Root
+}
+
+// find finds the files, by the layout or arm by arm.
+func (o *Options) find() (s *search, err error) {
+	if o.Layout == nil {
+		remark := ""
+		if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
+			return nil, err
+		}
+		if s, err = find(o.Sources, o.Format.Extensions); err == nil && remark != "" {
+			s.remarks = append(s.remarks, remark)
+		}
+		return s, err
+	}
+	if err := o.Layout.compile(); err != nil {
+		return nil, err
+	}
+	if len(o.Layout.Block) > 0 {
+		if o.PairBy.how != "" {
+			return nil, misuse("leave out --pair-by", "cannot pair by %s: repeats are compared within their block", o.PairBy)
+		}
+		o.PairBy = o.Layout.pairing()
+	}
+	s, o.Sources, err = o.Layout.find()
+	return s, err
 }
 
 // find lists the files of all sources: the arms in the order given, the files of
@@ -90,7 +115,7 @@ func (s *search) close() error {
 
 func (s *search) add(arm, from string) error {
 	if from == stdin {
-		s.files = append(s.files, found{path: stdin, name: stdin, arm: arm, waits: true})
+		s.files = append(s.files, found{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
 		return nil
 	}
 	info, err := os.Stat(from)
@@ -98,7 +123,7 @@ func (s *search) add(arm, from string) error {
 	case err == nil && info.IsDir():
 		return s.directory(arm, from)
 	case err == nil:
-		s.files = append(s.files, found{path: from, name: filepath.Base(from), arm: arm, waits: !info.Mode().IsRegular()})
+		s.files = append(s.files, found{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
 		return nil
 	case !strings.ContainsAny(from, `*?[`):
 		return misuse("", "cannot read %s: %w", from, bare(err))
@@ -114,7 +139,7 @@ func (s *search) directory(arm, dir string) error {
 	s.roots = append(s.roots, root)
 	begin := len(s.files)
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		f := found{path: filepath.Join(dir, name), name: name, arm: arm, root: root}
+		f := found{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
 		switch {
 		case err != nil:
 			f.refused = bare(err).Error()
@@ -219,14 +244,14 @@ func (s *search) pattern(arm, pattern string) error {
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			f := found{path: m, name: m, arm: arm, refused: bare(err).Error()}
+			f := found{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
 			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink || !inside(fixed, m) {
 				f.refused = lostLink + fixed
 			}
 			s.files = append(s.files, f)
 			continue
 		}
-		f := found{path: m, name: name, arm: arm, root: root}
+		f := found{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
 		s.files = append(s.files, f)
 	}
 	if len(s.files) == begin {

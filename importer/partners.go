@@ -58,7 +58,7 @@ func (r *run) partners(arms []*arm) error {
 	if paired > 0 {
 		return nil
 	}
-	if r.Layout != nil && r.Layout.names != nil {
+	if r.Layout != nil && r.Layout.blocks != nil {
 		return misuse("a block has files of the baseline and of another arm", "no block has %s and another arm (%s has %s, %s has %s)",
 			base.name, base.name, firstFew(base.rounds, r.label), other.name, firstFew(other.rounds, r.label))
 	}
@@ -104,10 +104,10 @@ func without(rounds, others map[int]bool) map[int]bool {
 
 // label names a round by what its files have in common.
 func (r *run) label(round int) string {
-	if r.keys == nil {
+	if !r.PairBy.byFiles() {
 		return fmt.Sprint(round)
 	}
-	return r.rounds.labels[round-1]
+	return r.rounds.list[round-1].label
 }
 
 func shared[A, B any](a map[int]A, b map[int]B) (n int) {

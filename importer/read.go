@@ -75,12 +75,11 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
 	}
-	if r.keys != nil && format.Serial && c.broken == nil {
+	if r.PairBy.byFiles() && format.Serial && c.broken == nil {
 		c.trials, c.merged = readings(c.trials)
 	}
-	at, err := r.placeOf(f)
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
-		if c.broken = cmp.Or(err, c.trials[k].placed(at)); c.broken != nil {
+		if c.broken = f.apply(&c.trials[k]); c.broken != nil {
 			break
 		}
 		c.broken = r.accept(&c.trials[k], f)
@@ -150,7 +149,7 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 		case r.PairBy.how == byRound:
 			return t.Round
 		case r.PairBy.how != "":
-			return r.rounds.round(r.keys[file], nth)
+			return r.roundOf(&r.files[file], nth)
 		case given[at] == 0:
 			given[at] = a.next()
 		}
@@ -164,10 +163,7 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 	var series []TrialSeries
 	var histograms []TrialHistograms
 	measured := map[*arm]bool{}
-	at, err := r.placeOf(&r.files[file])
-	if err != nil {
-		return err
-	}
+	key := &r.files[file].fileKey
 	for i := range trials {
 		t := &trials[i]
 		a := r.arms.named(cmp.Or(t.Arm, r.files[file].arm, imported))
@@ -186,13 +182,13 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 		if len(t.Histograms) > 0 {
 			histograms = append(histograms, TrialHistograms{record.Cell, record.Round, t.Histograms})
 		}
-		record.Raw, record.SetUp = k.raw(), r.setUp(at)
+		record.Raw, record.SetUp = k.raw(), r.Layout.setUp(key.block)
 		if err := r.bulk.Add(record); err != nil {
 			return err
 		}
 	}
 	for a := range measured {
-		a.done(at)
+		a.done(key)
 	}
 	return k.within(series, histograms)
 }

@@ -79,19 +79,11 @@ const mostProblems = 10
 // before everything does. With an error there is no run, but a result where any file
 // was read.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
-	var remark string
-	var err error
-	if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
-		return nil, err
-	}
 	search, err := o.find()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = search.close() }() // nothing was written through them
-	if remark != "" {
-		search.remarks = append(search.remarks, remark)
-	}
 	if o.Format.Name == Auto {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
@@ -107,12 +99,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, misuse("without --pair-by, they are independent samples",
 			"cannot pair by %s: %s makes its trials one after the other, and those of the same number have nothing in common", byRound, o.Format.Name)
 	}
-	if err := checkFactors(o.Factors, search.files); err != nil {
-		return nil, err
-	}
-	rounds := newSequence(o.PairBy)
-	keys, err := rounds.keys(search.files, o.Sources, o.placeOf)
-	if err != nil {
+	if err := o.identify(search.files); err != nil {
 		return nil, err
 	}
 	bulk, err := journal.NewBulk(dir)
@@ -120,8 +107,8 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{
-		Options: o, bulk: bulk, rounds: rounds, taken: map[position]int{},
-		files: search.files, oneEach: eachAlone(search.files), keys: keys, contents: contents{first: map[sum256][]int{}, files: map[string]int{}},
+		Options: o, bulk: bulk, taken: map[position]int{},
+		files: search.files, oneEach: eachAlone(search.files), contents: contents{first: map[sum256][]int{}, files: map[string]int{}},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
@@ -141,9 +128,8 @@ type run struct {
 	bulk      *journal.Bulk
 	keeper    *keeper
 	files     []found
-	oneEach   bool     // several arms are one file each
-	keys      []string // of the files, for pairing; nil: none
-	rounds    *sequence
+	oneEach   bool                       // several arms are one file each
+	rounds    ordered[part, pairedRound] // where the files are paired
 	cells     cells
 	arms      arms
 	unnamed   []string         // where files are from that tell their arms
@@ -239,9 +225,12 @@ func (r *run) plan(arms []*arm) *experiment.Plan {
 	p := &experiment.Plan{
 		Version: r.Version, Name: r.Name, Labels: r.Labels, Testbed: experiment.TestbedImport,
 		Import: &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command, Map: r.Map,
-			Settings: r.settings(), Allowed: r.Allow, Blocks: r.blocks()},
+			Settings: r.settings(), Allowed: r.Allow},
 		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
 		Cells: r.cells.plan(r.Format.Settings),
+	}
+	if r.Layout != nil {
+		p.Import.Blocks = r.Layout.blocks
 	}
 	unnamed := slices.Compact(r.unnamed)
 	all := map[int]bool{}
