@@ -26,8 +26,8 @@ func TestDocumentedFiles(t *testing.T) {
 		into   any
 	}{
 		journal.FilesFile:       {journal.FileSchema, &journal.ImportedFile{}},
-		importer.SeriesFile:     {importer.SeriesSchema, &importer.SeriesDocument{}},
-		importer.HistogramsFile: {importer.HistogramsSchema, &importer.HistogramsDocument{}},
+		importer.SeriesFile:     {importer.SeriesSchema, &importer.WithinDocument{}},
+		importer.HistogramsFile: {importer.HistogramsSchema, &importer.WithinDocument{}},
 	}
 	seen := 0
 	for _, e := range regexp.MustCompile("(?s)```json (\\S+)\n(.*?)```").FindAllSubmatch(page, -1) {

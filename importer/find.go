@@ -118,17 +118,22 @@ func (s *search) add(arm, from string) error {
 		s.files = append(s.files, found{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
 		return nil
 	}
+	paths, fixed, err := expand(from)
+	if err != nil {
+		return err
+	}
+	if fixed != "" {
+		return s.pattern(arm, from, fixed, paths)
+	}
 	info, err := os.Stat(from)
 	switch {
-	case err == nil && info.IsDir():
-		return s.directory(arm, from)
-	case err == nil:
-		s.files = append(s.files, found{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
-		return nil
-	case !strings.ContainsAny(from, `*?[`):
+	case err != nil:
 		return misuse("", "cannot read %s: %w", from, bare(err))
+	case info.IsDir():
+		return s.directory(arm, from)
 	}
-	return s.pattern(arm, from)
+	s.files = append(s.files, found{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
+	return nil
 }
 
 func (s *search) directory(arm, dir string) error {
@@ -197,18 +202,12 @@ func (s *search) directory(arm, dir string) error {
 	return nil
 }
 
-// pattern finds the files that match a pattern, in natural order. A directory
-// that matches stands for its files.
-func (s *search) pattern(arm, pattern string) error {
-	matches, err := glob(pattern)
-	if err != nil {
-		return misuse("the special characters are * ? [ ] and **, for any directories", "%s: %w", pattern, err)
-	}
+// pattern takes the files that match a pattern, in natural order. A directory that
+// matches stands for its files.
+func (s *search) pattern(arm, pattern, fixed string, matches []string) error {
 	if len(matches) == 0 {
 		return misuse("", "nothing matches %s", pattern)
 	}
-	slices.SortFunc(matches, natural)
-	fixed := fixedPart(pattern)
 	root, err := os.OpenRoot(fixed)
 	if err != nil {
 		return misuse("", "cannot read %s: %w", fixed, bare(err))

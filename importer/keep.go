@@ -26,30 +26,18 @@ const (
 	HistogramsSchema = "tare.histograms/v1"
 )
 
-// SeriesDocument is SeriesFile.
-type SeriesDocument struct {
+// WithinDocument is SeriesFile or HistogramsFile.
+type WithinDocument struct {
 	Schema string        `json:"schema"`
-	Trials []TrialSeries `json:"trials"`
+	Trials []TrialWithin `json:"trials"`
 }
 
-// TrialSeries are the series of one trial.
-type TrialSeries struct {
-	Cell   string   `json:"cell"`
-	Round  int      `json:"round"`
-	Series []Series `json:"series"`
-}
-
-// HistogramsDocument is HistogramsFile.
-type HistogramsDocument struct {
-	Schema string            `json:"schema"`
-	Trials []TrialHistograms `json:"trials"`
-}
-
-// TrialHistograms are the distributions of one trial.
-type TrialHistograms struct {
+// TrialWithin is what happened within one trial.
+type TrialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
-	Histograms []Histogram `json:"histograms"`
+	Series     []Series    `json:"series,omitempty"`     // in SeriesFile
+	Histograms []Histogram `json:"histograms,omitempty"` // in HistogramsFile
 }
 
 // keeper keeps what trials came from: each file's copy, size and checksum. Several
@@ -162,25 +150,30 @@ func (f *kept) raw() string {
 	return f.name
 }
 
-func (f *kept) within(series []TrialSeries, histograms []TrialHistograms) error {
-	if len(series) > 0 {
-		if err := f.document(SeriesFile, SeriesDocument{SeriesSchema, series}); err != nil {
-			return err
+// within keeps what happened within the trials.
+func (f *kept) within(trials []TrialWithin) error {
+	series, histograms := WithinDocument{Schema: SeriesSchema}, WithinDocument{Schema: HistogramsSchema}
+	for _, t := range trials {
+		if len(t.Series) > 0 {
+			series.Trials = append(series.Trials, TrialWithin{Cell: t.Cell, Round: t.Round, Series: t.Series})
+		}
+		if len(t.Histograms) > 0 {
+			histograms.Trials = append(histograms.Trials, TrialWithin{Cell: t.Cell, Round: t.Round, Histograms: t.Histograms})
 		}
 	}
-	if len(histograms) > 0 {
-		return f.document(HistogramsFile, HistogramsDocument{HistogramsSchema, histograms})
-	}
-	return nil
+	return errors.Join(f.document(SeriesFile, series), f.document(HistogramsFile, histograms))
 }
 
-func (f *kept) document(name string, v any) error {
+func (f *kept) document(name string, d WithinDocument) error {
+	if len(d.Trials) == 0 {
+		return nil
+	}
 	w, err := f.keeper.run.Create(f.name + "." + name)
 	if err != nil {
 		return err
 	}
 	sum := sha256.New()
-	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(v), w.Close()); err != nil {
+	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(d), w.Close()); err != nil {
 		return err
 	}
 	if f.digests == nil {

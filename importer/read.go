@@ -159,9 +159,9 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 
 func (r *run) add(file int, trials []Trial, k *kept) error {
 	round := r.numbering(file)
-	k.kept = k.kept || hasWithin(trials)
-	var series []TrialSeries
-	var histograms []TrialHistograms
+	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
+	k.kept = k.kept || slices.ContainsFunc(trials, something)
+	var within []TrialWithin
 	measured := map[*arm]bool{}
 	key := &r.files[file].fileKey
 	for i := range trials {
@@ -176,11 +176,8 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 		if err != nil {
 			return err
 		}
-		if len(t.Series) > 0 {
-			series = append(series, TrialSeries{record.Cell, record.Round, t.Series})
-		}
-		if len(t.Histograms) > 0 {
-			histograms = append(histograms, TrialHistograms{record.Cell, record.Round, t.Histograms})
+		if something(*t) {
+			within = append(within, TrialWithin{record.Cell, record.Round, t.Series, t.Histograms})
 		}
 		record.Raw, record.SetUp = k.raw(), r.Layout.setUp(key.block)
 		if err := r.bulk.Add(record); err != nil {
@@ -190,12 +187,7 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 	for a := range measured {
 		a.done(key)
 	}
-	return k.within(series, histograms)
-}
-
-// hasWithin says whether anything is known of what happened within the trials.
-func hasWithin(trials []Trial) bool {
-	return slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
+	return k.within(within)
 }
 
 func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
