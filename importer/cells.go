@@ -183,10 +183,5 @@ func suggest(name string, known []string) string {
 	if near := strictyaml.Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	const most = 12
-	more := ""
-	if len(known) > most {
-		known, more = known[:most], ", …"
-	}
-	return "there are " + strings.Join(known, ", ") + more
+	return "there are " + Few(12, known)
 }

@@ -120,14 +120,17 @@ func shared[A, B any](a map[int]A, b map[int]B) (n int) {
 }
 
 func firstFew[V any](set map[int]V, name func(int) string) string {
-	const most = 3
 	var names []string
 	for _, i := range slices.Sorted(maps.Keys(set)) {
-		if len(names) == most {
-			names = append(names, "…")
-			break
-		}
 		names = append(names, name(i))
+	}
+	return Few(3, names)
+}
+
+// Few names the first few of many.
+func Few(most int, names []string) string {
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "…")
 	}
 	return strings.Join(names, ", ")
 }

@@ -87,7 +87,7 @@ func (r *Row) needed(field, what string) string {
 	switch {
 	case field == "" || text != "":
 	case !r.Has(field):
-		r.Fail("", "there is no field %s, the %s: there are %s", field, what, few(r.names))
+		r.Fail("", "there is no field %s, the %s: there are %s", field, what, importer.Few(12, r.names))
 	default:
 		r.Fail(field, "the %s is missing", what)
 	}

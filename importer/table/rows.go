@@ -125,7 +125,7 @@ func at(doc any, path string) ([]any, error) {
 		members, _ := doc.(map[string]any)
 		inner, ok := members[step]
 		if !ok {
-			return nil, fmt.Errorf("there is no %s, where the rows are to be: there are %s", path, few(slices.Sorted(maps.Keys(members))))
+			return nil, fmt.Errorf("there is no %s, where the rows are to be: there are %s", path, importer.Few(12, slices.Sorted(maps.Keys(members))))
 		}
 		doc = inner
 	}
@@ -163,13 +163,4 @@ func leaves(path string, v any, leaf func(path, text string)) {
 	default:
 		leaf(path, fmt.Sprint(x))
 	}
-}
-
-// few names the first few fields.
-func few(names []string) string {
-	const most = 12
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "…")
-	}
-	return strings.Join(names, ", ")
 }

@@ -78,7 +78,7 @@ type described struct {
 func (r *reading) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
-		r.first = few(in.names)
+		r.first = importer.Few(12, in.names)
 	}
 	about := importer.Trial{Arm: intern(in.needed(r.Arm, "name of an arm")), Kind: intern(cmp.Or(in.Field(r.workload), r.Workload))}
 	for _, l := range r.mapping.levels {
@@ -164,7 +164,7 @@ func (r *reading) described(in *Row, cell string, h hit) *described {
 		r.metrics[at] = known
 	}
 	if m != known.Metric {
-		in.Fail(h.named, "%s is described otherwise in line %d (unit, better, scale or headline)", m.Name, known.line)
+		in.Fail(h.named, "%s is described otherwise in %s %d (unit, better, scale or headline)", m.Name, in.unit, known.line)
 	}
 	return known
 }
@@ -288,7 +288,7 @@ func (r *reading) split(in *Row) {
 		parts := re.FindStringSubmatch(text)
 		switch {
 		case !in.Has(field):
-			in.Fail("", "there is no field %s: there are %s", field, few(in.names))
+			in.Fail("", "there is no field %s: there are %s", field, importer.Few(12, in.names))
 			return
 		case parts == nil:
 			in.Fail(field, "%.60q does not match the expression under parse", text)
