@@ -65,6 +65,14 @@ func TestNoSample(t *testing.T) {
 	}
 }
 
+// A version of 2024 writes a burst without a title behind the message size.
+func TestBurstWithoutTitle(t *testing.T) {
+	trials, err := importertest.Read(Format, "f", strings.Replace(header, "Burst,", "", 1)+row1+row1)
+	if err != nil || len(trials) != 2 || !strings.Contains(trials[1].Cell, "message=64.parallelism=1.burst=4") {
+		t.Errorf("trials %+v, error %v", trials, err)
+	}
+}
+
 func TestLarge(t *testing.T) {
 	importertest.Large(t, Format, header, "", row1, ",", "\"", "\n")
 	importertest.Large(t, Format, "", "", "a,", `[{"driver":1},`)

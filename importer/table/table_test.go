@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,6 +136,37 @@ func TestRefused(t *testing.T) {
 		{"no metric", "us,who,n,at,q\n1,a,1,0,1\n", "no field is one of the metrics: there are us, who, n, at, q, first"},
 	})
 	importertest.Refused(t, format(t, "rows: runs\n"+plain), [][3]string{{"no list", `{"run": []}`, "there is no runs, where the rows are to be: there are run"}})
+}
+
+// Numbers are read as in the long CSV: a comma may be the decimal point where semicolons
+// separate fields, and what may be thousands is refused. Rows of one arm, cell and round
+// are one trial, with one value of each metric.
+func TestLikeLong(t *testing.T) {
+	f := format(t, plain+"round: n\n")
+	for text, want := range map[string]string{
+		"ms;lost;n\n12,5;0;1\n":                 "1 0.0125 0",
+		"ms;lost;n\n990;0;1\n1.021;0;2\n":       `error: line 3, column 1: ms: "1.021" may be a thousand times as much`,
+		"ms,lost,n\n\"1,021\",0,1\n":            `error: line 2, column 1: ms: latency: "1,021" is not a number: write it without thousands separators`,
+		"ms,lost,n\n1,0,1\n2,0,1\n":             "error: line 3, column 1: ms: latency has a value for this arm, cell and round in line 2 already",
+		"ms,lost,n\n1,0,\n":                     "error: line 2, column 5: n: the number of the round is missing",
+		`{"ms": 1, "n": 3} {"lost": 2, "n": 3}`: "3 0.001 2",
+		`{"ms": 1, "n": 3} {"ms": 2, "n": 3}`:   "error: row 2: ms: latency has a value for this arm, cell and round in row 1 already",
+	} {
+		trials, err := importertest.Read(f, "f", text)
+		got := fmt.Sprintf("error: %v", err)
+		if err == nil {
+			got = ""
+		}
+		for _, trial := range trials {
+			got += fmt.Sprint(trial.Round)
+			for _, v := range trial.Values {
+				got += fmt.Sprint(" ", v.Value)
+			}
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
 }
 
 // A value that is not there makes its trial invalid where it is a headline.
