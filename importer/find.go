@@ -22,21 +22,6 @@ type Source struct {
 	From []string // directories, patterns and files, as given; "-" is standard input
 }
 
-// UsageError is something that the user asked for and that makes no sense.
-type UsageError struct {
-	Err  error
-	Hint string // what to do, if there is more to say
-}
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap gives the cause.
-func (e *UsageError) Unwrap() error { return e.Err }
-
-func misuse(hint, format string, args ...any) error {
-	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
-}
-
 // found is a file to be read. There may be very many: it holds no more than a path.
 type found struct {
 	fileKey
@@ -298,8 +283,8 @@ func (s *search) twice() error {
 	return nil
 }
 
-// eachAlone says whether there are several arms, and each is one file.
-func eachAlone(files []found) bool {
+// oneFileEach says whether there are several arms, and each is one file.
+func oneFileEach(files []found) bool {
 	arms := map[string]bool{}
 	for _, f := range files {
 		arms[f.arm] = true

@@ -47,7 +47,7 @@ func ReadLayout(name string, data []byte) (*Layout, error) {
 		f.Decode(f.Root, "", l)
 	}
 	if problems := f.Problems(); len(problems) > 0 {
-		return nil, &UsageError{Err: &problems}
+		return nil, &UsageError{hinted{&problems, ""}}
 	}
 	if !filepath.IsAbs(l.Path) {
 		l.Path = filepath.ToSlash(filepath.Join(filepath.Dir(name), l.Path))

@@ -71,7 +71,7 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	}
 	size := sizeOf(in)
 	format := cmp.Or(f.format, &r.Format)
-	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneEach})
+	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneFileEach})
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
 	}
@@ -193,7 +193,7 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
 	cell := r.cells.named(t)
 	if r.PairBy.how == byRound {
-		at := position{a.index, cell.index, round}
+		at := trialKey{a.index, cell.index, round}
 		if other, ok := r.taken[at]; ok {
 			return nil, fmt.Errorf("%s and %s both hold round %d of arm %s in %s", r.files[other].path, r.files[i].path, round, a.name, t.Cell)
 		}

@@ -107,16 +107,16 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{
-		Options: o, bulk: bulk, taken: map[position]int{},
-		files: search.files, oneEach: eachAlone(search.files), contents: contents{first: map[sum256][]int{}, files: map[string]int{}},
+		Options: o, bulk: bulk, taken: map[trialKey]int{},
+		files: search.files, oneFileEach: oneFileEach(search.files), contents: contents{first: map[sum256][]int{}, files: map[string]int{}},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
 		if len(r.others.list) > 0 && r.result.Valid == 0 {
-			err = &DataError{Err: err, Hint: r.readers()}
+			err = &DataError{hinted{err, r.readers()}}
 		}
 		if r.roundless > 0 && r.result.Valid == 0 && r.roundless == len(r.result.Problems)+r.result.More {
-			err = &UsageError{Err: err, Hint: "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}
+			err = &UsageError{hinted{err, "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}}
 		}
 		return r.result, errors.Join(err, bulk.Discard())
 	}
@@ -125,28 +125,28 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 
 type run struct {
 	Options
-	bulk      *journal.Bulk
-	keeper    *keeper
-	files     []found
-	oneEach   bool                       // several arms are one file each
-	rounds    ordered[part, pairedRound] // where the files are paired
-	cells     cells
-	arms      arms
-	unnamed   []string         // where files are from that tell their arms
-	taken     map[position]int // index of the file, with pairing by the told round
-	contents  contents
-	leftOut   ordered[string, omission] // by metric
-	broken    []broken
-	beside    []int                   // files that hold no result by their nature
-	roundless int                     // files that do not tell the round, which they were to be paired by
-	others    ordered[string, reader] // formats of files that are another tool's
-	merged    int                     // readings of a cell in a file that were made one trial, at most
-	looked    int                     // files that were looked into for these
-	result    *Result
+	bulk        *journal.Bulk
+	keeper      *keeper
+	files       []found
+	oneFileEach bool                       // several arms are one file each
+	rounds      ordered[part, pairedRound] // where the files are paired
+	cells       cells
+	arms        arms
+	unnamed     []string         // where files are from that tell their arms
+	taken       map[trialKey]int // index of the file, with pairing by the told round
+	contents    contents
+	leftOut     ordered[string, omission] // by metric
+	broken      []broken
+	beside      []int                   // files that hold no result by their nature
+	roundless   int                     // files that do not tell the round, which they were to be paired by
+	others      ordered[string, reader] // formats of files that are another tool's
+	merged      int                     // readings of a cell in a file that were made one trial, at most
+	looked      int                     // files that were looked into for these
+	result      *Result
 }
 
-// position is where a trial stands: indices of arm and cell, and the round.
-type position struct{ arm, cell, round int }
+// trialKey names a trial: indices of arm and cell, and the round.
+type trialKey struct{ arm, cell, round int }
 
 func (r *run) all(ctx context.Context) (err error) {
 	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {

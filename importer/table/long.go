@@ -42,7 +42,7 @@ func ReadLong(f importer.File) ([]importer.Trial, error) {
 	if r.Has("arm") {
 		m.Arm = "arm"
 	}
-	trials := newReading(&m)
+	trials := newAssembler(&m)
 	if err := r.Each(trials.add); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (m *mapping) column(title string, titles []string) (string, error) {
 }
 
 // describe gives the metric that a row describes.
-func describe(r *Row) hit {
+func describe(r *Row) fieldMetric {
 	m := experiment.Metric{Name: r.needed("metric", "name of a metric"), Unit: r.Field("unit"), Scale: experiment.Ratio}
 	m.Better = experiment.Better(r.either("better", string(experiment.Higher), string(experiment.Lower)))
 	if r.Field("scale") != "" {
@@ -96,7 +96,7 @@ func describe(r *Row) hit {
 	if m.Headline && m.Scale == experiment.Difference {
 		r.Fail("headline", "a metric on the scale difference cannot be a headline")
 	}
-	return hit{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
+	return fieldMetric{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
 }
 
 // exported are the levels that tare export wrote, of the cell and of the arm:
@@ -117,7 +117,7 @@ func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 
 // keep takes up the levels that tare export gave a row. Those that not all rows of the cell
 // have are of the arm.
-func (r *reading) keep(cell string, exported []factor.Level) {
+func (r *assembler) keep(cell string, exported []factor.Level) {
 	known, ok := r.shared[cell]
 	if !ok {
 		known = exported

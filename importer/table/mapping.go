@@ -33,7 +33,7 @@ type mapping struct {
 
 	// What only a table with one value a row has: fields, and what describes the value.
 	workload, attempt, errors, valid, paired, exported string
-	describe                                           func(*Row) hit
+	describe                                           func(*Row) fieldMetric
 }
 
 // level is a factor, the field that tells its level, and that in words.

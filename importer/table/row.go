@@ -19,7 +19,7 @@ type Row struct {
 	line  int              // from 1
 	table *delimited.Table // that it is a line of; nil: none
 	names []string         // of the fields, first those of the table's columns
-	place map[string]int   // of the fields, by name
+	index map[string]int   // of the fields, by name
 	texts []string
 	point byte  // the decimal point of the numbers so far; 0: none had one
 	Err   error // the first
@@ -27,7 +27,7 @@ type Row struct {
 
 // NewRow gives the row of a table's titles, named by name; Each makes it one of the lines after the other.
 func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, error) {
-	r := &Row{unit: "line", line: t.At(0).Line, table: t, place: map[string]int{}}
+	r := &Row{unit: "line", line: t.At(0).Line, table: t, index: map[string]int{}}
 	for i, title := range t.Titles {
 		column, err := name(title)
 		if err == nil && r.Has(column) {
@@ -37,7 +37,7 @@ func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, 
 			return nil, fmt.Errorf("line %d: %w", r.line, err)
 		}
 		if column != "" {
-			r.place[column] = i
+			r.index[column] = i
 		}
 		r.names = append(r.names, column)
 	}
@@ -54,10 +54,10 @@ func (r *Row) Each(take func(*Row) error) error {
 
 // set gives a field its text. A new one stands behind the others.
 func (r *Row) set(name, text string) {
-	i, known := r.place[name]
+	i, known := r.index[name]
 	if !known {
 		i = len(r.names)
-		r.place[name] = i
+		r.index[name] = i
 		r.names = append(r.names, name)
 	}
 	if i == len(r.texts) {
@@ -68,13 +68,13 @@ func (r *Row) set(name, text string) {
 
 // Has says whether there is a field of the name.
 func (r *Row) Has(field string) bool {
-	_, ok := r.place[field]
+	_, ok := r.index[field]
 	return ok
 }
 
 // Field gives the text of a field, without blanks around it; "" where there is none.
 func (r *Row) Field(name string) string {
-	i, ok := r.place[name]
+	i, ok := r.index[name]
 	if !ok {
 		return ""
 	}
@@ -117,7 +117,7 @@ func (r *Row) wrong(field, format string, args ...any) error {
 	if field != "" {
 		text = field + ": " + text
 	}
-	if i, ok := r.place[field]; ok && r.table != nil && i < len(r.table.Titles) {
+	if i, ok := r.index[field]; ok && r.table != nil && i < len(r.table.Titles) {
 		return fmt.Errorf("%s: %s", r.table.At(i), text)
 	}
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)

@@ -53,7 +53,7 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 // assignments reads lines KEY=VALUE, all of which are one row. Comments and empty lines
 // are passed over.
 func assignments(text io.Reader, take func(*Row) error) error {
-	all := &Row{unit: "line", line: 1, place: map[string]int{}}
+	all := &Row{unit: "line", line: 1, index: map[string]int{}}
 	in := bufio.NewScanner(text)
 	in.Buffer(nil, importer.Limit)
 	for n := 1; in.Scan(); n++ {
@@ -102,7 +102,7 @@ func documents(in io.Reader, list string, take func(*Row) error) error {
 			return err
 		}
 		for _, e := range elements {
-			r := &Row{unit: "row", line: n, place: map[string]int{}}
+			r := &Row{unit: "row", line: n, index: map[string]int{}}
 			leaves("", e, func(path, text string) {
 				if len(r.names) <= importer.MostTrials {
 					r.set(path, text)

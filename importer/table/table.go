@@ -50,7 +50,7 @@ func (m *mapping) read(f importer.File) ([]importer.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReading(m)
+	r := newAssembler(m)
 	switch err := eachRow(in, m.Rows, r.add); {
 	case err != nil:
 		return nil, err

@@ -16,28 +16,28 @@ import (
 	"tare/importer"
 )
 
-// reading makes trials of rows, wherever in the file those of a trial are.
-type reading struct {
+// assembler makes trials of rows, wherever in the file those of a trial are.
+type assembler struct {
 	*mapping
-	rows    int
-	first   string                    // fields of the first row
-	hits    map[string][]hit          // by the name of a field, what it measures
-	list    []*trial                  // in the order in which they first appeared
-	latest  map[position]*trial       // the last attempt so far
-	metrics map[[2]string]*described  // by cell and name
-	with    int                       // line of the first row with a round; 0: none had one
-	without int                       // line of the first row without
-	decimal bool                      // some number can only have a decimal point
-	grouped []*described              // that have a value as "1.021"
-	shared  map[string][]factor.Level // by cell: what tare export says of all its rows
+	rows      int
+	first     string                    // fields of the first row
+	metricsOf map[string][]fieldMetric  // by the name of a field, what it measures
+	list      []*trial                  // in the order in which they first appeared
+	latest    map[trialKey]*trial       // the last attempt so far
+	metrics   map[[2]string]*described  // by cell and name
+	with      int                       // line of the first row with a round; 0: none had one
+	without   int                       // line of the first row without
+	decimal   bool                      // some number can only have a decimal point
+	grouped   []*described              // that have a value as "1.021"
+	shared    map[string][]factor.Level // by cell: what tare export says of all its rows
 }
 
-func newReading(m *mapping) *reading {
-	return &reading{mapping: m, hits: map[string][]hit{}, latest: map[position]*trial{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
+func newAssembler(m *mapping) *assembler {
+	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*trial{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
 }
 
-// hit is a metric that a field is, and the cell that the field's name tells.
-type hit struct {
+// fieldMetric is a metric whose value a field holds.
+type fieldMetric struct {
 	experiment.Metric
 	field string // that holds the value
 	named string // that tells which metric it is of
@@ -46,7 +46,7 @@ type hit struct {
 	where map[string]string // what other fields have to be
 }
 
-type position struct {
+type trialKey struct {
 	arm, cell string
 	round     int
 }
@@ -75,7 +75,7 @@ type described struct {
 }
 
 // add takes up the values of a row.
-func (r *reading) add(in *Row) error {
+func (r *assembler) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
 		r.first = importer.Few(12, in.names)
@@ -92,9 +92,9 @@ func (r *reading) add(in *Row) error {
 	in.needed(r.Start, "time of the start")
 	before := len(r.list)
 	for i, name := range in.names {
-		for _, h := range r.of(name) {
-			if in.Err == nil && in.place[name] == i && in.is(h.where) {
-				r.take(in, h, about)
+		for _, f := range r.of(name) {
+			if in.Err == nil && in.index[name] == i && in.is(f.where) {
+				r.take(in, f, about)
 			}
 		}
 	}
@@ -107,29 +107,29 @@ func (r *reading) add(in *Row) error {
 }
 
 // take adds the value of a field to its trial.
-func (r *reading) take(in *Row, h hit, about importer.Trial) {
-	cell := r.cell(in, h.cell, about.Levels)
-	m := r.described(in, cell, h)
-	t := r.trial(in, position{about.Arm, cell, r.round(in, about.Arm, m)}, about)
+func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
+	cell := r.cell(in, f.cell, about.Levels)
+	m := r.described(in, cell, f)
+	t := r.trial(in, trialKey{about.Arm, cell, r.round(in, about.Arm, m)}, about)
 	if t == nil {
 		return
 	}
 	if i := slices.IndexFunc(t.seen, func(s seen) bool { return s.described == m }); i >= 0 {
-		in.Fail(h.named, "%s has a value for this arm, cell and round in %s %d already", m.Name, in.unit, t.seen[i].line)
+		in.Fail(f.named, "%s has a value for this arm, cell and round in %s %d already", m.Name, in.unit, t.seen[i].line)
 	}
 	t.seen = append(t.seen, seen{m, in.line})
-	value, err := r.number(in, h.field, m)
-	if value *= h.times; err == nil && math.IsInf(value, 0) {
-		in.Fail(h.field, "%.40q times %g is no finite number", in.Field(h.field), h.times)
+	value, err := r.number(in, f.field, m)
+	if value *= f.times; err == nil && math.IsInf(value, 0) {
+		in.Fail(f.field, "%.40q times %g is no finite number", in.Field(f.field), f.times)
 	}
-	missing, reason := r.missing(in, h, err)
+	missing, reason := r.missing(in, f, err)
 	switch {
 	case err == nil && (m.Headline || r.describe != nil):
 		t.Add(m.Metric, value)
 	case err == nil:
 		t.AddFit(m.Metric, value)
 	case !missing:
-		in.Fail(h.field, "%s: %s", m.Name, err)
+		in.Fail(f.field, "%s: %s", m.Name, err)
 	default:
 		t.Broken = cmp.Or(t.Broken, reason)
 	}
@@ -140,22 +140,22 @@ var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
 // missing says whether a field that holds no number says that there is no value, and why the
 // trial is none then; empty: it is one.
-func (r *reading) missing(in *Row, h hit, err error) (is bool, reason string) {
-	text := in.Field(h.field)
+func (r *assembler) missing(in *Row, f fieldMetric, err error) (is bool, reason string) {
+	text := in.Field(f.field)
 	switch {
 	case err == nil:
 		return false, ""
 	case r.describe != nil:
-		return !numeric.MatchString(text) || errors.Is(err, strconv.ErrRange), in.wrong(h.field, "%s: %s", h.Name, err).Error()
-	case h.Headline:
-		reason = "there is no value of " + h.Name
+		return !numeric.MatchString(text) || errors.Is(err, strconv.ErrRange), in.wrong(f.field, "%s: %s", f.Name, err).Error()
+	case f.Headline:
+		reason = "there is no value of " + f.Name
 	}
 	return slices.Contains([]string{"", "-", "null", "nan", "n/a", "none"}, strings.ToLower(text)), reason
 }
 
 // described gives a metric as it was first described in this cell.
-func (r *reading) described(in *Row, cell string, h hit) *described {
-	m := h.Metric
+func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
+	m := f.Metric
 	at := [2]string{cell, m.Name}
 	known, ok := r.metrics[at]
 	if !ok {
@@ -164,14 +164,14 @@ func (r *reading) described(in *Row, cell string, h hit) *described {
 		r.metrics[at] = known
 	}
 	if m != known.Metric {
-		in.Fail(h.named, "%s is described otherwise in %s %d (unit, better, scale or headline)", m.Name, in.unit, known.line)
+		in.Fail(f.named, "%s is described otherwise in %s %d (unit, better, scale or headline)", m.Name, in.unit, known.line)
 	}
 	return known
 }
 
 // round gives the number of the trial: the round, or where rows tell none, the row or how
 // many values the metric of the row has had in this arm and cell.
-func (r *reading) round(in *Row, arm string, m *described) int {
+func (r *assembler) round(in *Row, arm string, m *described) int {
 	n := in.Count(r.Round, "a round", 1)
 	switch {
 	case n == 0 && r.with > 0:
@@ -192,7 +192,7 @@ func (r *reading) round(in *Row, arm string, m *described) int {
 
 // trial gives the trial that a row belongs to; nil where a later attempt at it stands in
 // the file already.
-func (r *reading) trial(in *Row, at position, about importer.Trial) *trial {
+func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *trial {
 	attempt := 1
 	if r.with > 0 {
 		attempt = max(1, in.Count(r.attempt, "an attempt", 1))
@@ -240,7 +240,7 @@ func (t *trial) about(in *Row, m *mapping) {
 }
 
 // all gives the trials once all rows are read.
-func (r *reading) all() ([]importer.Trial, error) {
+func (r *assembler) all() ([]importer.Trial, error) {
 	// Where all values of a metric are written alike, no ratio of them depends on what the point is.
 	for _, m := range r.grouped {
 		if m.whole && !r.decimal {
@@ -265,7 +265,7 @@ var (
 
 // number reads the value of a metric, and notes how it is written: one as "1.021" may be
 // a thousand times larger than it looks.
-func (r *reading) number(in *Row, field string, m *described) (float64, error) {
+func (r *assembler) number(in *Row, field string, m *described) (float64, error) {
 	text := in.Field(field)
 	value, err := in.Number(text)
 	switch {
@@ -282,7 +282,7 @@ func (r *reading) number(in *Row, field string, m *described) (float64, error) {
 }
 
 // split makes fields of the parts of others.
-func (r *reading) split(in *Row) {
+func (r *assembler) split(in *Row) {
 	for _, field := range slices.Sorted(maps.Keys(r.parse)) {
 		text, re := in.Field(field), r.parse[field]
 		parts := re.FindStringSubmatch(text)
@@ -303,8 +303,8 @@ func (r *reading) split(in *Row) {
 }
 
 // of gives what a field measures.
-func (r *reading) of(name string) []hit {
-	list, ok := r.hits[name]
+func (r *assembler) of(name string) []fieldMetric {
+	list, ok := r.metricsOf[name]
 	if ok {
 		return list
 	}
@@ -312,10 +312,10 @@ func (r *reading) of(name string) []hit {
 		c := &r.Metrics[i]
 		if at := c.field.FindStringSubmatchIndex(name); at != nil {
 			cell := c.field.ExpandString(nil, "${"+cellGroup+"}", name, at)
-			list = append(list, hit{c.described(), name, name, string(cell), float64(c.Times), c.Where})
+			list = append(list, fieldMetric{c.described(), name, name, string(cell), float64(c.Times), c.Where})
 		}
 	}
-	r.hits[name] = list
+	r.metricsOf[name] = list
 	return list
 }
 
@@ -323,7 +323,7 @@ func (r *reading) of(name string) []hit {
 const results = "results"
 
 // cell names a cell by what the fields for it say, what the name of the measured field says, and the levels.
-func (r *reading) cell(in *Row, own string, levels []factor.Level) string {
+func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	name := ""
 	for _, field := range r.Cell {
 		name = join(name, in.Field(field))
