@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tare/importer"
@@ -43,14 +44,14 @@ func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) 
 	if title := lines.Titles[0]; title == "Role" || title == "Type" {
 		return nil, fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrBeside)
 	}
+	for _, title := range required {
+		if !slices.Contains(lines.Titles, title) {
+			return nil, fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
+		}
+	}
 	row, err := table.NewRow(lines, func(title string) (string, error) { return title, nil })
 	if err != nil {
 		return nil, err
-	}
-	for _, title := range required {
-		if !row.Has(title) {
-			return nil, fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
-		}
 	}
 	err = row.Each(func(r *table.Row) error {
 		t, err := rowTrial(r)

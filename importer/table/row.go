@@ -52,8 +52,11 @@ func (r *Row) Each(take func(*Row) error) error {
 	})
 }
 
-// set gives a field its text. A new one stands behind the others.
+// set gives a field its text. A new one stands behind the others. What has no name is no field.
 func (r *Row) set(name, text string) {
+	if name == "" {
+		return
+	}
 	i, known := r.index[name]
 	if !known {
 		i = len(r.names)
@@ -75,7 +78,7 @@ func (r *Row) Has(field string) bool {
 // Field gives the text of a field, without blanks around it; "" where there is none.
 func (r *Row) Field(name string) string {
 	i, ok := r.index[name]
-	if !ok {
+	if !ok || i >= len(r.texts) { // not a part of the text in this row
 		return ""
 	}
 	return strings.TrimSpace(r.texts[i])
@@ -87,7 +90,7 @@ func (r *Row) needed(field, what string) string {
 	switch {
 	case field == "" || text != "":
 	case !r.Has(field):
-		r.Fail("", "there is no field %s, the %s: there are %s", field, what, importer.Few(12, r.names))
+		r.Fail("", "there is no field %s, which tells the %s: there are %s", field, what, importer.Few(12, r.names))
 	default:
 		r.Fail(field, "the %s is missing", what)
 	}

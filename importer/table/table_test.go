@@ -129,11 +129,15 @@ func TestRefused(t *testing.T) {
 		{"truncated", `{"ms": 1`, "the JSON document has no end"},
 		{"no field", "ms,n\n1,1\n", "line 2: there is no field who: there are ms, n"},
 		{"no match", "ms,who,n\n1,,1\n", `line 2, column 3: who: "" does not match the expression under parse`},
+		{"no match behind one", "ms,who,n,at,q\n1,a,1,0,1\n1,,2,0,1\n", `line 3, column 3: who: "" does not match the expression under parse`},
 		{"no round", header + "1,a,x,0,1\n", `line 2, column 5: n: "x" is not a number of a round`},
 		{"no start", header + "1,a,1,soon,1\n", `line 2, column 7: at: "soon" is neither a time`},
 		{"no level", header + "1,a,1,0,\n", "line 2, column 9: q: the level of qps is missing"},
 		{"no number", header + "fast,a,1,0,1\n", `line 2, column 1: ms: latency: "fast" is not a number`},
 		{"no metric", "us,who,n,at,q\n1,a,1,0,1\n", "no field is one of the metrics: there are us, who, n, at, q, first"},
+	})
+	importertest.Refused(t, format(t, "arm: first\nparse: {who: '^(?P<first>.)'}\n"+plain), [][3]string{
+		{"an arm that one row does not tell", "ms,who\n1,a\n1,\n", `line 3, column 3: who: "" does not match the expression under parse`},
 	})
 	importertest.Refused(t, format(t, "rows: runs\n"+plain), [][3]string{{"no list", `{"run": []}`, "there is no runs, where the rows are to be: there are run"}})
 }
