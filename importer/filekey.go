@@ -132,7 +132,7 @@ func (o *Options) identify(files []found) error {
 		}
 	}
 	taken := map[[3]string]int{} // files by arm, round and what they measured
-	var counts ordered[string, armFiles]
+	counts := map[string]int{} // files so far, by what they are counted in
 	for i := range files {
 		f := &files[i]
 		for _, of := range o.Factors {
@@ -145,7 +145,7 @@ func (o *Options) identify(files []found) error {
 		if !o.PairBy.byFiles() {
 			continue
 		}
-		if err := o.PairBy.identify(f, &counts); err != nil {
+		if err := o.PairBy.identify(f, counts); err != nil {
 			return err
 		}
 		at := [3]string{f.arm, f.round, f.measured()}
@@ -158,21 +158,14 @@ func (o *Options) identify(files []found) error {
 	if o.PairBy.how != byIndex {
 		return nil
 	}
-	return even(counts.list)
-}
-
-// armFiles counts the files of an arm.
-type armFiles struct {
-	arm   string
-	files int
+	return even(counts, o.Sources)
 }
 
 // identify says what a file is paired by.
-func (p *Pairing) identify(f *found, counts *ordered[string, armFiles]) error {
+func (p *Pairing) identify(f *found, counts map[string]int) error {
 	next := func(of string) int {
-		c := counts.get(of, func() *armFiles { return &armFiles{arm: f.arm} })
-		c.files++
-		return c.files
+		counts[of]++
+		return counts[of]
 	}
 	switch {
 	case p.layout != nil && len(p.layout.Repeat) > 0:
@@ -195,14 +188,21 @@ func (p *Pairing) identify(f *found, counts *ordered[string, armFiles]) error {
 
 // even refuses arms with different numbers of files for pairing by index: one file
 // that is missing somewhere would shift all that follow it.
-func even(arms []*armFiles) error {
-	fewer := func(a, b *armFiles) int { return a.files - b.files }
-	least, most := slices.MinFunc(arms, fewer), slices.MaxFunc(arms, fewer)
-	if least.files == most.files {
+func even(files map[string]int, sources []Source) error {
+	least, most := sources[0].Arm, sources[0].Arm
+	for _, s := range sources {
+		if files[s.Arm] < files[least] {
+			least = s.Arm
+		}
+		if files[s.Arm] > files[most] {
+			most = s.Arm
+		}
+	}
+	if files[least] == files[most] {
 		return nil
 	}
 	return misuse("pair by name, or by an expression with what the files of a round have in common in parentheses",
-		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most.arm, plural(most.files, "file"), least.arm, least.files)
+		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
 // part is the n-th trial, from 1, in the files of a round. A file has more than one trial
