@@ -132,7 +132,7 @@ func (o *Options) identify(files []found) error {
 		}
 	}
 	taken := map[[3]string]int{} // files by arm, round and what they measured
-	counts := map[string]int{} // files so far, by what they are counted in
+	counts := map[string]int{}   // files so far, by what they are counted in
 	for i := range files {
 		f := &files[i]
 		for _, of := range o.Factors {

@@ -12,7 +12,7 @@ import (
 	"tare/journal"
 )
 
-type content struct {
+type readResult struct {
 	trials []Trial
 	merged int   // readings of a cell that were made one trial, at most
 	kept   *kept // nil: the file could not be opened
@@ -20,7 +20,7 @@ type content struct {
 	err    error // ends the import
 }
 
-func (r *run) take(ctx context.Context, i int, c content) error {
+func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -46,7 +46,7 @@ func (r *run) take(ctx context.Context, i int, c content) error {
 	}
 	line.Trials = len(c.trials)
 	r.merged = max(r.merged, c.merged)
-	if first := r.copied(i, c); first != "" {
+	if first := r.duplicateOf(i, c); first != "" {
 		for k := range c.trials {
 			c.trials[k].Broken = "same content as " + first
 		}
@@ -59,11 +59,11 @@ func (r *run) take(ctx context.Context, i int, c content) error {
 
 // read reads one file. It changes nothing of the run but the file's copy, so that
 // several files can be read at the same time.
-func (r *run) read(ctx context.Context, i int) (c content) {
+func (r *run) read(ctx context.Context, i int) (c readResult) {
 	f := &r.files[i]
 	in, err := f.open(ctx, r.Stdin)
 	if err != nil {
-		return content{broken: err}
+		return readResult{broken: err}
 	}
 	defer in.Close()
 	if c.kept, c.err = r.keeper.begin(in, i+1, f); c.err != nil {

@@ -108,7 +108,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, bulk: bulk, taken: map[trialKey]int{},
-		files: search.files, oneFileEach: oneFileEach(search.files), contents: contents{first: map[sum256][]int{}, files: map[string]int{}},
+		files: search.files, oneFileEach: oneFileEach(search.files), duplicates: duplicates{first: map[sum256][]int{}, files: map[string]int{}},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
@@ -134,7 +134,7 @@ type run struct {
 	arms        arms
 	unnamed     []string         // where files are from that tell their arms
 	taken       map[trialKey]int // index of the file, with pairing by the told round
-	contents    contents
+	duplicates  duplicates
 	leftOut     ordered[string, omission] // by metric
 	broken      []broken
 	beside      []int                   // files that hold no result by their nature
@@ -159,7 +159,7 @@ func (r *run) all(ctx context.Context) (err error) {
 		}
 		*from = append(*from, s.From...)
 	}
-	err = r.ahead(ctx, func(i int, c content) error {
+	err = r.ahead(ctx, func(i int, c readResult) error {
 		if err := r.take(ctx, i, c); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (r *run) finish() error {
 	if n := len(r.beside); n > 0 {
 		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)
 	}
-	r.remarkCopies()
+	r.remarkDuplicates()
 	r.remarkLeftOut()
 	if r.merged > 1 {
 		r.remark("files hold up to %d readings of a cell that %s made one after the other: paired, a file is one trial with their median", r.merged, r.Format.Name)
