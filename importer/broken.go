@@ -41,7 +41,7 @@ func (a *arm) done(key *fileKey) {
 func (r *run) lose(i int, reason string, k *kept) error {
 	f := &r.files[i]
 	r.result.Broken++
-	r.problem(Problem{File: f.path, Rule: RuleImport, Reason: reason})
+	r.problem(Problem{File: f.path, Rule: ruleImport, Reason: reason})
 	if r.Strict {
 		return fmt.Errorf("%s: %s", f.path, reason)
 	}
@@ -78,7 +78,7 @@ func (r *run) addBroken(arms []*arm) error {
 			a.rounds[round] = true
 			t := journal.Trial{
 				Round: round, Attempt: 1, Arm: a.name, SetUp: r.Layout.setUp(b.key.block), Raw: b.raw, Source: b.path,
-				Invalid: []journal.Violation{{Rule: RuleImport, Detail: b.reason}},
+				Invalid: []journal.Violation{{Rule: ruleImport, Detail: b.reason}},
 			}
 			ids := []string{""}
 			if cells := expected(arms, a, b.key); len(cells) > 0 {
@@ -89,7 +89,7 @@ func (r *run) addBroken(arms []*arm) error {
 				}
 			}
 			for _, t.Cell = range ids {
-				r.result.ByRule[RuleImport]++
+				r.result.ByRule[ruleImport]++
 				if err := r.bulk.Add(&t); err != nil {
 					return err
 				}

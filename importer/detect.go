@@ -28,7 +28,7 @@ func recognise(known []Format, f File, text []byte) *Format {
 // detect finds the format of each file, and gives what these have in common. A file that
 // no format reads is a broken result of one that was found in others if it was
 // named by itself, or is called like a result; else it is passed over.
-func (s *search) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
+func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)
 	for i := range s.files {
@@ -123,7 +123,7 @@ func (h *held) Read(p []byte) (n int, err error) {
 }
 
 // unknown says that no file holds a result of any format.
-func (s *search) unknown() error {
+func (s *fileSearch) unknown() error {
 	first := s.files[0].path
 	if n := len(s.files); n > 1 {
 		return fmt.Errorf("no format finds a result in any of %d files; the first is %s", n, first)

@@ -41,7 +41,7 @@ const lostLink = "a link that leads nowhere or out of "
 // stdin is what stands for standard input on the command line.
 const stdin = "-"
 
-type search struct {
+type fileSearch struct {
 	extensions []string
 	files      []found
 	remarks    []string // what was passed over
@@ -49,7 +49,7 @@ type search struct {
 }
 
 // find finds the files, by the layout or arm by arm.
-func (o *Options) find() (s *search, err error) {
+func (o *Options) find() (s *fileSearch, err error) {
 	if o.Layout == nil {
 		remark := ""
 		if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
@@ -75,8 +75,8 @@ func (o *Options) find() (s *search, err error) {
 
 // find lists the files of all sources: the arms in the order given, the files of
 // each directory and pattern in natural order.
-func find(sources []Source, extensions []string) (*search, error) {
-	s := &search{extensions: extensions}
+func find(sources []Source, extensions []string) (*fileSearch, error) {
+	s := &fileSearch{extensions: extensions}
 	for _, source := range sources {
 		for _, from := range source.From {
 			if err := s.add(source.Arm, from); err != nil {
@@ -90,7 +90,7 @@ func find(sources []Source, extensions []string) (*search, error) {
 	return s, nil
 }
 
-func (s *search) close() error {
+func (s *fileSearch) close() error {
 	var errs []error
 	for _, root := range s.roots {
 		errs = append(errs, root.Close())
@@ -98,7 +98,7 @@ func (s *search) close() error {
 	return errors.Join(errs...)
 }
 
-func (s *search) add(arm, from string) error {
+func (s *fileSearch) add(arm, from string) error {
 	if from == stdin {
 		s.files = append(s.files, found{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
 		return nil
@@ -121,7 +121,7 @@ func (s *search) add(arm, from string) error {
 	return nil
 }
 
-func (s *search) directory(arm, dir string) error {
+func (s *fileSearch) directory(arm, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return misuse("", "cannot read %s: %w", dir, bare(err))
@@ -189,7 +189,7 @@ func (s *search) directory(arm, dir string) error {
 
 // pattern takes the files that match a pattern, in natural order. A directory that
 // matches stands for its files.
-func (s *search) pattern(arm, pattern, fixed string, matches []string) error {
+func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error {
 	if len(matches) == 0 {
 		return misuse("", "nothing matches %s", pattern)
 	}
@@ -251,7 +251,7 @@ func fits(extensions []string, name string) bool {
 }
 
 // wanted names the files that are looked for in a directory.
-func (s *search) wanted() string {
+func (s *fileSearch) wanted() string {
 	if len(s.extensions) == 0 {
 		return "file"
 	}
@@ -260,7 +260,7 @@ func (s *search) wanted() string {
 
 // twice refuses a file that is given twice: it would be counted as two trials, or
 // be compared with itself.
-func (s *search) twice() error {
+func (s *fileSearch) twice() error {
 	seen := make(map[string]string, len(s.files)) // arms
 	for _, f := range s.files {
 		full := f.path

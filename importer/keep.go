@@ -16,28 +16,28 @@ import (
 
 // The files of an imported run besides those of every run and journal.FilesFile.
 const (
-	SeriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
-	HistogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
+	seriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
+	histogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
 )
 
 // Schemas of these files.
 const (
-	SeriesSchema     = "tare.series/v1"
-	HistogramsSchema = "tare.histograms/v1"
+	seriesSchema     = "tare.series/v1"
+	histogramsSchema = "tare.histograms/v1"
 )
 
-// WithinDocument is SeriesFile or HistogramsFile.
-type WithinDocument struct {
+// withinDocument is seriesFile or histogramsFile.
+type withinDocument struct {
 	Schema string        `json:"schema"`
-	Trials []TrialWithin `json:"trials"`
+	Trials []trialWithin `json:"trials"`
 }
 
-// TrialWithin is what happened within one trial.
-type TrialWithin struct {
+// trialWithin is what happened within one trial.
+type trialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
-	Series     []Series    `json:"series,omitempty"`     // in SeriesFile
-	Histograms []Histogram `json:"histograms,omitempty"` // in HistogramsFile
+	Series     []Series    `json:"series,omitempty"`     // in seriesFile
+	Histograms []Histogram `json:"histograms,omitempty"` // in histogramsFile
 }
 
 // keeper keeps what trials came from: each file's copy, size and checksum. Several
@@ -151,20 +151,20 @@ func (f *kept) raw() string {
 }
 
 // within keeps what happened within the trials.
-func (f *kept) within(trials []TrialWithin) error {
-	series, histograms := WithinDocument{Schema: SeriesSchema}, WithinDocument{Schema: HistogramsSchema}
+func (f *kept) within(trials []trialWithin) error {
+	series, histograms := withinDocument{Schema: seriesSchema}, withinDocument{Schema: histogramsSchema}
 	for _, t := range trials {
 		if len(t.Series) > 0 {
-			series.Trials = append(series.Trials, TrialWithin{Cell: t.Cell, Round: t.Round, Series: t.Series})
+			series.Trials = append(series.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Series: t.Series})
 		}
 		if len(t.Histograms) > 0 {
-			histograms.Trials = append(histograms.Trials, TrialWithin{Cell: t.Cell, Round: t.Round, Histograms: t.Histograms})
+			histograms.Trials = append(histograms.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Histograms: t.Histograms})
 		}
 	}
-	return errors.Join(f.document(SeriesFile, series), f.document(HistogramsFile, histograms))
+	return errors.Join(f.document(seriesFile, series), f.document(histogramsFile, histograms))
 }
 
-func (f *kept) document(name string, d WithinDocument) error {
+func (f *kept) document(name string, d withinDocument) error {
 	if len(d.Trials) == 0 {
 		return nil
 	}

@@ -181,8 +181,8 @@ func (l *Layout) of(name string) (k fileKey, ok bool) {
 }
 
 // find lists the files that match the template, arm by arm: first those without a name, as without a layer.
-func (l *Layout) find() (*search, []Source, error) {
-	s := &search{}
+func (l *Layout) find() (*fileSearch, []Source, error) {
+	s := &fileSearch{}
 	if err := s.directory("", l.directory); err != nil {
 		return nil, nil, err
 	}

@@ -161,7 +161,7 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 	round := r.numbering(file)
 	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
 	k.kept = k.kept || slices.ContainsFunc(trials, something)
-	var within []TrialWithin
+	var within []trialWithin
 	measured := map[*arm]bool{}
 	key := &r.files[file].fileKey
 	for i := range trials {
@@ -177,7 +177,7 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 			return err
 		}
 		if something(*t) {
-			within = append(within, TrialWithin{record.Cell, record.Round, t.Series, t.Histograms})
+			within = append(within, trialWithin{record.Cell, record.Round, t.Series, t.Histograms})
 		}
 		record.Raw, record.SetUp = k.raw(), r.Layout.setUp(key.block)
 		if err := r.bulk.Add(record); err != nil {
@@ -232,7 +232,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	record.Source = r.files[i].path
 	worst := record.Invalid[0]
 	r.problem(Problem{File: r.files[i].path, Cell: cell.ID, Rule: worst.Rule, Reason: worst.Detail})
-	if r.Strict && rules[RuleImport] {
+	if r.Strict && rules[ruleImport] {
 		return nil, fmt.Errorf("%s: %s: %s", r.files[i].path, cell.ID, worst.Detail)
 	}
 	return record, nil

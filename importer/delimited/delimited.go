@@ -122,16 +122,16 @@ func (t *Table) Each(take func(fields []string) error) error {
 	}
 }
 
-// Place is where a field stands in the file, both counted from 1; the column in bytes.
-type Place struct{ Line, Column int }
+// Position is where a field stands in the file, both counted from 1; the column in bytes.
+type Position struct{ Line, Column int }
 
 // String gives "line 2, column 7".
-func (p Place) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }
+func (p Position) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }
 
 // At is where a field of the row stands, or of the header before the first row.
-func (t *Table) At(field int) Place {
+func (t *Table) At(field int) Position {
 	line, column := t.in.FieldPos(field)
-	return Place{t.before + line, column}
+	return Position{t.before + line, column}
 }
 
 // explain puts an error of package csv into words with the same shape as ours. Other
@@ -141,7 +141,7 @@ func (t *Table) explain(err error, fields []string) error {
 	if !errors.As(err, &parse) {
 		return err
 	}
-	at := Place{t.before + parse.Line, parse.Column}
+	at := Position{t.before + parse.Line, parse.Column}
 	switch {
 	case errors.Is(err, csv.ErrFieldCount) && len(fields) < len(t.Titles):
 		return fmt.Errorf("line %d: %d fields where the header has %d: %w: is the file truncated?", at.Line, len(fields), len(t.Titles), parse.Err)

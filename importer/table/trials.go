@@ -22,8 +22,8 @@ type assembler struct {
 	rows      int
 	first     string                    // fields of the first row
 	metricsOf map[string][]fieldMetric  // by the name of a field, what it measures
-	list      []*trial                  // in the order in which they first appeared
-	latest    map[trialKey]*trial       // the last attempt so far
+	list      []*assembled              // in the order in which they first appeared
+	latest    map[trialKey]*assembled   // the last attempt so far
 	metrics   map[[2]string]*described  // by cell and name
 	with      int                       // line of the first row with a round; 0: none had one
 	without   int                       // line of the first row without
@@ -33,7 +33,7 @@ type assembler struct {
 }
 
 func newAssembler(m *mapping) *assembler {
-	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*trial{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
+	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*assembled{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
 }
 
 // fieldMetric is a metric whose value a field holds.
@@ -51,7 +51,8 @@ type trialKey struct {
 	round     int
 }
 
-type trial struct {
+// assembled is a trial whose rows are being read.
+type assembled struct {
 	importer.Trial
 	attempt int
 	undone  bool   // a later attempt took its place
@@ -192,7 +193,7 @@ func (r *assembler) round(in *Row, arm string, m *described) int {
 
 // trial gives the trial that a row belongs to; nil where a later attempt at it stands in
 // the file already.
-func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *trial {
+func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
 	attempt := 1
 	if r.with > 0 {
 		attempt = max(1, in.Count(r.attempt, "an attempt", 1))
@@ -206,7 +207,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *trial {
 			t.undone = true
 		}
 		at.arm, at.cell = intern(at.arm), intern(at.cell)
-		t = &trial{attempt: attempt, Trial: about}
+		t = &assembled{attempt: attempt, Trial: about}
 		t.Cell, t.Facts = at.cell, make(map[string]string, len(r.Facts))
 		for name, field := range r.Facts {
 			t.Facts[name] = intern(in.Field(field))
@@ -226,7 +227,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *trial {
 
 // about takes up what a row says of its trial rather than of its values. It may stand in
 // any of the trial's rows.
-func (t *trial) about(in *Row, m *mapping) {
+func (t *assembled) about(in *Row, m *mapping) {
 	if t.Start.IsZero() {
 		t.Start = in.time(m.Start)
 	}
