@@ -10,18 +10,19 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// fileKey says which trials a file holds: by the command line, by its path, and by its
-// place among the other files.
+// fileKey says which trials a file holds. The command line, the path of the file and its
+// position among the other files tell it.
 type fileKey struct {
 	arm, block, cell string
 	levels           []factor.Level
 	round            string // what the files of a round have in common
 }
 
-// measured is what the cells of a file depend on, of what its key tells.
+// measured names what a file measured, as far as its key tells: two files of an arm and
+// round differ in it.
 func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
 
-// apply puts a trial where the key of its file says that it belongs: in a cell of its own.
+// apply moves a trial to the cell and the levels that the key of its file names.
 func (k *fileKey) apply(t *Trial) error {
 	if k.cell != "" && k.cell != t.Cell {
 		t.Cell = k.cell + "." + t.Cell
@@ -132,7 +133,7 @@ func (o *Options) identify(files []found) error {
 		}
 	}
 	taken := map[[3]string]int{} // files by arm, round and what they measured
-	counts := map[string]int{}   // files so far, by what they are counted in
+	counts := map[string]int{}   // files so far, by arm or by block
 	for i := range files {
 		f := &files[i]
 		for _, of := range o.Factors {
@@ -161,7 +162,7 @@ func (o *Options) identify(files []found) error {
 	return even(counts, o.Sources)
 }
 
-// identify says what a file is paired by.
+// identify sets the round of a file: what it has in common with files of other arms.
 func (p *Pairing) identify(f *found, counts map[string]int) error {
 	next := func(of string) int {
 		counts[of]++

@@ -18,10 +18,7 @@ import (
 const (
 	seriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
 	histogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
-)
 
-// Schemas of these files.
-const (
 	seriesSchema     = "tare.series/v1"
 	histogramsSchema = "tare.histograms/v1"
 )

@@ -12,8 +12,8 @@ import (
 	"tare/importer/delimited"
 )
 
-// Row is named fields with their text; the same value serves for one row after the
-// other. What reads a field keeps what is wrong with it in Err.
+// Row is one row of named fields. One Row is used again for each line of a table.
+// Methods that read a field keep the first error in Err.
 type Row struct {
 	unit  string           // what line counts: "line", or "row" of a document
 	line  int              // from 1
@@ -25,7 +25,8 @@ type Row struct {
 	Err   error // the first
 }
 
-// NewRow gives the row of a table's titles, named by name; Each makes it one of the lines after the other.
+// NewRow gives a Row for the lines of a table, which Each reads. The function name gives
+// each column its name: "" for a column that is not read.
 func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", line: t.At(0).Line, table: t, index: map[string]int{}}
 	for i, title := range t.Titles {
@@ -44,7 +45,7 @@ func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, 
 	return r, nil
 }
 
-// Each hands on each line of the row's table.
+// Each reads the lines of the table, and calls take for each.
 func (r *Row) Each(take func(*Row) error) error {
 	return r.table.Each(func(fields []string) error {
 		r.line, r.texts = r.table.At(0).Line, append(r.texts[:0], fields...)
@@ -84,7 +85,7 @@ func (r *Row) Field(name string) string {
 	return strings.TrimSpace(r.texts[i])
 }
 
-// needed gives the text of a field that tells something; "" where the field has no name.
+// needed gives the text of a field that must have one. A field without a name is not looked for.
 func (r *Row) needed(field, what string) string {
 	text := r.Field(field)
 	switch {
@@ -107,8 +108,8 @@ func (r *Row) is(where map[string]string) bool {
 	return true
 }
 
-// Fail keeps an error about a field, or about the row where it has no name, if it is the
-// first.
+// Fail keeps an error about a field, or about the whole row where the field has no name. Only
+// the first error of a row is kept.
 func (r *Row) Fail(field, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = r.wrong(field, format, args...)

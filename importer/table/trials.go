@@ -16,7 +16,7 @@ import (
 	"tare/importer"
 )
 
-// assembler makes trials of rows, wherever in the file those of a trial are.
+// assembler makes trials of rows. The rows of one trial may stand anywhere in the file.
 type assembler struct {
 	*mapping
 	rows      int
@@ -139,8 +139,8 @@ func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 // numeric begins what was meant for a number, unlike "-", "n/a" and "#DIV/0!".
 var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
-// missing says whether a field that holds no number says that there is no value, and why the
-// trial is none then; empty: it is one.
+// missing says whether a text that is no number stands for a missing value. The reason is why
+// the trial is invalid then; it is empty where the trial stays valid.
 func (r *assembler) missing(in *Row, f fieldMetric, err error) (is bool, reason string) {
 	text := in.Field(f.field)
 	switch {
@@ -170,8 +170,8 @@ func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	return known
 }
 
-// round gives the number of the trial: the round, or where rows tell none, the row or how
-// many values the metric of the row has had in this arm and cell.
+// round gives the number of the trial in its arm and cell: the round of the row. Without
+// rounds each row is a trial, and in a long table each further value of a metric is one.
 func (r *assembler) round(in *Row, arm string, m *described) int {
 	n := in.Count(r.Round, "a round", 1)
 	switch {
