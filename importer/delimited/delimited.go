@@ -17,7 +17,11 @@ import (
 // Text gives the text of a file, without a byte order mark. What is no text is an error,
 // here where the first buffer of it shows that.
 func Text(f importer.File) (*bufio.Reader, error) {
-	in := bufio.NewReaderSize(&text{r: importer.Bound(f, importer.Limit, "the file")}, 64<<10)
+	size := 64 << 10
+	if f.Size > 0 {
+		size = int(min(f.Size, int64(size)))
+	}
+	in := bufio.NewReaderSize(&text{r: importer.Bound(f, importer.Limit, "the file")}, size)
 	switch head, err := in.Peek(in.Size()); {
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
 		return nil, errors.New("the file is in UTF-16: save it as CSV UTF-8")
@@ -77,6 +81,9 @@ func Open(in *bufio.Reader, known func(title string) bool, wanted string) (*Tabl
 func (t *Table) header(line string, rest io.Reader, known func(title string) bool, wanted string) error {
 	most := 0
 	for _, comma := range []rune{',', ';', '\t'} {
+		if comma != ',' && !strings.ContainsRune(line, comma) {
+			continue // it makes one title
+		}
 		in := csv.NewReader(strings.NewReader(line))
 		in.Comma, in.LazyQuotes = comma, true
 		titles, _ := in.Read() // with lazy quotes there is no error

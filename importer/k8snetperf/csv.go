@@ -32,6 +32,7 @@ func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) 
 		// In 2024, versions wrote a burst behind the message size without a title for it.
 		head = bytes.Replace(head, []byte("Message Size"), []byte("Message Size,Burst"), 1)
 	}
+	f.Size = int64(len(text))
 	f.Reader = io.MultiReader(bytes.NewReader(head), strings.NewReader("\n"), bytes.NewReader(rest))
 	in, err := delimited.Text(f)
 	if err != nil {
