@@ -14,15 +14,15 @@ const mostReaders = 4
 // them to take in their order. No file is read any more when it returns. A file
 // that may keep its reader waiting, such as a pipe, is begun when it is its turn,
 // not to hold up an import that ends before it.
-func (r *run) ahead(ctx context.Context, take func(i int, c content) error) error {
+func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) error {
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	begin := func(i int) <-chan content {
-		done := make(chan content, 1)
+	begin := func(i int) <-chan readResult {
+		done := make(chan readResult, 1)
 		reading.Go(func() {
 			free <- struct{}{}
 			if ctx.Err() == nil {
@@ -32,7 +32,7 @@ func (r *run) ahead(ctx context.Context, take func(i int, c content) error) erro
 		})
 		return done
 	}
-	var queue []<-chan content // files that were begun, from the one whose turn it is
+	var queue []<-chan readResult // files that were begun, from the one whose turn it is
 	begun := 0
 	for i := range r.files {
 		for begun < len(r.files) && begun <= i+readers && (begun == i || !r.files[begun].waits) {

@@ -15,7 +15,7 @@ type broken struct {
 	path   string
 	reason string
 	raw    string
-	at     place
+	key    *fileKey
 }
 
 // group is the files of an arm whose paths tell the same cell and levels.
@@ -25,15 +25,12 @@ type group struct {
 	cells    map[int]bool // of any of them
 }
 
-// key is what the cells of a file depend on, of what its path tells.
-func (p place) key() string { return fmt.Sprint(p.cell, p.levels) }
-
 // done ends a file.
-func (a *arm) done(at place) {
-	g := a.groups[at.key()]
+func (a *arm) done(key *fileKey) {
+	g := a.groups[key.measured()]
 	if g == nil {
 		g = &group{cells: map[int]bool{}}
-		a.groups[at.key()] = g
+		a.groups[key.measured()] = g
 	}
 	g.files++
 	g.measured += len(a.file)
@@ -44,12 +41,11 @@ func (a *arm) done(at place) {
 func (r *run) lose(i int, reason string, k *kept) error {
 	f := &r.files[i]
 	r.result.Broken++
-	r.problem(Problem{File: f.path, Rule: RuleImport, Reason: reason})
+	r.problem(Problem{File: f.path, Rule: ruleImport, Reason: reason})
 	if r.Strict {
 		return fmt.Errorf("%s: %s", f.path, reason)
 	}
-	b := broken{path: f.path, reason: reason}
-	b.at, _ = r.placeOf(f) // checked before
+	b := broken{path: f.path, reason: reason, key: &f.fileKey}
 	if k != nil {
 		b.raw = k.raw()
 	}
@@ -57,8 +53,8 @@ func (r *run) lose(i int, reason string, k *kept) error {
 		b.arm = r.arms.named(f.arm)
 		b.arm.files++
 		switch {
-		case r.keys != nil:
-			b.round = r.rounds.round(r.keys[i], 1)
+		case r.PairBy.byFiles():
+			b.round = r.roundOf(f, 1)
 		case r.PairBy.how == "":
 			b.round = b.arm.next()
 		}
@@ -81,11 +77,11 @@ func (r *run) addBroken(arms []*arm) error {
 			}
 			a.rounds[round] = true
 			t := journal.Trial{
-				Round: round, Attempt: 1, Arm: a.name, SetUp: r.setUp(b.at), Raw: b.raw, Source: b.path,
-				Invalid: []journal.Violation{{Rule: RuleImport, Detail: b.reason}},
+				Round: round, Attempt: 1, Arm: a.name, SetUp: r.Layout.setUp(b.key.block), Raw: b.raw, Source: b.path,
+				Invalid: []journal.Violation{{Rule: ruleImport, Detail: b.reason}},
 			}
 			ids := []string{""}
-			if cells := expected(arms, a, b.at); len(cells) > 0 {
+			if cells := expected(arms, a, b.key); len(cells) > 0 {
 				ids = nil
 				for _, k := range cells {
 					a.take(round, k, r.PairBy.how != "")
@@ -93,7 +89,7 @@ func (r *run) addBroken(arms []*arm) error {
 				}
 			}
 			for _, t.Cell = range ids {
-				r.result.ByRule[RuleImport]++
+				r.result.ByRule[ruleImport]++
 				if err := r.bulk.Add(&t); err != nil {
 					return err
 				}
@@ -103,11 +99,11 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected are the cells that a file of an arm would have had a trial in: those of the others at its place, if these
+// expected are the cells that a file of an arm would have had a trial in: those of the others with its key, if these
 // have the same, or of the files of other arms there, if no other can be read. None: that is not known.
-func expected(arms []*arm, a *arm, at place) []int {
+func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
-		if g := of.groups[at.key()]; g != nil {
+		if g := of.groups[key.measured()]; g != nil {
 			if g.measured < g.files*len(g.cells) {
 				return nil
 			}

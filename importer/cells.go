@@ -13,7 +13,7 @@ import (
 // cells collects what the files measured: the union over all of them, by their
 // names in the files.
 type cells struct {
-	ordered[string, cell]
+	ordered[string, importedCell]
 	ids     map[string]bool // taken
 	metrics int             // of all cells
 }
@@ -32,7 +32,7 @@ func (c *cells) bound(arms int) error {
 		"more than %d comparisons: %s in %s, of %s", mostComparisons, plural(c.metrics, "metric"), plural(len(c.list), "cell"), plural(arms, "arm"))
 }
 
-type cell struct {
+type importedCell struct {
 	experiment.Cell
 	index   int
 	trials  int // that were not broken
@@ -46,10 +46,28 @@ type counted struct {
 	trials int
 }
 
-func (c *cells) named(t *Trial) *cell {
-	return c.get(t.Cell, func() *cell {
-		return &cell{index: len(c.list), Cell: experiment.Cell{ID: c.id(t.Cell), Workload: workloadOf(t), Kind: t.Kind, Levels: t.Levels}}
+func (c *cells) named(t *Trial) *importedCell {
+	return c.get(t.Cell, func() *importedCell {
+		return &importedCell{index: len(c.list), Cell: experiment.Cell{ID: c.id(t.Cell), Workload: workloadOf(t), Kind: t.Kind, Levels: t.Levels}}
 	})
+}
+
+// workloadOf names what was measured at all levels: the name of the cell without them, or
+// the kind of the workload where the name does not have them.
+func workloadOf(t *Trial) string {
+	name := t.Cell
+	for _, l := range t.Levels {
+		for _, separator := range []string{".", "/"} {
+			if before, after, ok := strings.Cut(name, separator+l.String()); ok {
+				name = before + after
+				break
+			}
+		}
+	}
+	if name == t.Cell || name == "" {
+		return t.Kind
+	}
+	return name
 }
 
 // id makes a name fit for file names, and unique.
@@ -69,7 +87,7 @@ func (c *cells) id(name string) string {
 
 // take counts a trial's metrics into its cell, and says why they do not fit into it;
 // empty if they do.
-func (c *cells) take(in *cell, t *Trial) (conflict string) {
+func (c *cells) take(in *importedCell, t *Trial) (conflict string) {
 	before := len(in.metrics.list)
 	conflict = in.take(t)
 	c.metrics += len(in.metrics.list) - before
@@ -77,7 +95,7 @@ func (c *cells) take(in *cell, t *Trial) (conflict string) {
 }
 
 // take is the same of one cell.
-func (c *cell) take(t *Trial) (conflict string) {
+func (c *importedCell) take(t *Trial) (conflict string) {
 	if t.Broken == "" {
 		c.trials++
 	}
@@ -165,10 +183,5 @@ func suggest(name string, known []string) string {
 	if near := strictyaml.Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	const most = 12
-	more := ""
-	if len(known) > most {
-		known, more = known[:most], ", …"
-	}
-	return "there are " + strings.Join(known, ", ") + more
+	return "there are " + Few(12, known)
 }

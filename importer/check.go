@@ -15,9 +15,9 @@ import (
 	"tare/workload"
 )
 
-// RuleImport is the rule by which a trial is invalid whose file cannot be read,
+// ruleImport is the rule by which a trial is invalid whose file cannot be read,
 // or says nothing that could be compared.
-const RuleImport = "import"
+const ruleImport = "import"
 
 // maxName is the longest name of an arm, cell or metric, in bytes.
 const maxName = 200
@@ -62,26 +62,26 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 		list = append(list, journal.Violation{Rule: rule, Detail: fmt.Sprintf(format, args...)})
 	}
 	if t.Broken != "" {
-		add(RuleImport, "%s", short(t.Broken))
+		add(ruleImport, "%s", short(t.Broken))
 	}
 	if conflict != "" {
-		add(RuleImport, "%s", short(conflict))
+		add(ruleImport, "%s", short(conflict))
 	}
 	for _, v := range t.Values {
 		switch {
 		case !finite(v.Value):
-			add(RuleImport, "%s is not a finite number", v.Metric.Name)
+			add(ruleImport, "%s is not a finite number", v.Metric.Name)
 		case v.Metric.Scale != experiment.Difference && v.Value <= 0:
-			add(RuleImport, "%s is %v; a value on a ratio scale must be positive, and %s", v.Metric.Name, v.Value, differences)
+			add(ruleImport, "%s is %v; a value on a ratio scale must be positive, and %s", v.Metric.Name, v.Value, differences)
 		}
 	}
 	if len(t.Values) == 0 && t.Broken == "" {
-		add(RuleImport, "there is no value")
+		add(ruleImport, "there is no value")
 	}
 	switch e := t.Errors; {
 	case !e.Known:
 	case !(e.Share >= 0 && e.Share <= 1):
-		add(RuleImport, "the share of failed operations is %v", e.Share)
+		add(ruleImport, "the share of failed operations is %v", e.Share)
 	case limit != nil && e.Share > float64(*limit):
 		add(workload.RuleErrors, "failed operations %s, over the limit of %v", share(e.Share), *limit)
 	}

@@ -28,9 +28,9 @@ func recognise(known []Format, f File, text []byte) *Format {
 // detect finds the format of each file, and gives what these have in common. A file that
 // no format reads is a broken result of one that was found in others if it was
 // named by itself, or is called like a result; else it is passed over.
-func (s *search) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
+func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
-	alone := eachAlone(s.files)
+	alone := oneFileEach(s.files)
 	for i := range s.files {
 		f := &s.files[i]
 		text, err := f.content(ctx, stdin)
@@ -46,7 +46,7 @@ func (s *search) detect(ctx context.Context, known []Format, stdin io.Reader) (F
 		}
 	}
 	if len(formats) == 0 {
-		return Format{}, &DataError{Err: s.unknown(), Hint: "tare list formats names those that are read; tare import table --map FILE reads other tables and documents"}
+		return Format{}, &DataError{hinted{s.unknown(), "tare list formats names those that are read; tare import table --map FILE reads other tables and documents"}}
 	}
 	slices.SortFunc(formats, func(a, b *Format) int { return strings.Compare(a.Name, b.Name) })
 	var passed []string
@@ -123,7 +123,7 @@ func (h *held) Read(p []byte) (n int, err error) {
 }
 
 // unknown says that no file holds a result of any format.
-func (s *search) unknown() error {
+func (s *fileSearch) unknown() error {
 	first := s.files[0].path
 	if n := len(s.files); n > 1 {
 		return fmt.Errorf("no format finds a result in any of %d files; the first is %s", n, first)
@@ -149,7 +149,7 @@ func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	if err != nil {
 		return why
 	}
-	other := recognise(r.Known, File{Name: f.path, Alone: r.oneEach}, text)
+	other := recognise(r.Known, File{Name: f.path, Alone: r.oneFileEach}, text)
 	if other == nil || other.Name == r.Format.Name {
 		return why
 	}

@@ -50,15 +50,12 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 // matches if it matches nothing else, and the first that is something else.
 func directories(from []string) (dirs []string, other string) {
 	for _, at := range from {
-		paths, named := []string{at}, true
-		if _, err := os.Stat(at); err != nil {
-			if matches, err := glob(at); err == nil && len(matches) > 0 {
-				paths, named = matches, false
-				slices.SortFunc(paths, natural)
-			}
+		paths, fixed, err := expand(at)
+		if err != nil {
+			paths = []string{at}
 		}
 		for _, path := range paths {
-			if info, err := os.Stat(path); err == nil && info.IsDir() && (named || inside(fixedPart(at), path)) {
+			if info, err := os.Stat(path); err == nil && info.IsDir() && (fixed == "" || inside(fixed, path)) {
 				dirs = append(dirs, filepath.Clean(path))
 			} else if other == "" {
 				other = path

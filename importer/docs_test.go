@@ -1,4 +1,4 @@
-package importer_test
+package importer
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tare/importer"
 	"tare/journal"
 )
 
@@ -25,9 +24,9 @@ func TestDocumentedFiles(t *testing.T) {
 		schema string
 		into   any
 	}{
-		journal.FilesFile:       {journal.FileSchema, &journal.ImportedFile{}},
-		importer.SeriesFile:     {importer.SeriesSchema, &importer.SeriesDocument{}},
-		importer.HistogramsFile: {importer.HistogramsSchema, &importer.HistogramsDocument{}},
+		journal.FilesFile: {journal.FileSchema, &journal.ImportedFile{}},
+		seriesFile:        {seriesSchema, &withinDocument{}},
+		histogramsFile:    {histogramsSchema, &withinDocument{}},
 	}
 	seen := 0
 	for _, e := range regexp.MustCompile("(?s)```json (\\S+)\n(.*?)```").FindAllSubmatch(page, -1) {

@@ -22,26 +22,11 @@ type Source struct {
 	From []string // directories, patterns and files, as given; "-" is standard input
 }
 
-// UsageError is something that the user asked for and that makes no sense.
-type UsageError struct {
-	Err  error
-	Hint string // what to do, if there is more to say
-}
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap gives the cause.
-func (e *UsageError) Unwrap() error { return e.Err }
-
-func misuse(hint, format string, args ...any) error {
-	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
-}
-
 // found is a file to be read. There may be very many: it holds no more than a path.
 type found struct {
+	fileKey
 	path  string   // as the user knows it
 	name  string   // relative to the directory, or to the fixed part of the pattern
-	arm   string   // of the source
 	root  *os.Root // directory that it is not to lead out of; nil: none
 	waits bool     // reading it may take as long as whoever writes it: a pipe
 	// refused says why the file is not read; empty: it is.
@@ -56,17 +41,42 @@ const lostLink = "a link that leads nowhere or out of "
 // stdin is what stands for standard input on the command line.
 const stdin = "-"
 
-type search struct {
+type fileSearch struct {
 	extensions []string
 	files      []found
 	remarks    []string // what was passed over
 	roots      []*os.Root
 }
 
+// find finds the files, by the layout or arm by arm.
+func (o *Options) find() (s *fileSearch, err error) {
+	if o.Layout == nil {
+		remark := ""
+		if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
+			return nil, err
+		}
+		if s, err = find(o.Sources, o.Format.Extensions); err == nil && remark != "" {
+			s.remarks = append(s.remarks, remark)
+		}
+		return s, err
+	}
+	if err := o.Layout.compile(); err != nil {
+		return nil, err
+	}
+	if len(o.Layout.Block) > 0 {
+		if o.PairBy.how != "" {
+			return nil, misuse("leave out --pair-by", "cannot pair by %s: repeats are compared within their block", o.PairBy)
+		}
+		o.PairBy = o.Layout.pairing()
+	}
+	s, o.Sources, err = o.Layout.find()
+	return s, err
+}
+
 // find lists the files of all sources: the arms in the order given, the files of
 // each directory and pattern in natural order.
-func find(sources []Source, extensions []string) (*search, error) {
-	s := &search{extensions: extensions}
+func find(sources []Source, extensions []string) (*fileSearch, error) {
+	s := &fileSearch{extensions: extensions}
 	for _, source := range sources {
 		for _, from := range source.From {
 			if err := s.add(source.Arm, from); err != nil {
@@ -80,7 +90,7 @@ func find(sources []Source, extensions []string) (*search, error) {
 	return s, nil
 }
 
-func (s *search) close() error {
+func (s *fileSearch) close() error {
 	var errs []error
 	for _, root := range s.roots {
 		errs = append(errs, root.Close())
@@ -88,25 +98,30 @@ func (s *search) close() error {
 	return errors.Join(errs...)
 }
 
-func (s *search) add(arm, from string) error {
+func (s *fileSearch) add(arm, from string) error {
 	if from == stdin {
-		s.files = append(s.files, found{path: stdin, name: stdin, arm: arm, waits: true})
+		s.files = append(s.files, found{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
 		return nil
+	}
+	paths, fixed, err := expand(from)
+	if err != nil {
+		return err
+	}
+	if fixed != "" {
+		return s.pattern(arm, from, fixed, paths)
 	}
 	info, err := os.Stat(from)
 	switch {
-	case err == nil && info.IsDir():
-		return s.directory(arm, from)
-	case err == nil:
-		s.files = append(s.files, found{path: from, name: filepath.Base(from), arm: arm, waits: !info.Mode().IsRegular()})
-		return nil
-	case !strings.ContainsAny(from, `*?[`):
+	case err != nil:
 		return misuse("", "cannot read %s: %w", from, bare(err))
+	case info.IsDir():
+		return s.directory(arm, from)
 	}
-	return s.pattern(arm, from)
+	s.files = append(s.files, found{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
+	return nil
 }
 
-func (s *search) directory(arm, dir string) error {
+func (s *fileSearch) directory(arm, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return misuse("", "cannot read %s: %w", dir, bare(err))
@@ -114,7 +129,7 @@ func (s *search) directory(arm, dir string) error {
 	s.roots = append(s.roots, root)
 	begin := len(s.files)
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		f := found{path: filepath.Join(dir, name), name: name, arm: arm, root: root}
+		f := found{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
 		switch {
 		case err != nil:
 			f.refused = bare(err).Error()
@@ -172,18 +187,12 @@ func (s *search) directory(arm, dir string) error {
 	return nil
 }
 
-// pattern finds the files that match a pattern, in natural order. A directory
-// that matches stands for its files.
-func (s *search) pattern(arm, pattern string) error {
-	matches, err := glob(pattern)
-	if err != nil {
-		return misuse("the special characters are * ? [ ] and **, for any directories", "%s: %w", pattern, err)
-	}
+// pattern takes the files that match a pattern, in natural order. A directory that
+// matches stands for its files.
+func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error {
 	if len(matches) == 0 {
 		return misuse("", "nothing matches %s", pattern)
 	}
-	slices.SortFunc(matches, natural)
-	fixed := fixedPart(pattern)
 	root, err := os.OpenRoot(fixed)
 	if err != nil {
 		return misuse("", "cannot read %s: %w", fixed, bare(err))
@@ -219,14 +228,14 @@ func (s *search) pattern(arm, pattern string) error {
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			f := found{path: m, name: m, arm: arm, refused: bare(err).Error()}
+			f := found{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
 			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink || !inside(fixed, m) {
 				f.refused = lostLink + fixed
 			}
 			s.files = append(s.files, f)
 			continue
 		}
-		f := found{path: m, name: name, arm: arm, root: root}
+		f := found{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
 		s.files = append(s.files, f)
 	}
 	if len(s.files) == begin {
@@ -242,7 +251,7 @@ func fits(extensions []string, name string) bool {
 }
 
 // wanted names the files that are looked for in a directory.
-func (s *search) wanted() string {
+func (s *fileSearch) wanted() string {
 	if len(s.extensions) == 0 {
 		return "file"
 	}
@@ -251,7 +260,7 @@ func (s *search) wanted() string {
 
 // twice refuses a file that is given twice: it would be counted as two trials, or
 // be compared with itself.
-func (s *search) twice() error {
+func (s *fileSearch) twice() error {
 	seen := make(map[string]string, len(s.files)) // arms
 	for _, f := range s.files {
 		full := f.path
@@ -274,8 +283,8 @@ func (s *search) twice() error {
 	return nil
 }
 
-// eachAlone says whether there are several arms, and each is one file.
-func eachAlone(files []found) bool {
+// oneFileEach says whether there are several arms, and each is one file.
+func oneFileEach(files []found) bool {
 	arms := map[string]bool{}
 	for _, f := range files {
 		arms[f.arm] = true

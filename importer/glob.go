@@ -2,12 +2,26 @@ package importer
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"tare/journal"
 )
+
+// expand gives the paths that one given on the command line stands for, in natural order,
+// and the directory that a pattern begins with; "" where it is no pattern.
+func expand(from string) (paths []string, fixed string, err error) {
+	if _, err := os.Stat(from); err == nil || !strings.ContainsAny(from, `*?[`) {
+		return []string{from}, "", nil
+	}
+	if paths, err = glob(from); err != nil {
+		return nil, "", misuse("the special characters are * ? [ ] and **, for any directories", "%s: %w", from, err)
+	}
+	slices.SortFunc(paths, natural)
+	return paths, fixedPart(from), nil
+}
 
 // glob lists the paths that match a pattern: as filepath.Glob, and with ** for
 // any number of directories, also none. ** follows no links and passes over

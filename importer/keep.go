@@ -16,40 +16,25 @@ import (
 
 // The files of an imported run besides those of every run and journal.FilesFile.
 const (
-	SeriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
-	HistogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
+	seriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
+	histogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
+
+	seriesSchema     = "tare.series/v1"
+	histogramsSchema = "tare.histograms/v1"
 )
 
-// Schemas of these files.
-const (
-	SeriesSchema     = "tare.series/v1"
-	HistogramsSchema = "tare.histograms/v1"
-)
-
-// SeriesDocument is SeriesFile.
-type SeriesDocument struct {
+// withinDocument is seriesFile or histogramsFile.
+type withinDocument struct {
 	Schema string        `json:"schema"`
-	Trials []TrialSeries `json:"trials"`
+	Trials []trialWithin `json:"trials"`
 }
 
-// TrialSeries are the series of one trial.
-type TrialSeries struct {
-	Cell   string   `json:"cell"`
-	Round  int      `json:"round"`
-	Series []Series `json:"series"`
-}
-
-// HistogramsDocument is HistogramsFile.
-type HistogramsDocument struct {
-	Schema string            `json:"schema"`
-	Trials []TrialHistograms `json:"trials"`
-}
-
-// TrialHistograms are the distributions of one trial.
-type TrialHistograms struct {
+// trialWithin is what happened within one trial.
+type trialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
-	Histograms []Histogram `json:"histograms"`
+	Series     []Series    `json:"series,omitempty"`     // in seriesFile
+	Histograms []Histogram `json:"histograms,omitempty"` // in histogramsFile
 }
 
 // keeper keeps what trials came from: each file's copy, size and checksum. Several
@@ -162,25 +147,30 @@ func (f *kept) raw() string {
 	return f.name
 }
 
-func (f *kept) within(series []TrialSeries, histograms []TrialHistograms) error {
-	if len(series) > 0 {
-		if err := f.document(SeriesFile, SeriesDocument{SeriesSchema, series}); err != nil {
-			return err
+// within keeps what happened within the trials.
+func (f *kept) within(trials []trialWithin) error {
+	series, histograms := withinDocument{Schema: seriesSchema}, withinDocument{Schema: histogramsSchema}
+	for _, t := range trials {
+		if len(t.Series) > 0 {
+			series.Trials = append(series.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Series: t.Series})
+		}
+		if len(t.Histograms) > 0 {
+			histograms.Trials = append(histograms.Trials, trialWithin{Cell: t.Cell, Round: t.Round, Histograms: t.Histograms})
 		}
 	}
-	if len(histograms) > 0 {
-		return f.document(HistogramsFile, HistogramsDocument{HistogramsSchema, histograms})
-	}
-	return nil
+	return errors.Join(f.document(seriesFile, series), f.document(histogramsFile, histograms))
 }
 
-func (f *kept) document(name string, v any) error {
+func (f *kept) document(name string, d withinDocument) error {
+	if len(d.Trials) == 0 {
+		return nil
+	}
 	w, err := f.keeper.run.Create(f.name + "." + name)
 	if err != nil {
 		return err
 	}
 	sum := sha256.New()
-	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(v), w.Close()); err != nil {
+	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(d), w.Close()); err != nil {
 		return err
 	}
 	if f.digests == nil {

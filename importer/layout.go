@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -26,14 +27,7 @@ type Layout struct {
 	pattern   *regexp.Regexp
 	factors   []string       // fields that are factors
 	at        map[string]int // groups of the pattern, by field
-	blocks    map[string]int // numbers of blocks from 1, by name
-	names     []string       // of the blocks
-}
-
-// place is what the path of a file tells.
-type place struct {
-	arm, block, repeat, cell string
-	levels                   []factor.Level
+	blocks    []string       // names of the blocks, in order; nil: there are none
 }
 
 // nothing is the value of a field that matched nothing.
@@ -53,7 +47,7 @@ func ReadLayout(name string, data []byte) (*Layout, error) {
 		f.Decode(f.Root, "", l)
 	}
 	if problems := f.Problems(); len(problems) > 0 {
-		return nil, &UsageError{Err: &problems}
+		return nil, &UsageError{hinted{&problems, ""}}
 	}
 	if !filepath.IsAbs(l.Path) {
 		l.Path = filepath.ToSlash(filepath.Join(filepath.Dir(name), l.Path))
@@ -162,10 +156,10 @@ func closing(text string) int {
 }
 
 // of says what a path below the directory tells; false: it does not match.
-func (l *Layout) of(name string) (p place, ok bool) {
+func (l *Layout) of(name string) (k fileKey, ok bool) {
 	m := l.pattern.FindStringSubmatch(path.Clean(filepath.ToSlash(name)))
 	if m == nil {
-		return p, false
+		return k, false
 	}
 	join := func(fields []string, between string) string {
 		var parts []string
@@ -179,9 +173,92 @@ func (l *Layout) of(name string) (p place, ok bool) {
 		}
 		return strings.Clone(cmp.Or(strings.Join(parts, between), nothing))
 	}
-	p = place{arm: join(l.Arm, "-"), block: join(l.Block, "/"), repeat: join(l.Repeat, "/"), cell: join(l.Cell, ".")}
+	k = fileKey{arm: join(l.Arm, "-"), block: join(l.Block, "/"), round: join(l.Repeat, "/"), cell: join(l.Cell, ".")}
 	for _, f := range l.factors {
-		p.levels = append(p.levels, factor.Level{Factor: f, Value: join([]string{f}, "")})
+		k.levels = append(k.levels, factor.Level{Factor: f, Value: join([]string{f}, "")})
 	}
-	return p, true
+	return k, true
+}
+
+// find lists the files that match the template, arm by arm: first those without a name, as without a layer.
+func (l *Layout) find() (*fileSearch, []Source, error) {
+	s := &fileSearch{}
+	if err := s.directory("", l.directory); err != nil {
+		return nil, nil, err
+	}
+	var other []string
+	arms, blocks := map[string]bool{}, map[string]bool{}
+	files := s.files[:0]
+	for _, f := range s.files {
+		k, ok := l.of(f.name)
+		if !ok {
+			other = append(other, f.path)
+			continue
+		}
+		f.fileKey = k
+		arms[k.arm], blocks[k.block] = true, true
+		files = append(files, f)
+	}
+	if s.files = files; len(files) == 0 {
+		return nil, nil, errors.Join(s.close(), misuse("the first of "+plural(len(other), "file")+" there is "+other[0], "no file below %s matches %s", l.directory, l.Path))
+	}
+	if len(other) > 0 {
+		s.remarks = append(s.remarks, fmt.Sprintf("%s below %s passed over that the template does not match; the first is %s", plural(len(other), "file"), l.directory, other[0]))
+	}
+	order := sortedNames(arms)
+	slices.SortStableFunc(s.files, func(a, b found) int { return slices.Index(order, a.arm) - slices.Index(order, b.arm) })
+	var sources []Source
+	for _, arm := range order {
+		sources = append(sources, Source{Arm: arm, From: []string{l.Path}})
+	}
+	if len(l.Block) > 0 {
+		l.blocks = sortedNames(blocks)
+	}
+	return s, sources, nil
+}
+
+// sortedNames puts what has no name first, the others in natural order.
+func sortedNames(set map[string]bool) []string {
+	var list []string
+	for name := range set {
+		list = append(list, name)
+	}
+	slices.SortFunc(list, func(a, b string) int {
+		switch {
+		case a == nothing && b != nothing:
+			return -1
+		case b == nothing && a != nothing:
+			return 1
+		}
+		return natural(a, b)
+	})
+	return list
+}
+
+// pairing is how a layout with blocks pairs trials: by block and repeat.
+func (l *Layout) pairing() Pairing {
+	return Pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
+}
+
+// setUp is the number of a block, from 1; 0: there are none.
+func (l *Layout) setUp(block string) int {
+	if l == nil {
+		return 0
+	}
+	return slices.Index(l.blocks, block) + 1
+}
+
+// remarkRepeats says what repeats are taken for where no blocks are told.
+func (r *run) remarkRepeats() {
+	if r.Layout == nil || r.Layout.blocks != nil {
+		return
+	}
+	for _, a := range r.arms.list {
+		for _, g := range a.groups {
+			if g.files > len(g.cells) {
+				r.remark("repeats of a cell are taken for independent of each other: where they share a deployment, intervals are too narrow unless --block-by names it")
+				return
+			}
+		}
+	}
 }

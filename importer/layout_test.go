@@ -30,7 +30,7 @@ func TestLayout(t *testing.T) {
 			continue
 		}
 		p, ok := c.layout.of(filepath.FromSlash(c.path))
-		if got := fmt.Sprint(p.arm, " ", p.block, " ", p.repeat, " ", p.cell, " ", p.levels); ok != (c.want != "") || ok && got != c.want {
+		if got := fmt.Sprint(p.arm, " ", p.block, " ", p.round, " ", p.cell, " ", p.levels); ok != (c.want != "") || ok && got != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, ok, c.want)
 		}
 	}

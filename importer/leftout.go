@@ -18,7 +18,7 @@ type omission struct {
 
 // leaveOut takes the useless values of exploratory metrics out of a trial. The metric
 // becomes optional in the cell, as one that the file does not tell.
-func (r *run) leaveOut(file int, in *cell, t *Trial) {
+func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
 		return // none of its values counts
 	}
@@ -47,7 +47,7 @@ func unfit(v Value) bool {
 }
 
 // isHeadline says whether a metric will be a headline, by the format or as chosen.
-func (r *run) isHeadline(in *cell, m experiment.Metric) bool {
+func (r *run) isHeadline(in *importedCell, m experiment.Metric) bool {
 	if len(r.Headline) == 0 {
 		return m.Headline
 	}

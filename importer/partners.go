@@ -7,17 +7,6 @@ import (
 	"strings"
 )
 
-// DataError says what is wrong with the files as a whole, and what to do.
-type DataError struct {
-	Err  error
-	Hint string
-}
-
-func (e *DataError) Error() string { return e.Err.Error() }
-
-// Unwrap gives the cause.
-func (e *DataError) Unwrap() error { return e.Err }
-
 // comparable refuses arms of which none has a cell in common with the baseline: a
 // run of them holds no comparison. It is not known of an arm of which no file could
 // be read.
@@ -36,8 +25,8 @@ func (r *run) comparable(arms []*arm) error {
 		hint += ": " + r.Format.OneName
 	}
 	cell := func(i int) string { return r.cells.list[i].ID }
-	return &DataError{Hint: hint, Err: fmt.Errorf("nothing to compare: %s has no cell in common with another arm (%s has %s, %s has %s)",
-		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell))}
+	return &DataError{hinted{fmt.Errorf("nothing to compare: %s has no cell in common with another arm (%s has %s, %s has %s)",
+		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell)), hint}}
 }
 
 // partners remarks on rounds that one of two arms lacks: their trials are in the
@@ -52,13 +41,13 @@ func (r *run) partners(arms []*arm) error {
 		for k, rounds := range a.cells {
 			paired += shared(rounds, base.cells[k])
 		}
-		r.alone(a, base)
-		r.alone(base, a)
+		r.remarkUnpaired(a, base)
+		r.remarkUnpaired(base, a)
 	}
 	if paired > 0 {
 		return nil
 	}
-	if r.Layout != nil && r.Layout.names != nil {
+	if r.Layout != nil && r.Layout.blocks != nil {
 		return misuse("a block has files of the baseline and of another arm", "no block has %s and another arm (%s has %s, %s has %s)",
 			base.name, base.name, firstFew(base.rounds, r.label), other.name, firstFew(other.rounds, r.label))
 	}
@@ -67,8 +56,8 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// alone remarks on the rounds of an arm that another one lacks: as a whole, or in a cell that both were measured in.
-func (r *run) alone(a, other *arm) {
+// remarkUnpaired remarks on the rounds of an arm that another one lacks: as a whole, or in a cell that both were measured in.
+func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
 	}
@@ -104,10 +93,10 @@ func without(rounds, others map[int]bool) map[int]bool {
 
 // label names a round by what its files have in common.
 func (r *run) label(round int) string {
-	if r.keys == nil {
+	if !r.PairBy.byFiles() {
 		return fmt.Sprint(round)
 	}
-	return r.rounds.labels[round-1]
+	return r.rounds.list[round-1].label
 }
 
 func shared[A, B any](a map[int]A, b map[int]B) (n int) {
@@ -120,14 +109,17 @@ func shared[A, B any](a map[int]A, b map[int]B) (n int) {
 }
 
 func firstFew[V any](set map[int]V, name func(int) string) string {
-	const most = 3
 	var names []string
 	for _, i := range slices.Sorted(maps.Keys(set)) {
-		if len(names) == most {
-			names = append(names, "…")
-			break
-		}
 		names = append(names, name(i))
+	}
+	return Few(3, names)
+}
+
+// Few names the first few of many.
+func Few(most int, names []string) string {
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "…")
 	}
 	return strings.Join(names, ", ")
 }

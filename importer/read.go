@@ -12,7 +12,7 @@ import (
 	"tare/journal"
 )
 
-type content struct {
+type readResult struct {
 	trials []Trial
 	merged int   // readings of a cell that were made one trial, at most
 	kept   *kept // nil: the file could not be opened
@@ -20,7 +20,7 @@ type content struct {
 	err    error // ends the import
 }
 
-func (r *run) take(ctx context.Context, i int, c content) error {
+func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -46,7 +46,7 @@ func (r *run) take(ctx context.Context, i int, c content) error {
 	}
 	line.Trials = len(c.trials)
 	r.merged = max(r.merged, c.merged)
-	if first := r.copied(i, c); first != "" {
+	if first := r.duplicateOf(i, c); first != "" {
 		for k := range c.trials {
 			c.trials[k].Broken = "same content as " + first
 		}
@@ -59,11 +59,11 @@ func (r *run) take(ctx context.Context, i int, c content) error {
 
 // read reads one file. It changes nothing of the run but the file's copy, so that
 // several files can be read at the same time.
-func (r *run) read(ctx context.Context, i int) (c content) {
+func (r *run) read(ctx context.Context, i int) (c readResult) {
 	f := &r.files[i]
 	in, err := f.open(ctx, r.Stdin)
 	if err != nil {
-		return content{broken: err}
+		return readResult{broken: err}
 	}
 	defer in.Close()
 	if c.kept, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
@@ -71,16 +71,15 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	}
 	size := sizeOf(in)
 	format := cmp.Or(f.format, &r.Format)
-	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneEach})
+	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneFileEach})
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
 	}
-	if r.keys != nil && format.Serial && c.broken == nil {
+	if r.PairBy.byFiles() && format.Serial && c.broken == nil {
 		c.trials, c.merged = readings(c.trials)
 	}
-	at, err := r.placeOf(f)
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
-		if c.broken = cmp.Or(err, c.trials[k].placed(at)); c.broken != nil {
+		if c.broken = f.apply(&c.trials[k]); c.broken != nil {
 			break
 		}
 		c.broken = r.accept(&c.trials[k], f)
@@ -150,7 +149,7 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 		case r.PairBy.how == byRound:
 			return t.Round
 		case r.PairBy.how != "":
-			return r.rounds.round(r.keys[file], nth)
+			return r.roundOf(&r.files[file], nth)
 		case given[at] == 0:
 			given[at] = a.next()
 		}
@@ -160,14 +159,11 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 
 func (r *run) add(file int, trials []Trial, k *kept) error {
 	round := r.numbering(file)
-	k.kept = k.kept || hasWithin(trials)
-	var series []TrialSeries
-	var histograms []TrialHistograms
+	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
+	k.kept = k.kept || slices.ContainsFunc(trials, something)
+	var within []trialWithin
 	measured := map[*arm]bool{}
-	at, err := r.placeOf(&r.files[file])
-	if err != nil {
-		return err
-	}
+	key := &r.files[file].fileKey
 	for i := range trials {
 		t := &trials[i]
 		a := r.arms.named(cmp.Or(t.Arm, r.files[file].arm, imported))
@@ -180,32 +176,24 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 		if err != nil {
 			return err
 		}
-		if len(t.Series) > 0 {
-			series = append(series, TrialSeries{record.Cell, record.Round, t.Series})
+		if something(*t) {
+			within = append(within, trialWithin{record.Cell, record.Round, t.Series, t.Histograms})
 		}
-		if len(t.Histograms) > 0 {
-			histograms = append(histograms, TrialHistograms{record.Cell, record.Round, t.Histograms})
-		}
-		record.Raw, record.SetUp = k.raw(), r.setUp(at)
+		record.Raw, record.SetUp = k.raw(), r.Layout.setUp(key.block)
 		if err := r.bulk.Add(record); err != nil {
 			return err
 		}
 	}
 	for a := range measured {
-		a.done(at)
+		a.done(key)
 	}
-	return k.within(series, histograms)
-}
-
-// hasWithin says whether anything is known of what happened within the trials.
-func hasWithin(trials []Trial) bool {
-	return slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
+	return k.within(within)
 }
 
 func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
 	cell := r.cells.named(t)
 	if r.PairBy.how == byRound {
-		at := position{a.index, cell.index, round}
+		at := trialKey{a.index, cell.index, round}
 		if other, ok := r.taken[at]; ok {
 			return nil, fmt.Errorf("%s and %s both hold round %d of arm %s in %s", r.files[other].path, r.files[i].path, round, a.name, t.Cell)
 		}
@@ -244,7 +232,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	record.Source = r.files[i].path
 	worst := record.Invalid[0]
 	r.problem(Problem{File: r.files[i].path, Cell: cell.ID, Rule: worst.Rule, Reason: worst.Detail})
-	if r.Strict && rules[RuleImport] {
+	if r.Strict && rules[ruleImport] {
 		return nil, fmt.Errorf("%s: %s: %s", r.files[i].path, cell.ID, worst.Detail)
 	}
 	return record, nil

@@ -79,19 +79,11 @@ const mostProblems = 10
 // before everything does. With an error there is no run, but a result where any file
 // was read.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
-	var remark string
-	var err error
-	if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
-		return nil, err
-	}
 	search, err := o.find()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = search.close() }() // nothing was written through them
-	if remark != "" {
-		search.remarks = append(search.remarks, remark)
-	}
 	if o.Format.Name == Auto {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
@@ -107,12 +99,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, misuse("without --pair-by, they are independent samples",
 			"cannot pair by %s: %s makes its trials one after the other, and those of the same number have nothing in common", byRound, o.Format.Name)
 	}
-	if err := checkFactors(o.Factors, search.files); err != nil {
-		return nil, err
-	}
-	rounds := newSequence(o.PairBy)
-	keys, err := rounds.keys(search.files, o.Sources, o.placeOf)
-	if err != nil {
+	if err := o.identify(search.files); err != nil {
 		return nil, err
 	}
 	bulk, err := journal.NewBulk(dir)
@@ -120,16 +107,16 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{
-		Options: o, bulk: bulk, rounds: rounds, taken: map[position]int{},
-		files: search.files, oneEach: eachAlone(search.files), keys: keys, contents: contents{first: map[sum256][]int{}, files: map[string]int{}},
+		Options: o, bulk: bulk, taken: map[trialKey]int{},
+		files: search.files, oneFileEach: oneFileEach(search.files), duplicates: duplicates{first: map[sum256][]int{}, files: map[string]int{}},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
 		if len(r.others.list) > 0 && r.result.Valid == 0 {
-			err = &DataError{Err: err, Hint: r.readers()}
+			err = &DataError{hinted{err, r.readers()}}
 		}
 		if r.roundless > 0 && r.result.Valid == 0 && r.roundless == len(r.result.Problems)+r.result.More {
-			err = &UsageError{Err: err, Hint: "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}
+			err = &UsageError{hinted{err, "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}}
 		}
 		return r.result, errors.Join(err, bulk.Discard())
 	}
@@ -138,29 +125,28 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 
 type run struct {
 	Options
-	bulk      *journal.Bulk
-	keeper    *keeper
-	files     []found
-	oneEach   bool     // several arms are one file each
-	keys      []string // of the files, for pairing; nil: none
-	rounds    *sequence
-	cells     cells
-	arms      arms
-	unnamed   []string         // where files are from that tell their arms
-	taken     map[position]int // index of the file, with pairing by the told round
-	contents  contents
-	leftOut   ordered[string, omission] // by metric
-	broken    []broken
-	beside    []int                   // files that hold no result by their nature
-	roundless int                     // files that do not tell the round, which they were to be paired by
-	others    ordered[string, reader] // formats of files that are another tool's
-	merged    int                     // readings of a cell in a file that were made one trial, at most
-	looked    int                     // files that were looked into for these
-	result    *Result
+	bulk        *journal.Bulk
+	keeper      *keeper
+	files       []found
+	oneFileEach bool                       // several arms are one file each
+	rounds      ordered[part, pairedRound] // where the files are paired
+	cells       cells
+	arms        arms
+	unnamed     []string         // where files are from that tell their arms
+	taken       map[trialKey]int // index of the file, with pairing by the told round
+	duplicates  duplicates
+	leftOut     ordered[string, omission] // by metric
+	broken      []broken
+	beside      []int                   // files that hold no result by their nature
+	roundless   int                     // files that do not tell the round, which they were to be paired by
+	others      ordered[string, reader] // formats of files that are another tool's
+	merged      int                     // readings of a cell in a file that were made one trial, at most
+	looked      int                     // files that were looked into for these
+	result      *Result
 }
 
-// position is where a trial stands: indices of arm and cell, and the round.
-type position struct{ arm, cell, round int }
+// trialKey names a trial: indices of arm and cell, and the round.
+type trialKey struct{ arm, cell, round int }
 
 func (r *run) all(ctx context.Context) (err error) {
 	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {
@@ -173,7 +159,7 @@ func (r *run) all(ctx context.Context) (err error) {
 		}
 		*from = append(*from, s.From...)
 	}
-	err = r.ahead(ctx, func(i int, c content) error {
+	err = r.ahead(ctx, func(i int, c readResult) error {
 		if err := r.take(ctx, i, c); err != nil {
 			return err
 		}
@@ -193,7 +179,7 @@ func (r *run) finish() error {
 	if n := len(r.beside); n > 0 {
 		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)
 	}
-	r.remarkCopies()
+	r.remarkDuplicates()
 	r.remarkLeftOut()
 	if r.merged > 1 {
 		r.remark("files hold up to %d readings of a cell that %s made one after the other: paired, a file is one trial with their median", r.merged, r.Format.Name)
@@ -239,9 +225,12 @@ func (r *run) plan(arms []*arm) *experiment.Plan {
 	p := &experiment.Plan{
 		Version: r.Version, Name: r.Name, Labels: r.Labels, Testbed: experiment.TestbedImport,
 		Import: &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command, Map: r.Map,
-			Settings: r.settings(), Allowed: r.Allow, Blocks: r.blocks()},
+			Settings: r.settings(), Allowed: r.Allow},
 		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
 		Cells: r.cells.plan(r.Format.Settings),
+	}
+	if r.Layout != nil {
+		p.Import.Blocks = r.Layout.blocks
 	}
 	unnamed := slices.Compact(r.unnamed)
 	all := map[int]bool{}

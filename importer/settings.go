@@ -19,7 +19,7 @@ type load struct {
 const mostLoads = 50
 
 // learn takes what a trial was asked to do. One that is broken says nothing of the others.
-func (c *cell) learn(arm string, settings []Setting, t *Trial) {
+func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return
 	}
@@ -54,7 +54,7 @@ func (r *run) settings() (list []experiment.ImportedSetting) {
 
 // parameters are the settings that all files of the cell share, without those at the tool's default: what the cell asks, as
 // the parameters of a workload do. Runs that differ in them are not taken for runs of one experiment. nil: there are none.
-func (c *cell) parameters(settings []Setting) any {
+func (c *importedCell) parameters(settings []Setting) any {
 	shared := map[string]string{}
 	for i, s := range settings {
 		of := func(l load) string { return l.values[i] }

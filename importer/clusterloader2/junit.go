@@ -90,10 +90,7 @@ func (c *testcase) trial() (importer.Trial, error) {
 			return t, nil
 		}
 	}
-	t.Values = []importer.Value{{
-		Metric: experiment.Metric{Name: "duration", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio},
-		Value:  s,
-	}}
+	t.Add(experiment.Metric{Name: "duration", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}, s)
 	return t, nil
 }
 

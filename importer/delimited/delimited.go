@@ -17,7 +17,11 @@ import (
 // Text gives the text of a file, without a byte order mark. What is no text is an error,
 // here where the first buffer of it shows that.
 func Text(f importer.File) (*bufio.Reader, error) {
-	in := bufio.NewReaderSize(&text{r: importer.Bound(f, importer.Limit, "the file")}, 64<<10)
+	size := 64 << 10
+	if f.Size > 0 {
+		size = int(min(f.Size, int64(size)))
+	}
+	in := bufio.NewReaderSize(&text{r: importer.Bound(f, importer.Limit, "the file")}, size)
 	switch head, err := in.Peek(in.Size()); {
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
 		return nil, errors.New("the file is in UTF-16: save it as CSV UTF-8")
@@ -77,6 +81,9 @@ func Open(in *bufio.Reader, known func(title string) bool, wanted string) (*Tabl
 func (t *Table) header(line string, rest io.Reader, known func(title string) bool, wanted string) error {
 	most := 0
 	for _, comma := range []rune{',', ';', '\t'} {
+		if comma != ',' && !strings.ContainsRune(line, comma) {
+			continue // it makes one title
+		}
 		in := csv.NewReader(strings.NewReader(line))
 		in.Comma, in.LazyQuotes = comma, true
 		titles, _ := in.Read() // with lazy quotes there is no error
@@ -122,16 +129,16 @@ func (t *Table) Each(take func(fields []string) error) error {
 	}
 }
 
-// Place is where a field stands in the file, both counted from 1; the column in bytes.
-type Place struct{ Line, Column int }
+// Position is where a field stands in the file, both counted from 1; the column in bytes.
+type Position struct{ Line, Column int }
 
 // String gives "line 2, column 7".
-func (p Place) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }
+func (p Position) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }
 
 // At is where a field of the row stands, or of the header before the first row.
-func (t *Table) At(field int) Place {
+func (t *Table) At(field int) Position {
 	line, column := t.in.FieldPos(field)
-	return Place{t.before + line, column}
+	return Position{t.before + line, column}
 }
 
 // explain puts an error of package csv into words with the same shape as ours. Other
@@ -141,8 +148,10 @@ func (t *Table) explain(err error, fields []string) error {
 	if !errors.As(err, &parse) {
 		return err
 	}
-	at := Place{t.before + parse.Line, parse.Column}
+	at := Position{t.before + parse.Line, parse.Column}
 	switch {
+	case errors.Is(err, csv.ErrFieldCount) && len(fields) < len(t.Titles):
+		return fmt.Errorf("line %d: %d fields where the header has %d: %w: is the file truncated?", at.Line, len(fields), len(t.Titles), parse.Err)
 	case errors.Is(err, csv.ErrFieldCount):
 		return fmt.Errorf("line %d: %d fields where the header has %d: %w", at.Line, len(fields), len(t.Titles), parse.Err)
 	case errors.Is(err, csv.ErrBareQuote):

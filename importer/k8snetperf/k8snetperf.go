@@ -45,7 +45,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 		return nil, err
 	}
 	if head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(head, []byte(",")) && !bytes.ContainsAny(head, "{[") {
-		trials, err := readCSV(data)
+		trials, err := readCSV(f, data)
 		for i := range trials {
 			trials[i].Start = written(f.Name)
 		}

@@ -35,15 +35,15 @@ func TestRefused(t *testing.T) {
 		{"no JSON", "hello\n", "no result of k8s-netperf"},
 		{"other CSV", "a,b\n1,2\n", `the first line has no column "Driver"`},
 		{"no rows", header, "the table has no rows"},
-		{"truncated", header + row1 + row1[:40], "line 3: there are 9 values where 14 are needed: is the file truncated?"},
-		{"a flag", change("true", "perhaps"), `line 2: Service is "perhaps", not true or false`},
-		{"a count", change(",10,", ",-10,"), `line 2: Duration is "-10", not a whole number`},
-		{"a number", change("100.5", "many"), `line 2: Avg Throughput is "many", not a number`},
-		{"infinite", change("100.5", "+Inf"), `line 2: Avg Throughput is "+Inf", not a number`},
+		{"truncated", header + row1 + row1[:40], "line 3: 9 fields where the header has 14: wrong number of fields: is the file truncated?"},
+		{"a flag", change("true", "perhaps"), `line 2, column 28: Service: "perhaps" is neither true nor false`},
+		{"a count", change(",10,", ",-10,"), `line 2, column 33: Duration: "-10" is not a number of seconds, which are whole and begin at 0`},
+		{"a number", change("100.5", "many"), `line 2, column 45: Avg Throughput: "many" is not a number`},
+		{"infinite", change("100.5", "+Inf"), `line 2, column 45: Avg Throughput: "+Inf" is not a finite number`},
 		{"a unit", change("OP/s", "furlongs"), `line 2: the unit of the throughput is "furlongs"`},
 		{"no driver", change("netperf", ""), "line 2: the driver or the profile is missing"},
-		{"a quote", change("TCP_RR", `T"`), `bare " in non-quoted`},
-		{"twice", strings.Replace(header, "Burst", "Service", 1) + row1, `line 2: the column "Service" comes twice`},
+		{"a quote", change("TCP_RR", `T"`), "line 2, column 10: a quote inside a field that is not quoted"},
+		{"twice", strings.Replace(header, "Burst", "Service", 1) + row1, "line 1: the column Service is there twice"},
 		{"JSON without throughput", `[{"driver":"a","profile":"b","throughput":null}]`, "result 1: throughput is missing"},
 		{"other JSON", `[{"a":1}]`, "no result of k8s-netperf: it writes result-N.csv, and prints JSON with --json"},
 	})
@@ -61,6 +61,14 @@ func TestBeside(t *testing.T) {
 func TestNoSample(t *testing.T) {
 	trials, err := importertest.Read(Format, "f", header+strings.Replace(row1, "100.5", "NaN", 1))
 	if err != nil || len(trials) != 1 || trials[0].Values[0].Value != 0 {
+		t.Errorf("trials %+v, error %v", trials, err)
+	}
+}
+
+// A version of 2024 writes a burst without a title behind the message size.
+func TestBurstWithoutTitle(t *testing.T) {
+	trials, err := importertest.Read(Format, "f", strings.Replace(header, "Burst,", "", 1)+row1+row1)
+	if err != nil || len(trials) != 2 || !strings.Contains(trials[1].Cell, "message=64.parallelism=1.burst=4") {
 		t.Errorf("trials %+v, error %v", trials, err)
 	}
 }

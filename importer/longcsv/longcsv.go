@@ -22,14 +22,8 @@
 package longcsv
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
-	"tare/experiment/factor"
-	"tare/experiment/strictyaml"
 	"tare/importer"
-	"tare/importer/delimited"
+	"tare/importer/table"
 )
 
 // Format reads the long CSV.
@@ -37,77 +31,5 @@ var Format = importer.Format{
 	Name:       "csv",
 	Doc:        "a table with a header and one value a row: arm, round, metric, unit, better, value",
 	Extensions: []string{".csv", ".tsv"},
-	Read:       read,
-}
-
-func read(f importer.File) ([]importer.Trial, error) {
-	in, err := delimited.Text(f)
-	if err != nil {
-		return nil, err
-	}
-	isMetric := func(title string) bool { return strings.ToLower(title) == "metric" }
-	table, err := delimited.Open(in, isMetric, `one of them metric, as in "arm,round,metric,unit,better,value"`)
-	if err != nil {
-		return nil, err
-	}
-	row := row{Table: table, place: map[string]int{}}
-	if err := row.columns(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", row.line(), err)
-	}
-	t := trials{latest: map[position]*trial{}, metrics: map[[2]string]*described{}, levels: map[string][]factor.Level{}}
-	err = table.Each(func(fields []string) error {
-		row.fields = fields
-		t.add(&row)
-		return row.err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return t.all()
-}
-
-// names are those of the columns that are read. Others are passed over.
-var names = []string{
-	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
-}
-
-// required are the columns without which no row can be understood. Which way is
-// better is among them: guessed wrong, it turns every verdict around.
-var required = []string{"metric", "better", "value"}
-
-// Columns that tell levels: those of one factor, as "factor:qps", and all of them as tare export writes them.
-const (
-	factorPrefix = "factor:"
-	levelsColumn = "levels"
-)
-
-// columns finds the places of the columns by their names, whatever their case.
-func (r *row) columns() error {
-	for i, title := range r.Titles {
-		name := strings.ToLower(title)
-		if strings.HasPrefix(name, factorPrefix) {
-			named := strings.TrimSpace(title[len(factorPrefix):]) // as written
-			if named == "" {
-				return fmt.Errorf("the column %s names no factor: it is as in factor:qps", name)
-			}
-			name = factorPrefix + named
-			r.factors = append(r.factors, named)
-		} else if name != levelsColumn && !slices.Contains(names, name) {
-			// A column of the user's own is welcome, a misspelt one is not.
-			if near := strictyaml.Nearest(name, names); near != "" && !slices.ContainsFunc(r.Titles, func(t string) bool { return strings.ToLower(t) == near }) {
-				return fmt.Errorf("unknown column %q: did you mean %s?", name, near)
-			}
-			continue
-		}
-		if r.has(name) {
-			return fmt.Errorf("the column %s is there twice", name)
-		}
-		r.place[name] = i
-	}
-	for _, name := range required {
-		if !r.has(name) {
-			return fmt.Errorf("the column %s is missing", name)
-		}
-	}
-	return nil
+	Read:       table.ReadLong,
 }

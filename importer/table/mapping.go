@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -25,13 +26,23 @@ type mapping struct {
 	Start      string            `yaml:"start" doc:"field that tells when the trial began, as 2026-01-02T15:04:05Z or in seconds since 1970"`
 	Levels     map[string]string `yaml:"levels" doc:"by factor, the field that tells its level"`
 	Facts      map[string]string `yaml:"facts" doc:"by name, the field that tells something of the system"`
-	Metrics    []metric          `yaml:"metrics" required:"true" doc:"fields that are measured values"`
+	Metrics    []mappedMetric    `yaml:"metrics" required:"true" doc:"fields that are measured values"`
 
-	parse map[string]*regexp.Regexp
+	parse  map[string]*regexp.Regexp
+	levels []levelField
+
+	// What only a table with one value a row has: fields, and what describes the value.
+	workload, attempt, errors, valid, paired, exported string
+	describe                                           func(*Row) fieldMetric
 }
 
-// metric is a measured field, or many of which each is in a cell of its own.
-type metric struct {
+// levelField is a factor, the field that tells its level, and that in words.
+type levelField struct{ factor, field, what string }
+
+func levelOf(factor, field string) levelField { return levelField{factor, field, "level of " + factor} }
+
+// mappedMetric is a measured field, or many of which each is in a cell of its own.
+type mappedMetric struct {
 	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression for the whole of it; a group (?P<cell>...) tells the cell"`
 	Where    map[string]string `yaml:"where" doc:"what other fields of the row have to be"`
 	Name     string            `yaml:"name" required:"true" doc:"name of the metric"`
@@ -56,9 +67,6 @@ func (m *multiplier) UnmarshalText(text []byte) error {
 	*m = multiplier(v)
 	return err
 }
-
-// anything is the kind of workload where the mapping tells none.
-const anything = "table"
 
 // load reads a mapping file. The name is for messages.
 func load(name string, text []byte) (*mapping, error) {
@@ -87,6 +95,9 @@ func (m *mapping) compile(f *strictyaml.File) {
 		}
 		m.parse[field] = re
 	}
+	for _, name := range slices.Sorted(maps.Keys(m.Levels)) {
+		m.levels = append(m.levels, levelOf(name, m.Levels[name]))
+	}
 	if _, ok := m.Levels[""]; ok {
 		f.ReportAt("levels", "a factor has no name", "as in {qps: ActualQPS}")
 	}
@@ -113,6 +124,7 @@ func (m *mapping) compile(f *strictyaml.File) {
 			c.Times = 1
 		}
 	}
+	m.Workload = cmp.Or(m.Workload, name)
 }
 
 // cellGroup is the group in the expression of a metric's field that tells the cell.
@@ -124,7 +136,7 @@ func groups(re *regexp.Regexp) []string {
 }
 
 // described is the metric as a run has it.
-func (c *metric) described() experiment.Metric {
+func (c *mappedMetric) described() experiment.Metric {
 	headline := c.Scale == string(experiment.Ratio) && (c.Headline == nil || *c.Headline)
 	return experiment.Metric{
 		Name: c.Name, Unit: c.Unit, Better: experiment.Better(c.Better), Scale: experiment.Scale(c.Scale),

@@ -3,6 +3,7 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,45 +19,41 @@ import (
 	"tare/toolformat/jsondoc"
 )
 
-// row is named fields with their text.
-type row struct {
-	place string // in the file, for messages
-	names []string
-	text  map[string]string
-}
-
-func (r *row) set(name, text string) {
-	if _, ok := r.text[name]; !ok {
-		r.names = append(r.names, name)
-	}
-	r.text[name] = strings.TrimSpace(text)
-}
-
-func newRow(format string, n int) *row {
-	return &row{place: fmt.Sprintf(format, n), text: map[string]string{}}
-}
-
 // assignment begins a line of KEY=VALUE.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
-// rowsOf finds out what a text is, and gives its rows; list is where they are in a
-// JSON document.
-func rowsOf(in *bufio.Reader, list string) ([]*row, error) {
+// eachRow finds out what a text is, and hands each of its rows to take; list is where
+// they are in a JSON document.
+func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	head, _ := in.Peek(in.Size()) // what is wrong with it shows when it is read
 	head = bytes.TrimLeft(head, " \t\r\n")
+	values := 0
+	counted := func(r *Row) error {
+		values += len(r.names)
+		return cmp.Or(importer.Room(values), take(r))
+	}
 	switch {
 	case bytes.IndexAny(head, "{[") == 0:
-		return documents(in, list)
+		return documents(in, list, counted)
 	case bytes.IndexByte(head, '#') == 0 || assignment.Match(head):
-		return assignments(in)
+		return assignments(in, counted)
 	}
-	return lines(in)
+	// What separates the most columns of a table, separates its fields.
+	table, err := delimited.Open(in, func(string) bool { return true }, "")
+	if err != nil {
+		return err
+	}
+	r, err := NewRow(table, func(title string) (string, error) { return title, nil })
+	if err != nil {
+		return err
+	}
+	return r.Each(counted)
 }
 
 // assignments reads lines KEY=VALUE, all of which are one row. Comments and empty lines
 // are passed over.
-func assignments(text io.Reader) ([]*row, error) {
-	all := newRow("line %d", 1)
+func assignments(text io.Reader, take func(*Row) error) error {
+	all := &Row{unit: "line", line: 1, index: map[string]int{}}
 	in := bufio.NewScanner(text)
 	in.Buffer(nil, importer.Limit)
 	for n := 1; in.Scan(); n++ {
@@ -66,13 +63,13 @@ func assignments(text io.Reader) ([]*row, error) {
 		}
 		m := assignment.FindStringSubmatch(line)
 		if m == nil {
-			return nil, fmt.Errorf("line %d is %.60q, not KEY=VALUE", n, line)
+			return fmt.Errorf("line %d is %.60q, not KEY=VALUE", n, line)
 		}
-		if _, twice := all.text[m[1]]; twice {
-			return nil, fmt.Errorf("line %d: %s is there twice", n, m[1])
+		if all.Has(m[1]) {
+			return fmt.Errorf("line %d: %s is there twice", n, m[1])
 		}
 		if err := importer.Room(len(all.names)); err != nil {
-			return nil, err
+			return err
 		}
 		value := line[len(m[0]):]
 		if q := len(value) - 1; q > 0 && (value[0] == '"' || value[0] == '\'') && value[q] == value[0] {
@@ -80,67 +77,41 @@ func assignments(text io.Reader) ([]*row, error) {
 		}
 		all.set(m[1], value)
 	}
-	return []*row{all}, in.Err()
-}
-
-// lines reads a table with a header. What separates the most columns of it, separates the fields.
-func lines(in *bufio.Reader) ([]*row, error) {
-	table, err := delimited.Open(in, func(string) bool { return true }, "")
-	if err != nil {
-		return nil, err
+	if err := in.Err(); err != nil {
+		return err
 	}
-	twice := map[string]bool{}
-	for _, title := range table.Titles {
-		if twice[title] {
-			return nil, fmt.Errorf("line %d: the column %q is there twice", table.At(0).Line, title)
-		}
-		twice[title] = title != ""
-	}
-	var rows []*row
-	values := 0
-	err = table.Each(func(fields []string) error {
-		r := newRow("line %d", table.At(0).Line)
-		for i, text := range fields {
-			r.set(table.Titles[i], strings.Clone(text))
-		}
-		rows = append(rows, r)
-		values += len(fields)
-		return importer.Room(values)
-	})
-	return rows, err
+	return take(all)
 }
 
 // documents reads JSON documents, one after the other: each is a row, or each element of
 // the list in it.
-func documents(in io.Reader, list string) ([]*row, error) {
+func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()
-	var rows []*row
-	values := 0
-	for {
+	for n := 1; ; {
 		var doc any
 		err := d.Decode(&doc)
 		if errors.Is(err, io.EOF) {
-			return rows, nil
+			return nil
 		}
 		if err != nil {
-			return nil, jsondoc.Explain(err)
+			return jsondoc.Explain(err)
 		}
 		elements, err := at(doc, list)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, e := range elements {
-			r := newRow("row %d", len(rows)+1)
+			r := &Row{unit: "row", line: n, index: map[string]int{}}
 			leaves("", e, func(path, text string) {
-				if values++; values <= importer.MostTrials {
+				if len(r.names) <= importer.MostTrials {
 					r.set(path, text)
 				}
 			})
-			if err := importer.Room(values); err != nil {
-				return nil, err
+			if err := take(r); err != nil {
+				return err
 			}
-			rows = append(rows, r)
+			n++
 		}
 	}
 }
@@ -154,7 +125,7 @@ func at(doc any, path string) ([]any, error) {
 		members, _ := doc.(map[string]any)
 		inner, ok := members[step]
 		if !ok {
-			return nil, fmt.Errorf("there is no %s, where the rows are to be: there are %s", path, few(slices.Sorted(maps.Keys(members))))
+			return nil, fmt.Errorf("there is no %s, where the rows are to be: there are %s", path, importer.Few(12, slices.Sorted(maps.Keys(members))))
 		}
 		doc = inner
 	}
@@ -192,13 +163,4 @@ func leaves(path string, v any, leaf func(path, text string)) {
 	default:
 		leaf(path, fmt.Sprint(x))
 	}
-}
-
-// few names the first few fields.
-func few(names []string) string {
-	const most = 12
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "…")
-	}
-	return strings.Join(names, ", ")
 }

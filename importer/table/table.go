@@ -50,21 +50,14 @@ func (m *mapping) read(f importer.File) ([]importer.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := rowsOf(in, m.Rows)
-	if err != nil {
+	r := newAssembler(m)
+	switch err := eachRow(in, m.Rows, r.add); {
+	case err != nil:
 		return nil, err
-	}
-	if len(rows) == 0 {
+	case r.rows == 0:
 		return nil, errors.New("the file has no rows")
+	case len(r.list) == 0:
+		return nil, fmt.Errorf("no field is one of the metrics: there are %s", r.first)
 	}
-	r := reading{mapping: m, hits: map[string][]hit{}, taken: map[place]int{}}
-	for _, row := range rows {
-		if err := r.add(row); err != nil {
-			return nil, fmt.Errorf("%s: %w", row.place, err)
-		}
-	}
-	if len(r.trials) == 0 {
-		return nil, fmt.Errorf("no field is one of the metrics: there are %s", few(rows[0].names))
-	}
-	return r.trials, nil
+	return r.all()
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,23 +119,58 @@ func TestRefused(t *testing.T) {
 		{"empty", " \n", "the file is empty"},
 		{"no text", "\x00", "the file holds NUL bytes"},
 		{"no rows", header, "the file has no rows"},
-		{"a column twice", "a,a\n1,2\n", `line 1: the column "a" is there twice`},
+		{"a column twice", "a,a\n1,2\n", `line 1: the column a is there twice`},
 		{"ragged", header + "1,2\n", "wrong number of fields"},
 		{"UTF-16", "\xff\xfem\x00", "the file is in UTF-16"},
 		{"a quote", header + "1,a\"b,1,0,1\n", "line 2, column 4: a quote inside a field that is not quoted"},
-		{"blank lines before", "\n\n" + header + "fast,a,1,0,1\n", `line 4: ms: "fast" is not a number`},
+		{"blank lines before", "\n\n" + header + "fast,a,1,0,1\n", `line 4, column 1: ms: latency: "fast" is not a number`},
 		{"a key twice", "a=1\na=2\n", "line 2: a is there twice"},
 		{"no assignment", "a=1\nhello\n", `line 2 is "hello", not KEY=VALUE`},
 		{"truncated", `{"ms": 1`, "the JSON document has no end"},
 		{"no field", "ms,n\n1,1\n", "line 2: there is no field who: there are ms, n"},
-		{"no match", "ms,who,n\n1,,1\n", `line 2: who is "", which the expression under parse does not match`},
-		{"no round", header + "1,a,x,0,1\n", `line 2: n is "x", not a number of a round`},
-		{"no start", header + "1,a,1,soon,1\n", `line 2: at: "soon" is neither a time`},
-		{"no level", header + "1,a,1,0,\n", "line 2: the field q, which is to tell the level of qps, is missing or empty"},
-		{"no number", header + "fast,a,1,0,1\n", `line 2: ms: "fast" is not a number`},
+		{"no match", "ms,who,n\n1,,1\n", `line 2, column 3: who: "" does not match the expression under parse`},
+		{"no match behind one", "ms,who,n,at,q\n1,a,1,0,1\n1,,2,0,1\n", `line 3, column 3: who: "" does not match the expression under parse`},
+		{"no round", header + "1,a,x,0,1\n", `line 2, column 5: n: "x" is not a number of a round`},
+		{"no start", header + "1,a,1,soon,1\n", `line 2, column 7: at: "soon" is neither a time`},
+		{"no level", header + "1,a,1,0,\n", "line 2, column 9: q: the level of qps is missing"},
+		{"no number", header + "fast,a,1,0,1\n", `line 2, column 1: ms: latency: "fast" is not a number`},
 		{"no metric", "us,who,n,at,q\n1,a,1,0,1\n", "no field is one of the metrics: there are us, who, n, at, q, first"},
 	})
+	importertest.Refused(t, format(t, "arm: first\nparse: {who: '^(?P<first>.)'}\n"+plain), [][3]string{
+		{"an arm that one row does not tell", "ms,who\n1,a\n1,\n", `line 3, column 3: who: "" does not match the expression under parse`},
+	})
 	importertest.Refused(t, format(t, "rows: runs\n"+plain), [][3]string{{"no list", `{"run": []}`, "there is no runs, where the rows are to be: there are run"}})
+}
+
+// Numbers are read as in the long CSV: a comma may be the decimal point where semicolons
+// separate fields, and what may be thousands is refused. Rows of one arm, cell and round
+// are one trial, with one value of each metric.
+func TestLikeLong(t *testing.T) {
+	f := format(t, plain+"round: n\n")
+	for text, want := range map[string]string{
+		"ms;lost;n\n12,5;0;1\n":                 "1 0.0125 0",
+		"ms;lost;n\n990;0;1\n1.021;0;2\n":       `error: line 3, column 1: ms: "1.021" may be a thousand times as much`,
+		"ms,lost,n\n\"1,021\",0,1\n":            `error: line 2, column 1: ms: latency: "1,021" is not a number: write it without thousands separators`,
+		"ms,lost,n\n1,0,1\n2,0,1\n":             "error: line 3, column 1: ms: latency has a value for this arm, cell and round in line 2 already",
+		"ms,lost,n\n1,0,\n":                     "error: line 2, column 5: n: the number of the round is missing",
+		`{"ms": 1, "n": 3} {"lost": 2, "n": 3}`: "3 0.001 2",
+		`{"ms": 1, "n": 3} {"ms": 2, "n": 3}`:   "error: row 2: ms: latency has a value for this arm, cell and round in row 1 already",
+	} {
+		trials, err := importertest.Read(f, "f", text)
+		got := fmt.Sprintf("error: %v", err)
+		if err == nil {
+			got = ""
+		}
+		for _, trial := range trials {
+			got += fmt.Sprint(trial.Round)
+			for _, v := range trial.Values {
+				got += fmt.Sprint(" ", v.Value)
+			}
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
 }
 
 // A value that is not there makes its trial invalid where it is a headline.

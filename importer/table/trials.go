@@ -2,127 +2,298 @@ package table
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/importer"
 )
 
-// reading makes trials of rows.
-type reading struct {
+// assembler makes trials of rows. The rows of one trial may stand anywhere in the file.
+type assembler struct {
 	*mapping
-	hits   map[string][]hit // by the name of a field, what it measures
-	taken  map[place]int    // index of the last trial
-	trials []importer.Trial
+	rows      int
+	first     string                    // fields of the first row
+	metricsOf map[string][]fieldMetric  // by the name of a field, what it measures
+	list      []*assembled              // in the order in which they first appeared
+	latest    map[trialKey]*assembled   // the last attempt so far
+	metrics   map[[2]string]*described  // by cell and name
+	with      int                       // line of the first row with a round; 0: none had one
+	without   int                       // line of the first row without
+	decimal   bool                      // some number can only have a decimal point
+	grouped   []*described              // that have a value as "1.021"
+	shared    map[string][]factor.Level // by cell: what tare export says of all its rows
 }
 
-// hit is a metric that a field is, and the cell that the field's name tells.
-type hit struct {
-	*metric
-	cell string
+func newAssembler(m *mapping) *assembler {
+	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*assembled{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
 }
 
-// results is the cell where nothing tells it.
-const results = "results"
-
-// add makes the trials of one row: one for each cell.
-func (r *reading) add(in *row) error {
-	if err := r.split(in); err != nil {
-		return err
-	}
-	about, err := r.about(in)
-	if err != nil {
-		return err
-	}
-	first := len(r.trials)
-	for _, name := range in.names {
-		for _, h := range r.of(name) {
-			if !in.has(h.Where) {
-				continue
-			}
-			t, err := r.trial(first, r.cell(in, h.cell, about.Levels), about)
-			if err == nil {
-				err = take(t, h.metric, in.text[name])
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-	}
-	for i := range r.trials[first:] {
-		if t := &r.trials[first+i]; len(t.Values) == 0 && t.Broken == "" {
-			t.Broken = "no field tells a value"
-		}
-	}
-	return nil
+// fieldMetric is a metric whose value a field holds.
+type fieldMetric struct {
+	experiment.Metric
+	field string // that holds the value
+	named string // that tells which metric it is of
+	cell  string
+	times float64           // what the number is to be multiplied by
+	where map[string]string // what other fields have to be
 }
 
-// trial is that of a cell among those of the row, which begin at first.
-func (r *reading) trial(first int, cell string, about importer.Trial) (*importer.Trial, error) {
-	at := place{about.Arm, cell, about.Round}
-	i, taken := r.taken[at]
-	switch {
-	case taken && i >= first:
-		return &r.trials[i], nil
-	case taken && at.round > 0:
-		return nil, fmt.Errorf("there is a round %d of this arm in %s already", at.round, cell)
-	}
-	r.taken[at] = len(r.trials)
-	about.Cell, about.Facts = cell, maps.Clone(about.Facts)
-	r.trials = append(r.trials, about)
-	return &r.trials[len(r.trials)-1], importer.Room(len(r.trials))
-}
-
-// place is where a trial stands.
-type place struct {
+type trialKey struct {
 	arm, cell string
 	round     int
 }
 
-// take adds the value of a metric to a trial. Without that of a headline the trial is none.
-func take(t *importer.Trial, c *metric, text string) error {
-	m := c.described()
-	if slices.ContainsFunc(t.Values, func(v importer.Value) bool { return v.Metric.Name == m.Name }) {
-		return fmt.Errorf("another field is %s in %s, too: a group (?P<cell>...) can tell them apart", m.Name, t.Cell)
+// assembled is a trial whose rows are being read.
+type assembled struct {
+	importer.Trial
+	attempt int
+	undone  bool   // a later attempt took its place
+	seen    []seen // values so far, also those that are none
+}
+
+// seen is a metric that has a value, and the line of it.
+type seen struct {
+	*described
+	line int
+}
+
+// described is a metric as it was first described in its cell. In a table with semicolons,
+// a point or comma in its values may be either a decimal point or a thousands separator.
+type described struct {
+	experiment.Metric
+	line    int
+	counts  map[string]int // by arm, values so far without a round
+	whole   bool           // some value has neither point nor comma
+	grouped error          // what is wrong with its first value as "1.021" beside whole ones; nil: there is none
+}
+
+// add takes up the values of a row.
+func (r *assembler) add(in *Row) error {
+	r.split(in)
+	if r.rows++; r.rows == 1 {
+		r.first = importer.Few(12, in.names)
 	}
-	switch strings.ToLower(text) {
-	case "", "-", "null", "nan", "n/a", "none":
-		if m.Headline {
-			t.Broken = cmp.Or(t.Broken, "there is no value of "+m.Name)
+	about := importer.Trial{Arm: intern(in.needed(r.Arm, "name of an arm")), Kind: intern(cmp.Or(in.Field(r.workload), r.Workload))}
+	for _, l := range r.mapping.levels {
+		about.Levels = append(about.Levels, factor.Level{Factor: l.factor, Value: intern(in.needed(l.field, l.what))})
+	}
+	if r.describe != nil {
+		r.take(in, r.describe(in), about)
+		return in.Err
+	}
+	in.needed(r.Round, "number of the round")
+	in.needed(r.Start, "time of the start")
+	before := len(r.list)
+	for i, name := range in.names {
+		for _, f := range r.of(name) {
+			if in.Err == nil && in.index[name] == i && in.is(f.where) {
+				r.take(in, f, about)
+			}
 		}
+	}
+	for _, t := range r.list[before:] {
+		if len(t.Values) == 0 && t.Broken == "" {
+			t.Broken = "no field tells a value"
+		}
+	}
+	return cmp.Or(in.Err, importer.Room(len(r.list)))
+}
+
+// take adds the value of a field to its trial.
+func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
+	cell := r.cell(in, f.cell, about.Levels)
+	m := r.described(in, cell, f)
+	t := r.trial(in, trialKey{about.Arm, cell, r.round(in, about.Arm, m)}, about)
+	if t == nil {
+		return
+	}
+	if i := slices.IndexFunc(t.seen, func(s seen) bool { return s.described == m }); i >= 0 {
+		in.Fail(f.named, "%s has a value for this arm, cell and round in %s %d already", m.Name, in.unit, t.seen[i].line)
+	}
+	t.seen = append(t.seen, seen{m, in.line})
+	value, err := r.number(in, f.field, m)
+	if value *= f.times; err == nil && math.IsInf(value, 0) {
+		in.Fail(f.field, "%.40q times %g is no finite number", in.Field(f.field), f.times)
+	}
+	missing, reason := r.missing(in, f, err)
+	switch {
+	case err == nil && (m.Headline || r.describe != nil):
+		t.Add(m.Metric, value)
+	case err == nil:
+		t.AddFit(m.Metric, value)
+	case !missing:
+		in.Fail(f.field, "%s: %s", m.Name, err)
+	default:
+		t.Broken = cmp.Or(t.Broken, reason)
+	}
+}
+
+// numeric begins what was meant for a number, unlike "-", "n/a" and "#DIV/0!".
+var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
+
+// missing says whether a text that is no number stands for a missing value. The reason is why
+// the trial is invalid then; it is empty where the trial stays valid.
+func (r *assembler) missing(in *Row, f fieldMetric, err error) (is bool, reason string) {
+	text := in.Field(f.field)
+	switch {
+	case err == nil:
+		return false, ""
+	case r.describe != nil:
+		return !numeric.MatchString(text) || errors.Is(err, strconv.ErrRange), in.wrong(f.field, "%s: %s", f.Name, err).Error()
+	case f.Headline:
+		reason = "there is no value of " + f.Name
+	}
+	return slices.Contains([]string{"", "-", "null", "nan", "n/a", "none"}, strings.ToLower(text)), reason
+}
+
+// described gives a metric as it was first described in this cell.
+func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
+	m := f.Metric
+	at := [2]string{cell, m.Name}
+	known, ok := r.metrics[at]
+	if !ok {
+		m.Name, m.Unit = intern(m.Name), intern(m.Unit)
+		known = &described{Metric: m, line: in.line, counts: map[string]int{}}
+		r.metrics[at] = known
+	}
+	if m != known.Metric {
+		in.Fail(f.named, "%s is described otherwise in %s %d (unit, better, scale or headline)", m.Name, in.unit, known.line)
+	}
+	return known
+}
+
+// round gives the number of the trial in its arm and cell: the round of the row. Without
+// rounds each row is a trial, and in a long table each further value of a metric is one.
+func (r *assembler) round(in *Row, arm string, m *described) int {
+	n := in.Count(r.Round, "a round", 1)
+	switch {
+	case n == 0 && r.with > 0:
+		in.Fail("", "round is empty, but not in line %d: give it in all rows or in none", r.with)
+	case n > 0 && r.without > 0:
+		in.Fail("", "round is %d, but empty in line %d: give it in all rows or in none", n, r.without)
+	case n > 0:
+		r.with = cmp.Or(r.with, in.line)
+	case r.describe == nil:
+		n = in.line
+	default:
+		r.without = cmp.Or(r.without, in.line)
+		m.counts[arm]++
+		n = m.counts[arm]
+	}
+	return n
+}
+
+// trial gives the trial that a row belongs to; nil where a later attempt at it stands in
+// the file already.
+func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
+	attempt := 1
+	if r.with > 0 {
+		attempt = max(1, in.Count(r.attempt, "an attempt", 1))
+	}
+	t := r.latest[at]
+	switch {
+	case t != nil && attempt < t.attempt:
 		return nil
+	case t == nil || attempt > t.attempt:
+		if t != nil {
+			t.undone = true
+		}
+		at.arm, at.cell = intern(at.arm), intern(at.cell)
+		t = &assembled{attempt: attempt, Trial: about}
+		t.Cell, t.Facts = at.cell, make(map[string]string, len(r.Facts))
+		for name, field := range r.Facts {
+			t.Facts[name] = intern(in.Field(field))
+		}
+		if r.with > 0 {
+			t.Round = at.round
+		}
+		r.latest[at] = t
+		r.list = append(r.list, t)
 	}
-	value, err := importer.Number(text)
-	if err != nil {
-		return err
+	t.about(in, r.mapping)
+	if r.exported != "" {
+		r.keep(at.cell, exported(in, r.exported, about.Levels))
 	}
-	if value *= float64(c.Times); math.IsInf(value, 0) {
-		return fmt.Errorf("%.40q times %g is no finite number", text, c.Times)
+	return t
+}
+
+// about takes up what a row says of its trial rather than of its values. It may stand in
+// any of the trial's rows.
+func (t *assembled) about(in *Row, m *mapping) {
+	if t.Start.IsZero() {
+		t.Start = in.time(m.Start)
 	}
-	if m.Headline {
-		t.Add(m, value)
-	} else {
-		t.AddFit(m, value)
+	if e := in.share(m.errors); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
+		t.Errors = e
 	}
-	return nil
+	t.Unpaired = !in.Yes(m.paired, true) || t.Unpaired
+	if t.Broken == "" && !in.Yes(m.valid, true) {
+		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
+	}
+}
+
+// all gives the trials once all rows are read.
+func (r *assembler) all() ([]importer.Trial, error) {
+	// Where all values of a metric are written alike, no ratio of them depends on what the point is.
+	for _, m := range r.grouped {
+		if m.whole && !r.decimal {
+			return nil, m.grouped
+		}
+	}
+	list := make([]importer.Trial, 0, len(r.list))
+	for _, t := range r.list {
+		if !t.undone {
+			t.Levels = append(t.Levels, r.shared[t.Cell]...)
+			list = append(list, t.Trial)
+		}
+	}
+	return list, nil
+}
+
+var (
+	// grouped is a number that may be thousands.
+	grouped = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}[.,][0-9]{3}$`)
+	whole   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+)
+
+// number reads the value of a metric, and notes how it is written: one as "1.021" may be
+// a thousand times larger than it looks.
+func (r *assembler) number(in *Row, field string, m *described) (float64, error) {
+	text := in.Field(field)
+	value, err := in.Number(text)
+	switch {
+	case err != nil || !in.semicolons() || r.decimal:
+	case whole.MatchString(text):
+		m.whole = true
+	case !grouped.MatchString(text):
+		r.decimal = true // no thousands look like this
+	case m.grouped == nil:
+		m.grouped = in.wrong(field, "%q may be a thousand times as much, beside whole numbers of the same metric: write all values with decimals, or without thousands separators", text)
+		r.grouped = append(r.grouped, m)
+	}
+	return value, err
 }
 
 // split makes fields of the parts of others.
-func (r *reading) split(in *row) error {
+func (r *assembler) split(in *Row) {
 	for _, field := range slices.Sorted(maps.Keys(r.parse)) {
-		text, ok := in.text[field]
-		if !ok {
-			return fmt.Errorf("there is no field %s: there are %s", field, few(in.names))
-		}
-		re := r.parse[field]
+		text, re := in.Field(field), r.parse[field]
 		parts := re.FindStringSubmatch(text)
-		if parts == nil {
-			return fmt.Errorf("%s is %.60q, which the expression under parse does not match", field, text)
+		switch {
+		case !in.Has(field):
+			in.Fail("", "there is no field %s: there are %s", field, importer.Few(12, in.names))
+			return
+		case parts == nil:
+			in.Fail(field, "%.60q does not match the expression under parse", text)
+			return
 		}
 		for i, name := range re.SubexpNames() {
 			if name != "" {
@@ -130,45 +301,11 @@ func (r *reading) split(in *row) error {
 			}
 		}
 	}
-	return nil
-}
-
-// about is what all trials of a row have in common.
-func (r *reading) about(in *row) (t importer.Trial, err error) {
-	t.Kind = cmp.Or(r.Workload, anything)
-	told := func(what, field string) string {
-		text := in.text[field]
-		if field != "" && text == "" && err == nil {
-			err = fmt.Errorf("the field %s, which is to tell the %s, is missing or empty: there are %s", field, what, few(in.names))
-		}
-		return text
-	}
-	t.Arm = told("arm", r.Arm)
-	if text := told("round", r.Round); text != "" {
-		var bad error
-		if t.Round, bad = strconv.Atoi(text); bad != nil || t.Round < 1 || t.Round > math.MaxInt32 {
-			return t, fmt.Errorf("%s is %.40q, not a number of a round, which are whole and begin at 1", r.Round, text)
-		}
-	}
-	if text := told("start", r.Start); text != "" {
-		var bad error
-		if t.Start, bad = importer.Time(text); bad != nil {
-			return t, fmt.Errorf("%s: %w", r.Start, bad)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Levels)) {
-		t.Levels = append(t.Levels, factor.Level{Factor: name, Value: told("level of "+name, r.Levels[name])})
-	}
-	t.Facts = map[string]string{}
-	for name, field := range r.Facts {
-		t.Facts[name] = in.text[field]
-	}
-	return t, err
 }
 
 // of gives what a field measures.
-func (r *reading) of(name string) []hit {
-	list, ok := r.hits[name]
+func (r *assembler) of(name string) []fieldMetric {
+	list, ok := r.metricsOf[name]
 	if ok {
 		return list
 	}
@@ -176,33 +313,33 @@ func (r *reading) of(name string) []hit {
 		c := &r.Metrics[i]
 		if at := c.field.FindStringSubmatchIndex(name); at != nil {
 			cell := c.field.ExpandString(nil, "${"+cellGroup+"}", name, at)
-			list = append(list, hit{c, string(cell)})
+			list = append(list, fieldMetric{c.described(), name, name, string(cell), float64(c.Times), c.Where})
 		}
 	}
-	r.hits[name] = list
+	r.metricsOf[name] = list
 	return list
 }
 
-// has says whether fields are what they have to be.
-func (r *row) has(where map[string]string) bool {
-	for field, text := range where {
-		if r.text[field] != text {
-			return false
-		}
-	}
-	return true
-}
+// results is the cell where nothing tells it.
+const results = "results"
 
 // cell names a cell by what the fields for it say, what the name of the measured field says, and the levels.
-func (r *reading) cell(in *row, own string, levels []factor.Level) string {
-	var parts []string
+func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
+	name := ""
 	for _, field := range r.Cell {
-		parts = append(parts, in.text[field])
+		name = join(name, in.Field(field))
 	}
-	parts = slices.DeleteFunc(append(parts, own), func(part string) bool { return part == "" })
-	name := cmp.Or(strings.Join(parts, "."), results)
+	name = cmp.Or(join(name, own), results)
 	for _, l := range levels {
 		name += "." + l.String()
 	}
 	return name
+}
+
+// join puts a point between the parts of a name that are there.
+func join(name, part string) string {
+	if name == "" || part == "" {
+		return name + part
+	}
+	return name + "." + part
 }

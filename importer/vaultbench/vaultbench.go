@@ -121,15 +121,10 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		if !ok {
 			continue // versions differ in the quantiles that they give
 		}
-		t.Values = append(t.Values, importer.Value{
-			Metric: experiment.Metric{Name: l.ours, Unit: "s", Better: experiment.Lower, Headline: name == total && l.ours == meanLatency, Scale: experiment.Ratio},
-			Value:  ns / 1e9,
-		})
+		headline := name == total && l.ours == meanLatency
+		t.Add(experiment.Metric{Name: l.ours, Unit: "s", Better: experiment.Lower, Headline: headline, Scale: experiment.Ratio}, ns/1e9)
 	}
-	t.Values = append(t.Values, importer.Value{
-		Metric: experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Headline: name == total, Scale: experiment.Ratio},
-		Value:  *s.Throughput,
-	})
+	t.Add(experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Headline: name == total, Scale: experiment.Ratio}, *s.Throughput)
 	return t, nil
 }
 

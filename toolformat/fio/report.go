@@ -69,30 +69,21 @@ type Options map[string]string
 func Parse(r io.Reader) (*Report, error) {
 	documents := jsondoc.New(r)
 	var last *Report
-	for {
-		decoder, err := documents.Next()
+	err := documents.Each(func(d *json.Decoder) error {
+		report, err := decode(d)
 		switch {
-		case errors.Is(err, io.EOF) && last != nil:
-			return last, nil
-		case errors.Is(err, io.EOF) && documents.Blank():
-			return nil, errors.New("the file is empty")
-		case errors.Is(err, io.EOF):
-			return nil, errors.New("no report in JSON: fio writes one with --output-format=json or json+, unless it fails before the first job")
-		case err != nil:
-			return nil, err
-		}
-		report, err := decode(decoder)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case report == nil:
+		case err != nil || report == nil:
+			return err
 		case last != nil && !last.continuedBy(report):
-			return nil, documents.Second()
-		default:
-			last = report
+			return documents.Second()
 		}
+		last = report
+		return nil
+	})
+	if err == nil && last == nil {
+		err = errors.New("no report in JSON: fio writes one with --output-format=json or json+, unless it fails before the first job")
 	}
+	return last, err
 }
 
 // slack is how far the start of a run may seem to move from one report to the next:
@@ -132,30 +123,25 @@ func decode(d *json.Decoder) (*Report, error) {
 	}
 	var r Report
 	var stamp, stampMS float64
+	members := map[json.Token]any{"fio version": &r.Version, "timestamp": &stamp, "timestamp_ms": &stampMS, "global options": &r.Options}
 	ours := false
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
 			return nil, jsondoc.Explain(err)
 		}
-		switch key {
-		case "fio version":
-			err = d.Decode(&r.Version)
-		case "timestamp":
-			err = d.Decode(&stamp)
-		case "timestamp_ms":
-			err = d.Decode(&stampMS)
-		case "global options":
-			err = d.Decode(&r.Options)
-		case "jobs", "client_stats": // the second when fio drives servers with --client
+		if key == "jobs" || key == "client_stats" { // the second when fio drives servers with --client
 			ours, r.clients = true, key == "client_stats"
 			if r.Jobs, err = decodeJobs(d); err != nil {
 				return nil, err
 			}
-		default:
-			err = d.Decode(&skipped{})
+			continue
 		}
-		if err != nil {
+		into, known := members[key]
+		if !known {
+			into = &skipped{}
+		}
+		if err := d.Decode(into); err != nil {
 			return nil, jsondoc.Explain(err)
 		}
 	}

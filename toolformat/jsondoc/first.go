@@ -19,65 +19,47 @@ func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T
 	var other error // what is wrong with the first document that was passed over
-	for {
-		decoder, err := documents.Next()
-		switch {
-		case errors.Is(err, io.EOF) && first != nil:
-			return first, nil
-		case errors.Is(err, io.EOF) && documents.Blank():
-			return nil, errors.New("the file is empty")
-		case errors.Is(err, io.EOF) && other != nil:
-			return nil, fmt.Errorf("%s; in the JSON that there is, %w", none, other)
-		case errors.Is(err, io.EOF):
-			return nil, errors.New(none)
-		case err != nil:
-			return nil, err
-		}
+	err := documents.Each(func(decoder *json.Decoder) error {
 		doc := new(T)
-		err = decoder.Decode(doc)
+		err := decoder.Decode(doc)
 		var kind *json.UnmarshalTypeError
 		whole := err == nil || errors.As(err, &kind)
 		switch {
 		case first != nil && whole && wanted(doc):
-			return nil, documents.Second()
+			return documents.Second()
 		case first != nil && !whole:
-			return nil, fmt.Errorf("behind the result, at byte %d: %w", documents.Start()+1, Explain(err))
+			return fmt.Errorf("behind the result, at byte %d: %w", documents.Start()+1, Explain(err))
 		case first != nil:
 		case err == nil && wanted(doc):
 			first = doc
 		case !whole || wanted(doc):
-			return nil, Explain(err)
+			return Explain(err)
 		case other == nil:
 			other = Explain(err)
 		}
+		return nil
+	})
+	switch {
+	case err != nil || first != nil:
+		return first, err
+	case other != nil:
+		return nil, fmt.Errorf("%s; in the JSON that there is, %w", none, other)
 	}
+	return nil, errors.New(none)
 }
 
-// Each decodes every document of a stream, and hands each to take. A stream of nothing
-// but white space is an error.
+// Each decodes every document of a stream, and hands each to take.
 func Each[T any](r io.Reader, take func(*T) error) error {
-	documents := New(r)
-	for {
-		decoder, err := documents.Next()
-		switch {
-		case errors.Is(err, io.EOF) && documents.Blank():
-			return errors.New("the file is empty")
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
+	return New(r).Each(func(decoder *json.Decoder) error {
 		doc := new(T)
 		if err := decoder.Decode(doc); err != nil {
 			return Explain(err)
 		}
-		if err := take(doc); err != nil {
-			return err
-		}
-	}
+		return take(doc)
+	})
 }
 
-// Second is the error for a file in which the last document that Next gave is
+// Second is the error for a file in which the last document that Each handed on is
 // another result. It counts bytes from 1, as tail -c does.
 func (r *Reader) Second() error {
 	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.Start()+1)

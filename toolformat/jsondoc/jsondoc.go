@@ -30,18 +30,33 @@ type Reader struct {
 // New reads documents from r.
 func New(r io.Reader) *Reader { return &Reader{text: newText(r), blank: true} }
 
-// Blank says, once Next has given io.EOF, whether there was nothing in the stream
-// but white space.
-func (r *Reader) Blank() bool { return r.blank }
-
-// Start says how many bytes of the stream stand before the document that Next gave
-// last.
+// Start says how many bytes of the stream stand before the document that Each handed
+// on last.
 func (r *Reader) Start() int64 { return r.start }
 
-// Next gives a decoder that stands before the first token of the next document.
-// The caller decodes one whole value from it, or gives up. The error is io.EOF
-// where no more document begins, and whatever the stream gives otherwise.
-func (r *Reader) Next() (*json.Decoder, error) {
+// Each hands on a decoder for each document, which stands before its first token: take
+// decodes one whole value from it, or gives up. A stream of nothing but white space is
+// an error.
+func (r *Reader) Each(take func(*json.Decoder) error) error {
+	for {
+		decoder, err := r.next()
+		switch {
+		case errors.Is(err, io.EOF) && r.blank:
+			return errors.New("the file is empty")
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := take(decoder); err != nil {
+			return err
+		}
+	}
+}
+
+// next gives a decoder that stands before the first token of the next document. The
+// error is io.EOF where no more document begins.
+func (r *Reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
 		r.text.skipMark()
 	} else {

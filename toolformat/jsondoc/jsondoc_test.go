@@ -13,23 +13,18 @@ import (
 // documents decodes all documents of a text.
 func documents(r io.Reader) (docs []string, err error) {
 	all := New(r)
-	for {
-		d, err := all.Next()
-		if errors.Is(err, io.EOF) {
-			if all.Blank() {
-				docs = append(docs, "blank")
-			}
-			return docs, nil
-		}
-		if err != nil {
-			return docs, err
-		}
+	err = all.Each(func(d *json.Decoder) error {
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return docs, Explain(err)
+			return Explain(err)
 		}
 		docs = append(docs, string(raw))
+		return nil
+	})
+	if err != nil && err.Error() == "the file is empty" {
+		return []string{"blank"}, nil
 	}
+	return docs, err
 }
 
 func TestDocuments(t *testing.T) {

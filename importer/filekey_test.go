@@ -16,7 +16,7 @@ func TestParseFactor(t *testing.T) {
 		{"=x", `cannot read the factor "=x": it is NAME=EXPRESSION`},
 		{"mtu=", `cannot read the factor "mtu=": it is NAME=EXPRESSION`},
 		{"mtu=(", "cannot read the factor mtu: error parsing regexp"},
-		{"mtu=mtu-[0-9]+", "cannot read the factor mtu: its expression has 0 groups where one is needed"},
+		{"mtu=mtu-[0-9]+", "cannot read the factor mtu: it has 0 groups where one is needed"},
 		{"m\x1b[2J=(.)", "the name of the factor holds a character that cannot be printed"},
 	} {
 		_, err := ParseFactor(c.text)
@@ -31,18 +31,19 @@ func TestPlaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	levels, err := levelsOf([]PathFactor{f}, "calico/mtu-1500/1.json")
-	if err != nil {
+	o := Options{Factors: []PathFactor{f}}
+	files := []found{{path: "calico/mtu-1500/1.json"}}
+	if err := o.identify(files); err != nil {
 		t.Fatal(err)
 	}
 	trial := Trial{Cell: "tcp", Levels: []factor.Level{{Factor: "qps", Value: "1"}}}
-	if err := trial.placed(place{levels: levels}); err != nil || trial.Cell != "tcp.mtu=1500" || fmt.Sprint(trial.Levels) != "[qps=1 mtu=1500]" {
+	if err := files[0].apply(&trial); err != nil || trial.Cell != "tcp.mtu=1500" || fmt.Sprint(trial.Levels) != "[qps=1 mtu=1500]" {
 		t.Errorf("%+v, error %v", trial, err)
 	}
-	if err := trial.placed(place{levels: levels}); err == nil {
+	if err := files[0].apply(&trial); err == nil {
 		t.Error("a factor that the file tells was overwritten")
 	}
-	if _, err := levelsOf([]PathFactor{f}, "calico/1500/1.json"); err == nil {
+	if err := o.identify([]found{{path: "calico/1500/1.json"}}); err == nil {
 		t.Error("a path without the level was taken")
 	}
 }
