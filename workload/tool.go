@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -94,4 +95,13 @@ func Keep(raw Raw, name string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
+}
+
+// KeepJSON records data as JSON with a trial.
+func KeepJSON(raw Raw, name string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return Keep(raw, name, append(text, '\n'))
 }

@@ -28,7 +28,6 @@ import (
 	"tare/testbed"
 	"tare/testbed/local"
 	"tare/workload"
-	"tare/workload/http"
 	"tare/workload/http/load"
 	"tare/workload/service"
 )
@@ -56,7 +55,7 @@ type Config struct {
 	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; when the TTL has passed if absent"`
 	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find addresses: dns, or none, with which they ask nobody"`
 	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" doc:"queries per second that are due whatever the server does (open loop); 1000/s if there are no proxies"`
-	Arrivals   http.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how they are spread: constant, or poisson"`
+	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how they are spread: constant, or poisson"`
 	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"how they are sent: udp, tcp, or tls (DNS over TLS)"`
 	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that they are sent through in turn"`
 	Names      []string                              `yaml:"names" json:"names,omitempty" doc:"names that they are for, of the server that is given by server or address"`
@@ -83,7 +82,7 @@ type TLS struct {
 func New() workload.Workload {
 	return &Config{
 		Hosts: factor.Of(50), Families: factor.Of(1), TTL: factor.Of(quantity.Duration(time.Second)), Resolution: factor.Of(ByDNS),
-		Arrivals: http.Arrivals(load.Constant), Transport: factor.Of(dnstransport.UDP), Conns: factor.Of(4),
+		Arrivals: load.Constant, Transport: factor.Of(dnstransport.UDP), Conns: factor.Of(4),
 		Paths:    factor.Of(testbed.PodToPod),
 		Duration: quantity.Duration(6 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(2 * time.Second),
 		Late: 0.3,

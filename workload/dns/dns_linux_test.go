@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { localtest.Main(m, append(slices.Clone(Helpers), service.Helper)...) }
 
 // up is the server of a workload at a site.
-func up(t *testing.T, c *Config, site testbed.Site) *standing {
+func up(t *testing.T, c *Config, site testbed.Site) *server {
 	t.Helper()
 	s, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
 	if err != nil {
@@ -40,11 +40,11 @@ func up(t *testing.T, c *Config, site testbed.Site) *standing {
 	if err := s.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	return s.(*standing)
+	return s.(*server)
 }
 
 // trial runs one, and takes away what it leaves. Between is called before what is measured, unless it is nil.
-func trial(t *testing.T, c *Config, site testbed.Site, up *standing, between func()) (workload.Result, *workloadtest.Raw, error) {
+func trial(t *testing.T, c *Config, site testbed.Site, up *server, between func()) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
 	one := &workload.Trial{Site: site, Raw: raw, Round: 1}
@@ -100,7 +100,7 @@ func TestRealTimeProxies(t *testing.T) {
 		m.Fatal(err, raw.Texts())
 	}
 	// 2 proxies × 3 hosts × 2 families ÷ 1 s, give or take what a busy machine delays.
-	if rate := r.Values[queries]; rate < 5 || rate > 20 || r.Values[ofProxy] != rate/2 || r.Values[ofHost] != rate/6 {
+	if rate := r.Values[queryRate]; rate < 5 || rate > 20 || r.Values[perProxy] != rate/2 || r.Values[perHost] != rate/6 {
 		m.Errorf("%+v", r.Values)
 	}
 	if r.Values["answers-a"] <= 0 || r.Values["answers-aaaa"] <= 0 || r.Values["answers-nxdomain"] != 0 || r.Values["answers-error"] != 0 || r.Failed != 0 {
@@ -123,13 +123,13 @@ func TestRealTimeProxies(t *testing.T) {
 
 	c.Resolution = factor.Of(None)
 	r, _, err = trial(t, c, site, server, nil)
-	if err != nil || r.Values[queries] != 0 || r.Values[proxyMemory] < 10<<20 {
+	if err != nil || r.Values[queryRate] != 0 || r.Values[proxyMemory] < 10<<20 {
 		m.Errorf("they are to ask nobody: %+v, %v", r.Values, err)
 	}
 
 	c.Resolution, c.Refresh, c.TTL = factor.Of(ByDNS), durations(100*time.Millisecond), durations(time.Hour)
 	r, _, err = trial(t, c, site, server, nil)
-	if err != nil || r.Values[ofHost] < 6 || r.Values[ofHost] > 25 {
+	if err != nil || r.Values[perHost] < 6 || r.Values[perHost] > 25 {
 		m.Errorf("every 100 ms, in two families: %+v, %v", r.Values, err)
 	}
 }
@@ -148,13 +148,13 @@ func TestBrokenProxies(t *testing.T) {
 	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleExit || !strings.Contains(invalid.Detail, "proxy-1 has ended") {
 		t.Errorf("got %v, kept %v", err, raw.Names())
 	}
-	p := &proxied{Config: c}
-	one := counted{After: zone.Counts{At: time.Second, Names: 1, Queries: 1}, used: map[string]testbed.Usage{}}
+	p := &proxyTrial{Config: c}
+	one := proxyCounts{After: zone.Counts{At: time.Second, Names: 1, Queries: 1}, used: map[string]testbed.Usage{}}
 	if _, err := p.result(one); !errors.As(err, &invalid) || invalid.Rule != workload.RuleErrors {
 		t.Errorf("one of two hosts: %v", err)
 	}
 	one.After.Names, one.After.Queries = 2, 13
-	one.Resolvers = [2][]resolved{{{Lookups: 10, Failed: 1}}, {{Lookups: 20, Failed: 2}}}
+	one.Resolvers = [2][]resolverCounts{{{Lookups: 10, Failed: 1}}, {{Lookups: 20, Failed: 2}}}
 	if r, err := p.result(one); err != nil || r.Failed != 0.1 || r.Values[repeated] != 3 {
 		t.Errorf("of ten lookups one failed, by 13 queries: %+v, %v", r, err)
 	}

@@ -81,7 +81,7 @@ func TestMeasures(t *testing.T) {
 	c = New().(*Config)
 	c.Proxies = factor.Of(2)
 	m = c.Measures()
-	if want := map[string]float64{"proxies": 1, "hosts": 1, "families": 1, "ttl": -1}; !maps.Equal(m.PowerLaw.Exponents, want) || m.PowerLaw.Metric != queries {
+	if want := map[string]float64{"proxies": 1, "hosts": 1, "families": 1, "ttl": -1}; !maps.Equal(m.PowerLaw.Exponents, want) || m.PowerLaw.Metric != queryRate {
 		t.Errorf("law %+v", m.PowerLaw)
 	}
 	if !m.Metrics[0].Headline || m.Metrics[0].Scale != experiment.Ratio || m.Cost != nil {
@@ -102,7 +102,7 @@ func TestMeasures(t *testing.T) {
 }
 
 // The window begins between two lookups, after the warm-up.
-func TestHalf(t *testing.T) {
+func TestWindowStart(t *testing.T) {
 	for _, c := range []struct{ period, warmup, want time.Duration }{
 		{time.Second, 0, 500 * time.Millisecond},
 		{time.Second, 500 * time.Millisecond, 500 * time.Millisecond},
@@ -113,7 +113,7 @@ func TestHalf(t *testing.T) {
 	} {
 		w := New().(*Config)
 		w.Proxies, w.Refresh, w.Warmup = factor.Of(1), durations(c.period), quantity.Duration(c.warmup)
-		if got := w.half(); got != c.want {
+		if got := w.windowStart(); got != c.want {
 			t.Errorf("every %v after %v: %v, want %v", c.period, c.warmup, got, c.want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestBootstrap(t *testing.T) {
 func TestLookups(t *testing.T) {
 	got, err := readLookups([]byte(`{"stats":[{"name":"dns.cares.resolve_total","value":42},{"name":"dns.cares.timeouts","value":3},{"name":"dns.cares.not_found","value":1},
 		{"name":"dns.cares.pending_resolutions","value":9},{"histograms":{"supported_quantiles":[0]}}]}`))
-	if err != nil || got != (resolved{42, 4}) {
+	if err != nil || got != (resolverCounts{42, 4}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, text := range []string{"", "{}", `{"stats":[{"name":"dns.cares.resolve_total","value":"many"}]}`, `{"stats":7}`} {
@@ -175,11 +175,11 @@ func TestJudge(t *testing.T) {
 	made := func(ok, lost int, latency, lag, elapsed time.Duration) *load.Result {
 		r := load.NewResult()
 		for range ok {
-			r.End("", "", latency, time.Second)
+			r.Count("", "", latency, time.Second)
 			r.Lag.Record(lag)
 		}
 		for range lost {
-			r.End(load.Timeout, "no answer within 2s", 2*time.Second, time.Second)
+			r.Count(load.Timeout, "no answer within 2s", 2*time.Second, time.Second)
 		}
 		r.Duration, r.Elapsed = time.Second, elapsed
 		return r
@@ -193,12 +193,12 @@ func TestJudge(t *testing.T) {
 		{made(100, 0, time.Millisecond, 900*time.Microsecond, time.Second), "the generator was late by"},
 		{made(100, 0, time.Millisecond, 0, 1250*time.Millisecond), "80 of 100 queries per second were answered"},
 	} {
-		_, err := (&loaded{Config: c, t: &workload.Trial{}}).judge(one.sent, workload.Result{})
+		_, err := (&loadTrial{Config: c, t: &workload.Trial{}}).judge(one.sent, workload.Result{})
 		if (err == nil) != (one.says == "") || err != nil && !strings.Contains(err.Error(), one.says) {
 			t.Errorf("%v, want %q", err, one.says)
 		}
 	}
-	r, err := (&loaded{Config: c, t: &workload.Trial{}}).judge(made(90, 10, time.Millisecond, 0, 3*time.Second), workload.Result{})
+	r, err := (&loadTrial{Config: c, t: &workload.Trial{}}).judge(made(90, 10, time.Millisecond, 0, 3*time.Second), workload.Result{})
 	if err != nil || r.Values["lost"] != 0.1 || r.Values["errors"] != 0.1 || r.Values["latency-mean"] < 0.0009 || !slices.Contains(r.Unavailable, "latency-p99") {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -115,21 +115,21 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 }
 
-// resolved is what a proxy's resolver has counted since it was started.
-type resolved struct{ Lookups, Failed int64 }
+// resolverCounts is what a proxy's resolver has counted since it was started.
+type resolverCounts struct{ Lookups, Failed int64 }
 
 // lookups asks a proxy what its resolver has counted.
-func lookups(ctx context.Context, socket string) (resolved, error) {
+func lookups(ctx context.Context, socket string) (resolverCounts, error) {
 	text, err := admin(ctx, socket, "/stats?format=json&filter="+url.QueryEscape(`^dns\.cares\.`))
 	if err != nil {
-		return resolved{}, err
+		return resolverCounts{}, err
 	}
 	return readLookups(text)
 }
 
 // readLookups reads the counters of Envoy's resolver c-ares. A lookup in two families counts as one; one that
 // is answered only when it is sent again counts as any other.
-func readLookups(text []byte) (r resolved, err error) {
+func readLookups(text []byte) (r resolverCounts, err error) {
 	var stats struct {
 		Stats []struct {
 			Name  string
@@ -158,9 +158,9 @@ func readLookups(text []byte) (r resolved, err error) {
 	return r, nil
 }
 
-// half is the middle between two lookups of a host, not before the warm-up is over: windows that begin
+// windowStart is the middle between two lookups of a host, not before the warm-up is over: windows that begin
 // there hold as many lookups as they are periods long, although each comes a little later than the last one's answer has aged.
-func (c *Config) half() time.Duration {
+func (c *Config) windowStart() time.Duration {
 	period := c.period()
 	if c.Resolution.One() == None || period <= 0 {
 		return c.Warmup.Std()
@@ -169,7 +169,7 @@ func (c *Config) half() time.Duration {
 	return whole*period + period/2
 }
 
-// windows says whether a duration is a whole number of periods, or three of them at least.
-func windows(duration, period quantity.Duration) bool {
+// wholePeriods says whether a duration is a whole number of periods, or three of them at least.
+func wholePeriods(duration, period quantity.Duration) bool {
 	return duration >= 3*period || duration > 0 && duration%period == 0
 }

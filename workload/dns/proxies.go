@@ -2,7 +2,6 @@ package dns
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,9 +18,9 @@ import (
 
 // The metrics of proxies.
 const (
-	queries       = "queries"           // that the server got, 1/s
-	ofProxy       = "queries-per-proxy" // 1/s
-	ofHost        = "queries-per-host"  // of one proxy, 1/s
+	queryRate     = "queries"           // that the server got, 1/s
+	perProxy      = "queries-per-proxy" // 1/s
+	perHost       = "queries-per-host"  // of one proxy, 1/s
 	repeated      = "queries-repeated"  // beyond the lookups of proxies: answers were lost, 1/s
 	answersPrefix = "answers-"          // by kind, 1/s
 	proxyCPU      = "cpu-proxies"       // of all of them, in cores
@@ -34,19 +33,19 @@ const readyLimit = 30 * time.Second
 
 // proxyMeasures says what a trial of proxies measures. Where they ask nobody, no query is a real value.
 func (c *Config) proxyMeasures() experiment.Measures {
-	m := experiment.Measures{Expected: time.Second + c.half() + c.Duration.Std(), Limit: readyLimit + c.half() + 2*c.Duration.Std() + 30*time.Second}
+	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio
 	if c.Resolution.One() == None {
 		scale = experiment.Difference
 	} else {
-		m.PowerLaw = &experiment.PowerLaw{Metric: queries, Exponents: map[string]float64{"proxies": 1, "hosts": 1, "families": 1, "ttl": -1}}
+		m.PowerLaw = &experiment.PowerLaw{Metric: queryRate, Exponents: map[string]float64{"proxies": 1, "hosts": 1, "families": 1, "ttl": -1}}
 		if len(c.Refresh) > 0 {
 			m.PowerLaw.Exponents["ttl"], m.PowerLaw.Exponents["refresh"] = 0, -1
 		}
 	}
-	for _, name := range []string{queries, ofProxy, ofHost} {
+	for _, name := range []string{queryRate, perProxy, perHost} {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "1/s", Better: experiment.Lower, Scale: scale, Discrete: true,
-			Headline: name == queries && scale == experiment.Ratio})
+			Headline: name == queryRate && scale == experiment.Ratio})
 	}
 	others := []string{repeated}
 	for _, kind := range zone.Kinds {
@@ -68,11 +67,11 @@ type proxy struct {
 	files  []string
 }
 
-// proxied is a trial of proxies under way.
-type proxied struct {
+// proxyTrial is a trial of proxies under way.
+type proxyTrial struct {
 	*Config
 	t     *workload.Trial
-	up    *standing
+	up    *server
 	label string
 }
 
@@ -81,31 +80,31 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	if !c.proxied() {
 		return c.prepareLoad(ctx, t)
 	}
-	up, ok := t.Standing.(*standing)
+	up, ok := t.Standing.(*server)
 	if !ok || up.builtin == nil {
 		return nil, errors.New("no server is up")
 	}
-	p := &proxied{Config: c, t: t, up: up, label: up.label()}
-	t.Clear = func(context.Context) error { return up.end() }
+	p := &proxyTrial{Config: c, t: t, up: up, label: up.label()}
+	t.Clear = func(context.Context) error { return up.endProxies() }
 	if err := p.start(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.await(ctx); err != nil {
 		return nil, err
 	}
-	if err := testbed.Pause(ctx, c.half()); err != nil {
+	if err := testbed.Pause(ctx, c.windowStart()); err != nil {
 		return nil, err
 	}
 	return p.measure, nil
 }
 
 // start starts the proxies.
-func (p *proxied) start(ctx context.Context) error {
+func (p *proxyTrial) start(ctx context.Context) error {
 	path, err := testbed.Installed(program, program)
 	if err != nil {
 		return fmt.Errorf("%w (install it with: make envoy)", err)
 	}
-	server, err := p.at(p.up)
+	server, err := p.up.address.On(p.Paths.One())
 	if err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func (p *proxied) start(ctx context.Context) error {
 		cmd := testbed.Command{Args: envoyArgs(path, base+".json"), Dir: dir, Subject: true}
 		one.Running, err = service.Start(ctx, p.t.Site, service.Program{Name: fmt.Sprintf("proxy-%d", i+1), Where: testbed.ClientPod, Command: cmd})
 		if err != nil {
-			return errors.Join(err, one.forget())
+			return errors.Join(err, one.removeFiles())
 		}
 		p.up.proxies = append(p.up.proxies, one)
 	}
@@ -139,7 +138,7 @@ func (p *proxied) start(ctx context.Context) error {
 }
 
 // await waits until all proxies are ready, which they are when they have looked their hosts up once.
-func (p *proxied) await(ctx context.Context) error {
+func (p *proxyTrial) await(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for _, one := range p.up.proxies {
@@ -163,7 +162,7 @@ func (p *proxied) await(ctx context.Context) error {
 }
 
 // failed says that a proxy has ended, which breaks a rule.
-func (p *proxied) failed(ctx context.Context) error {
+func (p *proxyTrial) failed(ctx context.Context) error {
 	for _, one := range p.up.proxies {
 		if err := one.Check(ctx); err != nil {
 			return &workload.Invalid{Rule: workload.RuleExit, Detail: err.Error()}
@@ -173,7 +172,7 @@ func (p *proxied) failed(ctx context.Context) error {
 }
 
 // why says that a proxy has ended, where that is why something could not be done.
-func (p *proxied) why(ctx context.Context, err error) error {
+func (p *proxyTrial) why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
@@ -184,7 +183,7 @@ func (p *proxied) why(ctx context.Context, err error) error {
 }
 
 // log keeps what the proxies have printed.
-func (p *proxied) log() error {
+func (p *proxyTrial) log() error {
 	var errs []error
 	for _, one := range p.up.proxies {
 		errs = append(errs, one.Log(p.t.Raw))
@@ -192,43 +191,21 @@ func (p *proxied) log() error {
 	return errors.Join(errs...)
 }
 
-// account begins an account of what the proxies and the server use. The function that it gives ends it.
-func (p *proxied) account() (func() (map[string]testbed.Usage, error), error) {
-	server, err := account(p.up.builtin)
-	if err != nil {
-		return nil, err
+// parts lists the proxies and the server.
+func (p *proxyTrial) parts() service.Parts {
+	parts := service.Parts{"server": {p.up.builtin}}
+	for _, one := range p.up.proxies {
+		parts["proxies"] = append(parts["proxies"], one)
 	}
-	accounts := make([]service.Account, len(p.up.proxies))
-	for i, one := range p.up.proxies {
-		if accounts[i], err = one.Account(); err != nil {
-			return nil, err
-		}
-	}
-	return func() (map[string]testbed.Usage, error) {
-		used := map[string]testbed.Usage{}
-		if used["server"], err = server(); err != nil {
-			return nil, err
-		}
-		for i, one := range p.up.proxies {
-			part, err := one.Since(accounts[i])
-			if err != nil {
-				return nil, err
-			}
-			sum := used["proxies"]
-			part.User, part.MaxRSS = part.User+sum.User, part.MaxRSS+sum.MaxRSS
-			part.Unavailable = part.Unavailable || sum.Unavailable
-			used["proxies"] = part
-		}
-		return used, nil
-	}, nil
+	return parts
 }
 
 // resolvers are what those of the proxies have counted.
-func (p *proxied) resolvers(ctx context.Context) ([]resolved, error) {
+func (p *proxyTrial) resolvers(ctx context.Context) ([]resolverCounts, error) {
 	if p.Resolution.One() == None {
 		return nil, nil
 	}
-	var list []resolved
+	var list []resolverCounts
 	for _, one := range p.up.proxies {
 		counted, err := lookups(ctx, one.socket)
 		if err != nil {
@@ -239,27 +216,22 @@ func (p *proxied) resolvers(ctx context.Context) ([]resolved, error) {
 	return list, nil
 }
 
-// counted is what a trial has counted, as it is kept with it.
-type counted struct {
-	Before    zone.Counts   `json:"before"`
-	After     zone.Counts   `json:"after"`
-	Resolvers [2][]resolved `json:"resolvers"` // of the proxies, before and after
+// proxyCounts is what a trial has counted, as it is kept with it.
+type proxyCounts struct {
+	Before    zone.Counts         `json:"before"`
+	After     zone.Counts         `json:"after"`
+	Resolvers [2][]resolverCounts `json:"resolvers"` // of the proxies, before and after
 	used      map[string]testbed.Usage
 }
 
 // measure counts for the duration. Whatever takes longer the more proxies there are is done outside of the
 // two readings of the server's counts.
-func (p *proxied) measure(ctx context.Context) (workload.Result, error) {
-	var c counted
-	err := p.count(ctx, &c)
-	if err != nil {
+func (p *proxyTrial) measure(ctx context.Context) (workload.Result, error) {
+	var c proxyCounts
+	if err := p.count(ctx, &c); err != nil {
 		return workload.Result{}, err
 	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return workload.Result{}, err
-	}
-	if err := errors.Join(workload.Keep(p.t.Raw, "counts.json", append(text, '\n')), p.log()); err != nil {
+	if err := errors.Join(workload.KeepJSON(p.t.Raw, "counts.json", c), p.log()); err != nil {
 		return workload.Result{}, err
 	}
 	if err := p.failed(ctx); err != nil {
@@ -268,11 +240,11 @@ func (p *proxied) measure(ctx context.Context) (workload.Result, error) {
 	return p.result(c)
 }
 
-func (p *proxied) count(ctx context.Context, c *counted) (err error) {
+func (p *proxyTrial) count(ctx context.Context, c *proxyCounts) (err error) {
 	if c.Resolvers[0], err = p.resolvers(ctx); err != nil {
 		return err
 	}
-	used, err := p.account()
+	used, err := p.parts().Begin()
 	if err != nil {
 		return err
 	}
@@ -293,7 +265,7 @@ func (p *proxied) count(ctx context.Context, c *counted) (err error) {
 }
 
 // result makes the values of a trial.
-func (p *proxied) result(c counted) (workload.Result, error) {
+func (p *proxyTrial) result(c proxyCounts) (workload.Result, error) {
 	took := (c.After.At - c.Before.At).Seconds()
 	if took <= 0 {
 		return workload.Result{}, workload.Invalidf(workload.RuleParse, "the server counted for %v s", took)
@@ -301,7 +273,7 @@ func (p *proxied) result(c counted) (workload.Result, error) {
 	rate := float64(c.After.Queries-c.Before.Queries) / took
 	proxies, hosts := p.Proxies.One(), p.Hosts.One()
 	r := workload.Result{Used: c.used, Values: map[string]float64{
-		repeated: 0, queries: rate, ofProxy: rate / float64(proxies), ofHost: rate / float64(proxies*hosts),
+		repeated: 0, queryRate: rate, perProxy: rate / float64(proxies), perHost: rate / float64(proxies*hosts),
 	}}
 	for _, kind := range zone.Kinds {
 		r.Values[answersPrefix+string(kind)] = float64(c.After.Answers[kind]-c.Before.Answers[kind]) / took
@@ -332,15 +304,15 @@ func (p *proxied) result(c counted) (workload.Result, error) {
 	return r, nil
 }
 
-// end ends the proxies at the same time, and removes their files.
-func (up *standing) end() error {
+// endProxies ends the proxies at the same time, and removes their files.
+func (up *server) endProxies() error {
 	errs := make([]error, len(up.proxies))
 	var wait sync.WaitGroup
 	for i, p := range up.proxies {
 		wait.Go(func() {
 			limited, cancel := context.WithTimeout(context.Background(), readyLimit)
 			defer cancel()
-			errs[i] = errors.Join(p.Down(limited), p.forget())
+			errs[i] = errors.Join(p.Down(limited), p.removeFiles())
 		})
 	}
 	wait.Wait()
@@ -348,8 +320,8 @@ func (up *standing) end() error {
 	return errors.Join(errs...)
 }
 
-// forget removes the files of a proxy.
-func (p *proxy) forget() error {
+// removeFiles removes the files of a proxy.
+func (p *proxy) removeFiles() error {
 	var errs []error
 	for _, file := range p.files {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {

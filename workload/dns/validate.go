@@ -13,9 +13,6 @@ import (
 	"tare/workload/http/load"
 )
 
-// mostRate is far above what a generator sends.
-const mostRate = 10_000_000
-
 // longestTimeout is shorter than a helper may take for an order (orders.Limit), which waits for the last answer.
 const longestTimeout = 15 * time.Second
 
@@ -61,7 +58,7 @@ func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 		periods, field = c.Refresh, "refresh"
 	}
 	for i, period := range periods {
-		if period > 0 && !windows(c.Duration, period) {
+		if period > 0 && !wholePeriods(c.Duration, period) {
 			errs.Add("duration", "%v is neither a whole number of %v (%s[%d]) nor three of them: what is counted would depend on where the window falls", c.Duration, period, field, i)
 		}
 	}
@@ -70,8 +67,8 @@ func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 // validateLoad checks what goes with a rate.
 func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	for i, r := range c.Rate {
-		if r <= 0 || r > mostRate {
-			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, mostRate)
+		if r <= 0 || r > load.MostRate {
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, load.MostRate)
 		}
 	}
 	if len(c.Refresh) > 0 {

@@ -13,68 +13,74 @@ import (
 	"tare/workload/http/load"
 )
 
-// Several clients begin a span at one time, which their orders tell them. It is by the clock of
-// each: those of a cluster's nodes are asked before a trial.
+// Several clients begin a span at the same time. Each client's request says when, by the client's own clock.
+// Before a trial Tare therefore asks for the clocks of clients on other nodes of a cluster.
 
-// start is a time at which all clients will know of their order, by this machine's clock; none
-// for one client. How long orders take is asked each time: a busy machine needs longer.
-func (r *trial) start(ctx context.Context) (time.Time, error) {
+// minLead is the least time between a request to clients and their common start.
+const minLead = 300 * time.Millisecond
+
+// commonStart returns a time by which all clients will know of their request, by this machine's clock. It is
+// zero for one client. Each call measures how long requests take, since a busy machine needs longer.
+func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	if len(r.clients) == 1 {
 		return time.Time{}, nil
 	}
-	asked, errs := time.Now(), make([]error, len(r.clients))
+	asked := time.Now()
+	_, err := eachClient(r, func(_ int, c *client) (time.Time, error) {
+		_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
+		return now, err
+	})
+	return time.Now().Add(max(r.lead, minLead, 3*time.Since(asked))), err
+}
+
+// eachClient calls do for all clients at the same time.
+func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, error) {
+	all, errs := make([]T, len(r.clients)), make([]error, len(r.clients))
 	var wait sync.WaitGroup
-	for i, s := range r.clients {
-		wait.Go(func() { _, errs[i] = s.give(ctx, load.ClockOrder()) })
+	for i, c := range r.clients {
+		wait.Go(func() { all[i], errs[i] = do(i, c) })
 	}
 	wait.Wait()
-	return time.Now().Add(max(r.lead, leastLead, 3*time.Since(asked))), errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
-// leastLead is how long before their common start clients get their orders, at least.
-const leastLead = 300 * time.Millisecond
-
-// warmUp has all clients send without being measured. Where some got their order too late,
-// they do so again, and from then on get orders earlier.
-func (r *trial) warmUp(ctx context.Context) error {
+// warmUp has all clients send the warm-up. If clients got their request too late, they send it again, and get
+// all further requests earlier.
+func (r *Trial) warmUp(ctx context.Context) error {
 	for {
-		_, err := r.all(ctx, r.config.Warmup.Std(), 0)
+		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)
 		var invalid *workload.Invalid
-		if !errors.As(err, &invalid) || invalid.Rule != workload.RuleLate || r.lead > 4*leastLead {
+		if !errors.As(err, &invalid) || invalid.Rule != workload.RuleLate || r.lead > 4*minLead {
 			return err
 		}
-		r.lead = 2 * max(r.lead, leastLead)
+		r.lead = 2 * max(r.lead, minLead)
 	}
 }
 
-// clock is what is known of a client's clock.
+// clock is a client's clock, compared with this machine's.
 type clock struct {
 	Client string        `json:"client"`
 	Place  testbed.Place `json:"place"`
-	// Ahead is by how much the clock is ahead of that of the machine that Tare runs on, and
-	// Within how far that may be off: half the time that the answer took.
-	Ahead  time.Duration `json:"ahead"`
-	Within time.Duration `json:"within"`
-	Used   bool          `json:"used"` // else the clocks are as good as one
+	Ahead  time.Duration `json:"ahead"`  // by which the client's clock is ahead of this machine's
+	Within time.Duration `json:"within"` // the error of Ahead: half the time that the response took
+	Used   bool          `json:"used"`   // false: the clocks agree within the error
 }
 
-// clocks asks several clients for the time, where they are on other machines than this one, and
-// keeps what they say with the trial. Clocks that may be alike are taken to be so: nodes
-// synchronise theirs better than this can see.
-func (r *trial) clocks(ctx context.Context) error {
+// readClocks reads the clocks of several clients that run on other machines, and records them with the trial.
+// Clocks that agree within the error are taken to be the same, since nodes synchronise their clocks better
+// than Tare can measure.
+func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {
 		return nil
 	}
-	all, errs := make([]clock, len(r.clients)), make([]error, len(r.clients))
-	var wait sync.WaitGroup
-	for i, s := range r.clients {
-		if remote.Self(s.Where) != "" {
-			wait.Go(func() { all[i], errs[i] = s.clock(ctx) })
+	all, err := eachClient(r, func(_ int, c *client) (clock, error) {
+		if remote.Self(c.Where) == "" {
+			return clock{}, nil
 		}
-	}
-	wait.Wait()
-	if err := errors.Join(errs...); err != nil {
+		return c.readClock(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	for i, c := range all {
@@ -89,20 +95,16 @@ func (r *trial) clocks(ctx context.Context) error {
 	return workload.Keep(r.t.Raw, "clocks.json", append(text, '\n'))
 }
 
-// clock asks a few times and takes the answer that came soonest.
-func (s *session) clock(ctx context.Context) (clock, error) {
-	best := clock{Client: s.Name, Place: s.Where}
+// readClock asks three times for the time, and uses the fastest response.
+func (c *client) readClock(ctx context.Context) (clock, error) {
+	best := clock{Client: c.Name, Place: c.Where}
 	for i := range 3 {
 		before := time.Now()
-		answer, err := s.ask(ctx, load.ClockOrder())
+		_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
 		if err != nil {
 			return best, err
 		}
 		half := time.Since(before) / 2
-		now, err := load.ReadClock(answer)
-		if err != nil {
-			return best, err
-		}
 		if i == 0 || half < best.Within {
 			best.Within, best.Ahead = half, now.Sub(before.Add(half).Round(0))
 		}

@@ -26,17 +26,23 @@ type Objective struct {
 	Probe  quantity.Duration `yaml:"probe" json:"probe,omitempty" doc:"how long each rate is tried, at least; 1s if absent. It is tried for longer where its quantile takes more requests"`
 }
 
-// limits are those on quantiles, in the order of load.Quantiles.
-func (o *Objective) limits() []quantity.Duration {
-	return []quantity.Duration{o.P50, o.P90, o.P99, o.P999}
+// limit is a limit on a quantile of the latency.
+type limit struct {
+	name     string
+	quantile float64
+	most     quantity.Duration // 0: none
+}
+
+func (o *Objective) limits() []limit {
+	return []limit{{"p50", 0.5, o.P50}, {"p90", 0.9, o.P90}, {"p99", 0.99, o.P99}, {"p99.9", 0.999, o.P999}}
 }
 
 // String writes the limits: "p99 ≤ 20 ms, errors ≤ 0.1 %".
 func (o *Objective) String() string {
 	var list []string
-	for i, most := range o.limits() {
-		if most > 0 {
-			list = append(list, staircase.AtMost(strings.TrimPrefix(load.Quantiles[i].Name, "latency-"), most))
+	for _, l := range o.limits() {
+		if l.most > 0 {
+			list = append(list, staircase.AtMost(l.name, l.most))
 		}
 	}
 	if o.Errors > 0 {
@@ -47,10 +53,10 @@ func (o *Objective) String() string {
 
 func (o *Objective) validate(errs *experiment.FieldErrors) {
 	given := false
-	for i, limit := range o.limits() {
-		given = given || limit > 0
-		if limit < 0 || limit.Std() > time.Minute {
-			errs.Add("objective."+load.Quantiles[i].Name, "%v is not a time from 0s to 1m", limit)
+	for _, l := range o.limits() {
+		given = given || l.most > 0
+		if l.most < 0 || l.most.Std() > time.Minute {
+			errs.Add("objective.latency-"+l.name, "%v is not a time from 0s to 1m", l.most)
 		}
 	}
 	if !given {
@@ -67,11 +73,8 @@ func (o *Objective) met(r *load.Result) bool {
 	if r.ErrorShare() > float64(o.Errors) || r.Rate() < load.LeastRate*r.Offered()*(1-float64(o.Errors)) {
 		return false
 	}
-	for i, limit := range o.limits() {
-		if limit <= 0 {
-			continue
-		}
-		if v, ok := r.Quantile(load.Quantiles[i].Q); !ok || v > limit.Std() {
+	for _, l := range o.limits() {
+		if v, known := r.Quantile(l.quantile); l.most > 0 && (!known || v > l.most.Std()) {
 			return false
 		}
 	}
@@ -84,9 +87,9 @@ func (o *Objective) probe(rate float64) time.Duration {
 	if o.Probe > 0 {
 		longest = o.Probe.Std()
 	}
-	for i, limit := range o.limits() {
-		if limit > 0 {
-			longest = max(longest, time.Duration(1.1*load.Beyond/(1-load.Quantiles[i].Q)/rate*float64(time.Second)))
+	for _, l := range o.limits() {
+		if l.most > 0 {
+			longest = max(longest, time.Duration(1.1*load.Beyond/(1-l.quantile)/rate*float64(time.Second)))
 		}
 	}
 	return longest
@@ -98,24 +101,23 @@ const (
 )
 
 // capacity measures by a search what a server carries.
-func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error) {
-	stretch, search := 0, staircase.Search{Fineness: staircase.Fine, Near: c.rate(), Least: 1, Most: 10e6, Unit: "per second"}
-	record := staircase.Record[tried]{Began: search.First(r.t.Seed)}
-	count, err := r.count()
+func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
+	c, search := r.config, staircase.Search{Fineness: staircase.Fine, Near: r.config.rate(), Least: 1, Most: 10e6, Unit: "per second"}
+	record := staircase.Record[searchTry]{Began: search.First(r.t.Seed)}
+	usage, err := r.parts().Begin()
 	if err != nil {
-		return workload.Result{}, r.broken(ctx, err)
+		return workload.Result{}, r.fail(ctx, err)
 	}
 	var requests, bytes int64
 	try := func(rate float64) (*load.Result, error) {
-		stretch++
 		meter := testbed.StartMeter(ctx, r.t.Site)
-		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
+		results, err := r.send(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, len(record.Tries)+1)
 		if err != nil {
 			return nil, err
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		record.Tries = append(record.Tries, tried{rate, c.Objective.met(result), result, meter(ctx)})
+		record.Tries = append(record.Tries, searchTry{rate, c.Objective.met(result), result, meter(ctx)})
 		return result, nil
 	}
 	found, err := search.Find(r.t.Seed, func(rate float64) (bool, error) {
@@ -132,12 +134,12 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	}
 	var used map[string]testbed.Usage
 	if err == nil {
-		used, err = count()
+		used, err = usage()
 	}
-	if err = errors.Join(err, r.write("search", record)); err != nil {
-		return workload.Result{}, r.broken(ctx, err)
+	if err = errors.Join(err, workload.KeepJSON(r.t.Raw, "search.json", record)); err != nil {
+		return workload.Result{}, r.fail(ctx, err)
 	}
-	if err := cmp.Or(errors.Join(r.log(), r.end(ctx)), r.ended(ctx)); err != nil {
+	if err := cmp.Or(errors.Join(r.recordLogs(), r.endClients(ctx)), r.serverEnded(ctx)); err != nil {
 		return workload.Result{}, err
 	}
 	return workload.Result{
@@ -146,8 +148,8 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 	}, nil
 }
 
-// tried is one try of a search.
-type tried struct {
+// searchTry is one try of a search.
+type searchTry struct {
 	Rate      float64            `json:"rate"`
 	Carried   bool               `json:"carried"`
 	Result    *load.Result       `json:"result"`

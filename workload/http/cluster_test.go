@@ -59,7 +59,7 @@ func TestClientsOnACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = up.Down(context.Background()) }()
-	at := up.(*standing).Address[testbed.PodToPod]
+	at := up.(*server).Address[testbed.PodToPod]
 	served := func() int64 {
 		n, err := strconv.ParseInt(ask(t, site, testbed.ClientPod, "wget", "-q", "-O", "-", "http://"+at.String()+"/served"), 10, 64)
 		if err != nil {
@@ -139,7 +139,7 @@ func TestServersOnACluster(t *testing.T) {
 
 	elsewhere := *c
 	elsewhere.Server, elsewhere.Path = nil, ""
-	elsewhere.URL = "http://" + up.(*standing).Address[testbed.PodToPod].String() + "/passwd"
+	elsewhere.URL = "http://" + up.(*server).Address[testbed.PodToPod].String() + "/passwd"
 	for name, one := range map[string]struct {
 		config *Config
 		up     workload.Standing

@@ -10,11 +10,11 @@ import (
 // A Service says what its server speaks, and of several protocols nothing but TCP.
 func TestAppProtocol(t *testing.T) {
 	for want, c := range map[string]Config{
-		"http":  {Protocol: factor.Of(Protocol(load.HTTP1))},
-		"http2": {Protocol: factor.Of(Protocol(load.H2))},
-		"grpc":  {Protocol: factor.Of(Protocol(load.GRPC))},
-		"https": {Protocol: factor.Of(Protocol(load.H2)), TLS: &TLS{}},
-		"tcp":   {Protocol: factor.Of(Protocol(load.HTTP1), Protocol(load.H2))},
+		"http":  {Protocol: factor.Of(load.HTTP1)},
+		"http2": {Protocol: factor.Of(load.H2)},
+		"grpc":  {Protocol: factor.Of(load.GRPC)},
+		"https": {Protocol: factor.Of(load.H2), TLS: &TLS{}},
+		"tcp":   {Protocol: factor.Of(load.HTTP1, load.H2)},
 	} {
 		if got := c.Declare().Needs.AppProtocol; got != want {
 			t.Errorf("%v: %q, want %q", c.Protocol, got, want)

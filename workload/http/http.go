@@ -14,7 +14,6 @@
 package http
 
 import (
-	"slices"
 	"time"
 
 	"tare/experiment"
@@ -29,29 +28,15 @@ import (
 
 const name = "http"
 
-// Protocol is how requests are sent.
-type Protocol string
-
-// Values lists the protocols.
-func (Protocol) Values() []string {
-	return []string{string(load.HTTP1), string(load.H2), string(load.GRPC)}
-}
-
-// Arrivals is how an open loop spreads its requests.
-type Arrivals string
-
-// Values lists the ways.
-func (Arrivals) Values() []string { return []string{string(load.Constant), string(load.Poisson)} }
-
 // Config is the parameters of the workload.
 type Config struct {
 	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"requests per second that are due whatever the server does (open loop), all clients together; 1000/s if neither this nor workers is given"`
-	Arrivals    Arrivals                          `yaml:"arrivals" json:"arrivals" doc:"how they are spread: constant, or poisson"`
+	Arrivals    load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how they are spread: constant, or poisson"`
 	Workers     factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"in place of rate, a closed loop: so many requests are under way at a time, each followed by the next one"`
 	Connections factor.Levels[int]                `yaml:"connections" json:"connections" doc:"connections, all clients together"`
 	Streams     factor.Levels[int]                `yaml:"streams" json:"streams" doc:"requests under way at a time on a connection of h2 or grpc"`
 	PerConn     factor.Levels[int]                `yaml:"requestsPerConnection" json:"requestsPerConnection" doc:"requests after which a connection is closed and made anew; 0 for never"`
-	Protocol    factor.Levels[Protocol]           `yaml:"protocol" json:"protocol" doc:"http/1.1, h2 (in clear with prior knowledge, over TLS by ALPN) or grpc (unary)"`
+	Protocol    factor.Levels[load.Protocol]      `yaml:"protocol" json:"protocol" doc:"http/1.1, h2 (in clear with prior knowledge, over TLS by ALPN) or grpc (unary)"`
 	Payload     factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" doc:"bytes that a request carries; with any it is a POST"`
 	Answer      factor.Levels[quantity.Size]      `yaml:"answer" json:"answer,omitempty" doc:"bytes that the builtin server answers with"`
 	Path        string                            `yaml:"path" json:"path,omitempty" doc:"path and query that are asked for; that of the url if absent; of grpc /SERVICE/METHOD"`
@@ -81,9 +66,9 @@ type TLS struct {
 // New gives the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
-		Arrivals:    Arrivals(load.Constant),
+		Arrivals:    load.Constant,
 		Connections: factor.Of(16), Streams: factor.Of(1), PerConn: factor.Of(0), Clients: factor.Of(1),
-		Protocol: factor.Of(Protocol(load.HTTP1)), Payload: factor.Of(quantity.Size(0)),
+		Protocol: factor.Of(load.HTTP1), Payload: factor.Of(quantity.Size(0)),
 		Paths:    factor.Of(testbed.PodToPod),
 		Duration: quantity.Duration(5 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(10 * time.Second),
 		Late: 0.3,
@@ -117,7 +102,7 @@ func (c *Config) appProtocol() string {
 	if c.TLS != nil {
 		return "https"
 	}
-	spoken := map[Protocol]string{Protocol(load.HTTP1): "http", Protocol(load.H2): "http2", Protocol(load.GRPC): "grpc"}
+	spoken := map[load.Protocol]string{load.HTTP1: "http", load.H2: "http2", load.GRPC: "grpc"}
 	all := experiment.Needs{}
 	for _, p := range c.Protocol {
 		all = all.And(experiment.Needs{AppProtocol: spoken[p]})
@@ -150,9 +135,11 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// Measures says what a trial measures. In an open loop it is known beforehand of which
-// quantiles there are requests enough.
-func (c *Config) Measures() experiment.Measures {
+// Measures lists what a trial measures.
+func (c *Config) Measures() experiment.Measures { return c.MeasuresWith() }
+
+// MeasuresWith lists what a trial measures, with extra metrics of package load.
+func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 300*time.Millisecond,
 		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
@@ -168,40 +155,10 @@ func (c *Config) Measures() experiment.Measures {
 		m.Expected, m.Limit = c.Warmup.Std()+time.Duration(staircase.Fine.Usual+1)*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
 		return m
 	}
-	latency := func(name string, optional bool) {
-		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional})
-	}
-	closed := c.rate() == 0
-	for _, each := range load.Quantiles {
-		if closed || load.Enough(c.rate()*c.Duration.Std().Seconds(), each.Q) {
-			latency(each.Name, closed)
-		}
-	}
-	latency("latency-mean", false)
-	reached := experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Discrete: true}
-	if closed {
+	requests := c.rate() * c.Duration.Std().Seconds()
+	if requests == 0 {
 		m.Loop = &experiment.Loop{Latency: "latency-mean", Throughput: "rate", Workers: float64(c.Workers.One())}
 	}
-	m.Metrics = append(m.Metrics, reached,
-		experiment.Metric{Name: "errors", Better: experiment.Lower, Scale: experiment.Difference, Discrete: true},
-		experiment.Metric{Name: "send-lag-p99", Unit: "s", Better: experiment.Lower, Scale: experiment.Difference, Optional: true})
-	c.headline(m.Metrics, closed)
+	m.Metrics = load.Metrics(requests, c.Judged, extra...)
 	return m
-}
-
-// headline says which metrics are judged. The cost's is always.
-func (c *Config) headline(metrics []experiment.Metric, closed bool) {
-	judged := c.Judged
-	if len(judged) == 0 {
-		judged = []string{"latency-p50", "latency-p99"}
-		if closed {
-			judged = []string{"rate", "latency-mean"}
-		}
-	}
-	for i, m := range metrics {
-		metrics[i].Headline = slices.Contains(judged, m.Name)
-		if metrics[i].Headline {
-			metrics[i].Optional = false
-		}
-	}
 }

@@ -1,10 +1,9 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
 
 	"tare/testbed"
@@ -25,8 +24,8 @@ func (c *Config) Shared() string {
 	return fmt.Sprintf("builtin http server, %d threads, tls %v", c.Threads, c.TLS != nil)
 }
 
-// standing is the server at a site.
-type standing struct {
+// server is the server at a site.
+type server struct {
 	*service.Server
 	authority string // that signed its certificate, in PEM; "": not known
 }
@@ -34,25 +33,25 @@ type standing struct {
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
 	if c.Server != nil {
-		server, err := c.Server.SetUp(ctx, s)
+		up, err := c.Server.SetUp(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		return &standing{Server: server}, nil
+		return &server{Server: up}, nil
 	}
 	at, err := service.Addresses(s, 0)
 	if err != nil {
 		return nil, err
 	}
-	order := target.Config{Listen: fmt.Sprintf(":%d", at[testbed.PodToPod].Port()), Threads: c.Threads}
-	up := new(standing)
+	config := target.Config{Listen: fmt.Sprintf(":%d", at[testbed.PodToPod].Port()), Threads: c.Threads}
+	up := new(server)
 	if c.TLS != nil {
-		if order.Cert, order.Key, err = Certificate(at); err != nil {
+		if config.Cert, config.Key, err = service.SelfSigned(at); err != nil {
 			return nil, err
 		}
-		up.authority = order.Cert
+		up.authority = config.Cert
 	}
-	cmd, err := orders.Command(s.Site, testbed.ServerPod, targetHelper.Name, order)
+	cmd, err := orders.Command(s.Site, testbed.ServerPod, targetHelper.Name, config)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 }
 
 // destination is the URL where requests go.
-func (c *Config) destination(up *standing) (string, error) {
+func (c *Config) destination(up *server) (string, error) {
 	if c.URL != "" {
 		u, err := url.Parse(c.URL)
 		if err != nil {
@@ -79,26 +78,16 @@ func (c *Config) destination(up *standing) (string, error) {
 		}
 		return u.String(), nil
 	}
-	at, ok := up.Address[c.Paths.One()]
-	if !ok {
-		return "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", c.Paths.One(), up.Address[testbed.PodToPod].Port())
+	at, err := up.Address.On(c.Paths.One())
+	if err != nil {
+		return "", err
 	}
 	scheme := "http"
 	if c.TLS != nil {
 		scheme = "https"
 	}
-	path := c.Path
-	if path == "" {
-		path = "/"
-	}
-	return scheme + "://" + net.JoinHostPort(at.Addr().String(), fmt.Sprint(at.Port())) + path, nil
+	return scheme + "://" + at.String() + cmp.Or(c.Path, "/"), nil
 }
 
-// names are the addresses that a certificate must hold.
-func names(at map[testbed.Path]netip.AddrPort) []net.IP {
-	var list []net.IP
-	for _, a := range at {
-		list = append(list, a.Addr().AsSlice())
-	}
-	return list
-}
+// Certificate makes a self-signed certificate and its key for a server at addresses, in PEM.
+func Certificate(at service.ByPath) (cert, key string, err error) { return service.SelfSigned(at) }

@@ -2,11 +2,9 @@ package http
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"tare/testbed"
@@ -15,39 +13,38 @@ import (
 	"tare/workload/service"
 )
 
-// Prepare opens the connections and warms up.
+// Prepare opens the connections and sends the warm-up.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	if c.Objective == nil {
 		return workload.Uncut(ctx, c, t)
 	}
-	one, err := c.begin(ctx, t, 1)
+	r, err := c.begin(ctx, t, 1)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (workload.Result, error) { return c.capacity(ctx, one) }, nil
+	return r.capacity, nil
 }
 
-// PrepareSlices opens the connections and warms up. Slices share the duration of the trial,
-// and its connections.
+// PrepareSlices opens the connections and sends the warm-up. Slices share the trial's duration and its
+// connections.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	return c.begin(ctx, t, n)
 }
 
-// trial is one under way.
-type trial struct {
+// Trial is the load of a trial under way.
+type Trial struct {
 	config  *Config
 	t       *workload.Trial
-	servers []*service.Running // none: the server is elsewhere
-	clients []*session
+	servers []*service.Running // none: the server is not Tare's
+	clients []*client
 	slices  int
 	results []*load.Result // of each client, its slices joined
 	used    map[string]testbed.Usage
-	lead    time.Duration // how long before a common start orders are given, where more than usual
+	lead    time.Duration // time between a request and the clients' common start; 0: minLead
 }
 
-// begin starts the clients and sends the warm-up.
-func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
-	up, _ := t.Standing.(*standing)
+func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, error) {
+	up, _ := t.Standing.(*server)
 	config, err := c.session(up)
 	if err != nil {
 		return nil, err
@@ -56,12 +53,15 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	if up != nil {
 		servers = append(servers, up.Running)
 	}
-	return c.start(ctx, t, n, config, servers)
+	return c.Drive(ctx, t, n, config, servers)
 }
 
-// start does so for given requests and servers.
-func (c *Config) start(ctx context.Context, t *workload.Trial, n int, config load.Config, servers []*service.Running) (*trial, error) {
-	r := &trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
+// Drive begins the load of a trial in n slices: it starts the clients, opens their connections and sends the
+// warm-up. The session's configuration says where requests go. The load's rate, workers, connections,
+// clients and times are those of c, which has one level of each factor. All servers together are the part
+// "server" of the usage. The workload vault drives its load by this.
+func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session load.Config, servers []*service.Running) (*Trial, error) {
+	r := &Trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
 	clients, places := c.Clients.One(), []testbed.Place{testbed.ClientPod}
 	if pods, ok := testbed.As[testbed.Clients](t.Site); ok {
 		places = pods.Clients()
@@ -72,25 +72,25 @@ func (c *Config) start(ctx context.Context, t *workload.Trial, n int, config loa
 		if clients > 1 {
 			part = fmt.Sprintf("client-%d", i+1)
 		}
-		config.Connections = share(c.Connections.One(), clients, i)
-		s, err := openSession(ctx, t.Site, part, places[i%len(places)], config, c.Threads)
+		session.Connections = share(c.Connections.One(), clients, i)
+		one, err := startClient(ctx, t.Site, part, places[i%len(places)], session, c.Threads)
 		if err != nil {
-			return nil, r.broken(ctx, err)
+			return nil, r.fail(ctx, err)
 		}
-		r.clients = append(r.clients, s)
+		r.clients = append(r.clients, one)
 	}
-	if err := r.clocks(ctx); err != nil {
-		return nil, r.broken(ctx, err)
+	if err := r.readClocks(ctx); err != nil {
+		return nil, r.fail(ctx, err)
 	}
 	if c.Warmup > 0 {
 		if err := r.warmUp(ctx); err != nil {
-			return nil, r.broken(ctx, err)
+			return nil, r.fail(ctx, err)
 		}
 	}
 	return r, nil
 }
 
-// share is client i's part of n among so many clients; at least 1.
+// share returns client i's part of n connections or workers, at least 1.
 func share(n, clients, i int) int {
 	part := n / clients
 	if i < n%clients {
@@ -99,10 +99,10 @@ func share(n, clients, i int) int {
 	return max(part, 1)
 }
 
-// session is what all clients do.
-func (c *Config) session(up *standing) (load.Config, error) {
+// session returns the configuration of all clients' sessions.
+func (c *Config) session(up *server) (load.Config, error) {
 	config := load.Config{
-		Protocol: load.Protocol(c.Protocol.One()), RequestsPerConnection: c.PerConn.One(), Timeout: c.Timeout.Std(),
+		Protocol: c.Protocol.One(), RequestsPerConnection: c.PerConn.One(), Timeout: c.Timeout.Std(),
 		Requests: []load.Request{{Payload: int(c.Payload.One())}},
 	}
 	if config.Protocol != load.HTTP1 {
@@ -128,56 +128,51 @@ func (c *Config) session(up *standing) (load.Config, error) {
 	return config, nil
 }
 
-// all has every client send for that long, at the same time. Stretches are numbered, so that
-// what they draw differs; that of the warm-up is 0.
-func (r *trial) all(ctx context.Context, duration time.Duration, stretch int) ([]*load.Result, error) {
-	return r.at(ctx, r.config.rate(), load.Span{Duration: duration}, stretch)
-}
-
-// at does so at a rate; 0 is a closed loop.
-func (r *trial) at(ctx context.Context, rate float64, span load.Span, stretch int) ([]*load.Result, error) {
+// send has all clients send at the same time, at a rate that they share; 0 is a closed loop. Each span of a
+// trial has a number, so that spans draw different requests. The warm-up is span 0.
+func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number int) ([]*load.Result, error) {
 	c, n := r.config, len(r.clients)
-	results, errs := make([]*load.Result, n), make([]error, n)
-	var wait sync.WaitGroup
-	start, err := r.start(ctx)
+	start, err := r.commonStart(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range r.clients {
+	results, err := eachClient(r, func(i int, one *client) (*load.Result, error) {
+		span := span
 		if n > 1 {
-			span.Start = start.Add(s.ahead)
+			span.Start = start.Add(one.ahead)
 		}
-		span.Arrivals, span.Phase = load.Arrivals(c.Arrivals), float64(i)/float64(n)
-		span.Seed = uint64(r.t.Round)<<32 | uint64(stretch)<<16 | uint64(i)
+		span.Arrivals, span.Phase = c.Arrivals, float64(i)/float64(n)
+		span.Seed = uint64(r.t.Round)<<32 | uint64(number)<<16 | uint64(i)
 		if span.Rate = rate / float64(n); span.Rate == 0 {
 			span.Workers = share(c.Workers.One(), n, i)
 		}
-		wait.Go(func() { results[i], errs[i] = s.run(ctx, span) })
+		result, _, err := one.ask(ctx, load.ClientRequest{Run: &span})
+		return result, err
+	})
+	if errors.Is(err, load.ErrLate) {
+		return nil, workload.Invalidf(workload.RuleLate, "not all clients learned of their common start in time: %v", err)
 	}
-	wait.Wait()
-	if err := errors.Join(errs...); errors.Is(err, load.ErrLate) {
-		return nil, workload.Invalidf(workload.RuleLate, "not all clients were told of their common start in time: %v", err)
-	} else if err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return results, nil
 }
 
-// Run sends one slice's part of the load.
-func (r *trial) Run(ctx context.Context, i int) error {
-	count, err := r.count()
+// Run sends the load of one slice.
+func (r *Trial) Run(ctx context.Context, i int) error {
+	used, err := r.parts().Begin()
 	if err != nil {
-		return r.broken(ctx, err)
+		return r.fail(ctx, err)
 	}
-	results, err := r.all(ctx, r.config.Duration.Std()/time.Duration(r.slices), i+1)
+	results, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Duration.Std() / time.Duration(r.slices)}, i+1)
 	if err != nil {
-		return r.broken(ctx, err)
+		return r.fail(ctx, err)
 	}
-	used, err := count()
+	parts, err := used()
 	if err != nil {
-		return r.broken(ctx, err)
+		return r.fail(ctx, err)
 	}
-	for part, u := range used {
+	for part, u := range parts {
 		if i > 0 {
 			u = r.used[part].Plus(u)
 		}
@@ -193,70 +188,39 @@ func (r *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// count begins an account of what clients and server use. The function that it gives ends it,
-// and adds the clients up, and the servers.
-func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
-	type part struct {
-		name   string
-		of     counted
-		before service.Account
-	}
-	var parts []part
-	for _, s := range r.clients {
-		parts = append(parts, part{name: "client", of: s.Running})
+// parts lists the clients and servers.
+func (r *Trial) parts() service.Parts {
+	parts := service.Parts{}
+	for _, c := range r.clients {
+		parts["client"] = append(parts["client"], c)
 	}
 	for _, s := range r.servers {
-		parts = append(parts, part{name: "server", of: s})
+		parts["server"] = append(parts["server"], s)
 	}
-	for i, p := range parts {
-		var err error
-		if parts[i].before, err = p.of.Account(); err != nil {
-			return nil, err
-		}
-	}
-	return func() (map[string]testbed.Usage, error) {
-		used := map[string]testbed.Usage{}
-		for _, p := range parts {
-			one, err := p.of.Since(p.before)
-			if err != nil {
-				return nil, err
-			}
-			sum := used[p.name]
-			one.User, one.MaxRSS = one.User+sum.User, one.MaxRSS+sum.MaxRSS
-			one.Unavailable = one.Unavailable || sum.Unavailable
-			used[p.name] = one
-		}
-		return used, nil
-	}, nil
+	return parts
 }
 
-// counted is a program whose use is counted.
-type counted interface {
-	Account() (service.Account, error)
-	Since(service.Account) (testbed.Usage, error)
-}
-
-// Finish ends the clients and gives what they have measured.
-func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
-	result, _, err := r.finish(ctx)
+// Finish ends the clients and returns the result of the trial.
+func (r *Trial) Finish(ctx context.Context) (workload.Result, error) {
+	result, _, err := r.End(ctx)
 	return result, err
 }
 
-// finish gives what was sent beside the values of the trial.
-func (r *trial) finish(ctx context.Context) (workload.Result, *load.Result, error) {
-	result := load.Merge(r.results...)
-	if err := errors.Join(r.keep(result), r.end(ctx)); err != nil {
+// End ends the clients. It returns the result of the trial, and the result of the load.
+func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) {
+	sent := load.Merge(r.results...)
+	if err := errors.Join(r.record(sent), r.endClients(ctx)); err != nil {
 		return workload.Result{}, nil, err
 	}
-	if err := r.ended(ctx); err != nil {
+	if err := r.serverEnded(ctx); err != nil {
 		return workload.Result{}, nil, err
 	}
-	values, err := r.judge(result)
-	return values, result, err
+	result, err := r.judge(sent)
+	return result, sent, err
 }
 
-// ended says that a server has ended, which breaks a rule.
-func (r *trial) ended(ctx context.Context) error {
+// serverEnded returns an error that breaks a rule if a server has ended.
+func (r *Trial) serverEnded(ctx context.Context) error {
 	for _, s := range r.servers {
 		if err := s.Judge(ctx); err != nil {
 			return err
@@ -265,26 +229,18 @@ func (r *trial) ended(ctx context.Context) error {
 	return nil
 }
 
-// keep writes what was measured, and what the server printed, beside the trial.
-func (r *trial) keep(result *load.Result) error {
-	errs := []error{r.write("load", result)}
+// record records results of the load, and the servers' output, with the trial.
+func (r *Trial) record(sent *load.Result) error {
+	errs := []error{workload.KeepJSON(r.t.Raw, "load.json", sent)}
 	if len(r.results) > 1 {
 		for i, one := range r.results {
-			errs = append(errs, r.write(fmt.Sprintf("load-%d", i+1), one))
+			errs = append(errs, workload.KeepJSON(r.t.Raw, fmt.Sprintf("load-%d.json", i+1), one))
 		}
 	}
-	return errors.Join(append(errs, r.log())...)
+	return errors.Join(append(errs, r.recordLogs())...)
 }
 
-func (r *trial) write(name string, data any) error {
-	text, err := json.Marshal(data)
-	if err != nil {
-		return err
-	}
-	return workload.Keep(r.t.Raw, name+".json", append(text, '\n'))
-}
-
-func (r *trial) log() error {
+func (r *Trial) recordLogs() error {
 	var errs []error
 	for _, s := range r.servers {
 		errs = append(errs, s.Log(r.t.Raw))
@@ -292,41 +248,38 @@ func (r *trial) log() error {
 	return errors.Join(errs...)
 }
 
-// end ends the clients.
-func (r *trial) end(ctx context.Context) error {
+func (r *Trial) endClients(ctx context.Context) error {
 	var errs []error
-	for _, s := range r.clients {
-		errs = append(errs, s.Down(ctx))
+	for _, c := range r.clients {
+		errs = append(errs, c.Down(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-// broken ends a trial that cannot go on. That the server has ended is why, if it has.
-func (r *trial) broken(ctx context.Context, err error) error {
-	_ = r.end(context.WithoutCancel(ctx))
+// fail ends a trial after an error, and returns the cause: the end of a server, or the error.
+func (r *Trial) fail(ctx context.Context, err error) error {
+	_ = r.endClients(context.WithoutCancel(ctx))
 	if ctx.Err() == nil {
-		if ended := r.ended(ctx); ended != nil {
-			return errors.Join(ended, r.log())
+		if ended := r.serverEnded(ctx); ended != nil {
+			return errors.Join(ended, r.recordLogs())
 		}
 	}
 	return err
 }
 
-// judge makes the values of a trial, and holds it against the rules.
-func (r *trial) judge(result *load.Result) (workload.Result, error) {
-	c := r.config
-	if result.OK == 0 {
-		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "none of %d requests was answered: %s", result.Due, result.Kinds())
+// judge applies the rules to the load, and returns the result of the trial.
+func (r *Trial) judge(sent *load.Result) (workload.Result, error) {
+	if sent.OK == 0 {
+		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "none of %d requests was answered: %s", sent.Due, sent.Failures())
 	}
-	values, unavailable := result.Values()
-	if c.rate() > 0 {
-		values["send-lag-p99"] = result.Lag.At(0.99).Seconds()
-		if err := result.Judge(r.t, c.Late, "requests"); err != nil {
+	if r.config.rate() > 0 {
+		if err := sent.Judge(r.t, r.config.Late, "requests"); err != nil {
 			return workload.Result{}, err
 		}
 	}
+	values, unavailable := sent.Values()
 	return workload.Result{
-		Values: values, Used: r.used, Unavailable: unavailable, Work: float64(result.OK),
-		Sent: uint64(result.BytesSent + result.BytesReceived), Failed: result.ErrorShare(), Behaviour: result.Behaviour(),
+		Values: values, Used: r.used, Unavailable: unavailable, Work: float64(sent.OK),
+		Sent: uint64(sent.BytesSent + sent.BytesReceived), Failed: sent.ErrorShare(), Behaviour: sent.Behaviour(),
 	}, nil
 }

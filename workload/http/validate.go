@@ -7,15 +7,14 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/experiment/quantity"
 	"tare/workload/http/load"
 )
 
 // Bounds of the load.
 const (
-	mostConnections = 100_000
-	mostClients     = 256
-	mostRate        = 10_000_000
-	longest         = 24 * time.Hour
+	mostClients = 256
+	longest     = 24 * time.Hour
 )
 
 func (c *Config) validate() []experiment.FieldError {
@@ -27,14 +26,14 @@ func (c *Config) validate() []experiment.FieldError {
 			}
 		}
 	}
-	within("connections", c.Connections, 1, mostConnections)
-	within("streams", c.Streams, 1, 10_000)
+	within("connections", c.Connections, 1, load.MostConnections)
+	within("streams", c.Streams, 1, load.MostStreams)
 	within("requestsPerConnection", c.PerConn, 0, 1<<30)
 	within("clients", c.Clients, 1, mostClients)
-	within("workers", c.Workers, 1, mostConnections)
+	within("workers", c.Workers, 1, load.MostConnections)
 	for i, r := range c.Rate {
-		if r <= 0 || r > mostRate {
-			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, mostRate)
+		if r <= 0 || r > load.MostRate {
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, load.MostRate)
 		}
 	}
 	if len(c.Rate) > 0 && len(c.Workers) > 0 {
@@ -43,16 +42,15 @@ func (c *Config) validate() []experiment.FieldError {
 	if len(c.Workers) > 0 && len(c.Workers)*len(c.Connections)*len(c.Streams)*len(c.Protocol) == 1 && c.workersFit() != "" {
 		errs.Add("workers", "%s", c.workersFit())
 	}
-	for i, size := range c.Payload {
-		if size < 0 || size > 64<<20 {
-			errs.Add(fmt.Sprintf("payload[%d]", i), "%v is not a size from 0B to 64MiB", size)
+	sizes := func(field string, levels factor.Levels[quantity.Size]) {
+		for i, size := range levels {
+			if size < 0 || size > load.MostPayload {
+				errs.Add(fmt.Sprintf("%s[%d]", field, i), "%v is not a size from 0B to 64MiB", size)
+			}
 		}
 	}
-	for i, size := range c.Answer {
-		if size < 0 || size > 64<<20 {
-			errs.Add(fmt.Sprintf("answer[%d]", i), "%v is not a size from 0B to 64MiB", size)
-		}
-	}
+	sizes("payload", c.Payload)
+	sizes("answer", c.Answer)
 	if c.Threads < 0 || c.Threads > 1024 {
 		errs.Add("threads", "%d is not a number of CPUs from 0 to 1024", c.Threads)
 	}
@@ -82,7 +80,7 @@ func (c *Config) validate() []experiment.FieldError {
 // workersFit says why there are not as many requests under way as workers; "": there are.
 func (c *Config) workersFit() string {
 	streams := c.Streams[0]
-	if c.Protocol[0] == Protocol(load.HTTP1) {
+	if c.Protocol[0] == load.HTTP1 {
 		streams = 1
 	}
 	if room := c.Connections[0] * streams; c.Workers[0] > room {

@@ -146,51 +146,14 @@ func (r *Running) Down(ctx context.Context) error {
 // CPU is the CPU time that the program has used so far, for workload.Running.
 func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 
-// Account is what a program has used up to a moment.
-type Account struct {
-	at        time.Time
-	cpu       time.Duration
-	uncounted bool
-}
+// Memory is the program's resident memory now, in bytes.
+func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
 // Account begins an account of what the program uses.
 func (r *Running) Account() (Account, error) { return Begin(r.process) }
 
-// Since is what the program has used since an account was begun.
+// Since returns what the program has used since an account began.
 func (r *Running) Since(a Account) (testbed.Usage, error) { return a.Since(r.process) }
-
-// counted is a process whose CPU time and memory may be known.
-type counted interface {
-	CPU() (time.Duration, error)
-	Memory() (int64, error)
-}
-
-// Begin begins an account of what a process uses.
-func Begin(process counted) (Account, error) {
-	cpu, err := process.CPU()
-	uncounted := errors.Is(err, testbed.ErrUncounted)
-	if uncounted {
-		err = nil
-	}
-	return Account{time.Now(), cpu, uncounted}, err
-}
-
-// Since is what the process has used since the account was begun. All CPU time is given as
-// the user's; the memory is what is resident now.
-func (a Account) Since(process counted) (testbed.Usage, error) {
-	now, err := Begin(process)
-	if err != nil {
-		return testbed.Usage{}, err
-	}
-	if now.uncounted {
-		return testbed.Usage{Wall: now.at.Sub(a.at), Unavailable: true}, nil
-	}
-	memory, err := process.Memory()
-	if err != nil {
-		return testbed.Usage{}, err
-	}
-	return testbed.Usage{User: now.cpu - a.cpu, Wall: now.at.Sub(a.at), MaxRSS: memory}, nil
-}
 
 // stream takes an output, as it is written or in pieces that are read before.
 type stream struct {

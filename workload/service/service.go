@@ -78,8 +78,8 @@ func (c *Config) Shared() string {
 // Server is a server that is up.
 type Server struct {
 	*Running
-	Address map[testbed.Path]netip.AddrPort // by which the client's pod reaches it
-	Scratch string                          // directory for its files, which goes with the site; "": none
+	Address ByPath // the addresses by which the client's pod reaches the server
+	Scratch string // directory for the server's files, which is removed with the site; "": none
 }
 
 // SetUp starts the server in the server's pod and waits until it is ready.
@@ -116,7 +116,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
 }
 
 // Up starts the command of a server in the server's pod and waits until it is ready.
-func Up(ctx context.Context, s workload.SetUp, at map[testbed.Path]netip.AddrPort, ready Ready, command testbed.Command) (*Server, error) {
+func Up(ctx context.Context, s workload.SetUp, at ByPath, ready Ready, command testbed.Command) (*Server, error) {
 	r, err := Start(ctx, s.Site, Program{Name: "server", Where: testbed.ServerPod, Command: command})
 	if err != nil {
 		return nil, err
@@ -128,10 +128,22 @@ func Up(ctx context.Context, s workload.SetUp, at map[testbed.Path]netip.AddrPor
 	return &Server{Running: r, Address: at}, nil
 }
 
+// ByPath holds the addresses of a server by the path from the client's pod.
+type ByPath map[testbed.Path]netip.AddrPort
+
+// On returns the address on a path.
+func (a ByPath) On(path testbed.Path) (netip.AddrPort, error) {
+	at, ok := a[path]
+	if !ok {
+		return at, fmt.Errorf("the server cannot be reached from %s: the service does not forward its port %d", path, a[testbed.PodToPod].Port())
+	}
+	return at, nil
+}
+
 // Addresses are those of a server that a workload keeps up at a site, on a port of its own
 // among those that the site's service forwards, or on the one given. By a port that the
 // service does not forward, only the pod itself is reached.
-func Addresses(s workload.SetUp, port int) (map[testbed.Path]netip.AddrPort, error) {
+func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	network, ok := testbed.As[testbed.Network](s.Site)
 	if !ok {
 		return nil, fmt.Errorf("the site has no network for a server")
@@ -144,7 +156,7 @@ func Addresses(s workload.SetUp, port int) (map[testbed.Path]netip.AddrPort, err
 		}
 		port = int(ports[len(ports)-1-s.Number])
 	}
-	at := map[testbed.Path]netip.AddrPort{testbed.PodToPod: netip.AddrPortFrom(network.Address(testbed.PodToPod), uint16(port))}
+	at := ByPath{testbed.PodToPod: netip.AddrPortFrom(network.Address(testbed.PodToPod), uint16(port))}
 	if slices.Contains(ports, uint16(port)) {
 		if address := network.Address(testbed.PodToService); address.IsValid() {
 			at[testbed.PodToService] = netip.AddrPortFrom(address, uint16(port))

@@ -3,10 +3,7 @@ package vault
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +12,7 @@ import (
 
 	"tare/safetext"
 	"tare/testbed"
+	"tare/workload/http/load"
 )
 
 // api is the HTTP API of one server. https://openbao.org/api-docs/ has it; Vault's is the same.
@@ -30,7 +28,7 @@ const callLimit = 30 * time.Second
 // openAPI is an API whose server's certificate is one of the authority in PEM; "" trusts the
 // system's.
 func openAPI(url, authority, token string) (*api, error) {
-	trust, err := trusting(authority)
+	trust, err := load.Trust(authority)
 	if err != nil {
 		return nil, err
 	}
@@ -38,31 +36,20 @@ func openAPI(url, authority, token string) (*api, error) {
 	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}, nil
 }
 
-func trusting(authority string) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if authority != "" {
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM([]byte(authority)) {
-			return nil, errors.New("the authority is no certificate in PEM")
-		}
-	}
-	return c, nil
-}
-
-// refused is an answer other than 2xx.
-type refused struct {
+// statusError is an answer other than 2xx.
+type statusError struct {
 	status int
 	text   string
 }
 
-func (e *refused) Error() string { return e.text }
+func (e *statusError) Error() string { return e.text }
 
 // call asks, and reads the answer into out, unless that is nil. Errors name the path, and no
 // token.
-func (a *api) call(ctx context.Context, method, path string, body, out any) error {
+func (a *api) call(ctx context.Context, method, path string, content, out any) error {
 	var in io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
+	if content != nil {
+		text, err := json.Marshal(content)
 		if err != nil {
 			return err
 		}
@@ -75,21 +62,21 @@ func (a *api) call(ctx context.Context, method, path string, body, out any) erro
 	if a.token != "" {
 		request.Header.Set("X-Vault-Token", a.token)
 	}
-	answer, err := a.client.Do(request)
+	response, err := a.client.Do(request)
 	if err != nil {
 		return err // names method and address
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<20))
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	if answer.StatusCode/100 != 2 {
-		var told struct {
+	if response.StatusCode/100 != 2 {
+		var body struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(text, &told) // else the status alone
-		return &refused{answer.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, answer.Status, strings.Join(told.Errors, "; "))))}
+		_ = json.Unmarshal(text, &body) // else the status alone
+		return &statusError{response.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, response.Status, strings.Join(body.Errors, "; "))))}
 	}
 	if out == nil {
 		return nil
@@ -100,10 +87,10 @@ func (a *api) call(ctx context.Context, method, path string, body, out any) erro
 	return nil
 }
 
-// patiently repeats what fails until it does not, or the time is over.
-func patiently(ctx context.Context, what func(context.Context) error) error {
+// retry repeats what fails until it does not, or the time is over.
+func retry(ctx context.Context, do func(context.Context) error) error {
 	for {
-		err := what(ctx)
+		err := do(ctx)
 		if err == nil || testbed.Pause(ctx, 50*time.Millisecond) != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ const (
 )
 
 // memberHelper becomes a member. Its files are in memory, so that no key is ever on a disk.
-var memberHelper = testbed.Helper{Name: "vault-member", Run: orders.Reading("the member's configuration", beMember)}
+var memberHelper = testbed.Helper{Name: "vault-member", Run: orders.Reading("the member's configuration", runMember)}
 
 // configuration is that of one member. Audit devices are made through the API, which OpenBao
 // must be told to allow; Vault warns of the line and goes on. OpenBao never locks its memory, and
@@ -68,7 +68,7 @@ storage "raft" {
 }
 
 // start starts the members, each in its pod.
-func (up *standing) start(ctx context.Context, s workload.SetUp, c *Config, authority *pair) error {
+func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert, key string) error {
 	volumes, ok := testbed.As[testbed.MemberVolumes](s.Site)
 	if !ok {
 		return fmt.Errorf("the site has no volumes for members")
@@ -83,19 +83,16 @@ func (up *standing) start(ctx context.Context, s workload.SetUp, c *Config, auth
 		if up.auditFile == "" {
 			up.auditFile = filepath.Join(dir, "audit.log") // the same path everywhere on a cluster
 		}
-		order := membership{Program: c.Program, Dir: dir}
+		m := membership{Program: c.Program, Dir: dir, Cert: cert, Key: key}
 		if remote, ok := testbed.As[testbed.Remote](s.Site); !ok || remote.Self(place) == "" {
 			path, err := find(c.Program)
 			if err != nil {
 				return err
 			}
-			order.Program = path
+			m.Program = path
 		}
-		order.Config = configuration(c.Program, fmt.Sprintf("member-%d", i+1), dir, api, netip.AddrPortFrom(api.Addr(), clusterPort+uint16(s.Number)), up.tls, c.Pace)
-		if up.tls {
-			order.Cert, order.Key = authority.cert, authority.key
-		}
-		cmd, err := orders.Command(s.Site, place, memberHelper.Name, order)
+		m.Config = configuration(c.Program, fmt.Sprintf("member-%d", i+1), dir, api, netip.AddrPortFrom(api.Addr(), clusterPort+uint16(s.Number)), up.tls, c.Pace)
+		cmd, err := orders.Command(s.Site, place, memberHelper.Name, m)
 		if err != nil {
 			return err
 		}
@@ -112,8 +109,8 @@ func (up *standing) start(ctx context.Context, s workload.SetUp, c *Config, auth
 // clusterPort is the first of the ports by which members reach each other.
 const clusterPort = 8201
 
-// beMember puts the configuration into files in memory and becomes the program.
-func beMember(_ context.Context, m membership) error {
+// runMember puts the configuration into files in memory and becomes the program.
+func runMember(_ context.Context, m membership) error {
 	path, err := exec.LookPath(m.Program)
 	if err != nil {
 		return fmt.Errorf("the program of the servers: %w", err)
@@ -124,7 +121,7 @@ func beMember(_ context.Context, m membership) error {
 		return err
 	}
 	config := m.Config
-	for _, f := range []struct{ stands, text string }{{certPath, m.Cert}, {keyPath, m.Key}} {
+	for _, f := range []struct{ placeholder, text string }{{certPath, m.Cert}, {keyPath, m.Key}} {
 		if f.text == "" {
 			continue
 		}
@@ -132,7 +129,7 @@ func beMember(_ context.Context, m membership) error {
 		if err != nil {
 			return err
 		}
-		config = strings.ReplaceAll(config, f.stands, at)
+		config = strings.ReplaceAll(config, f.placeholder, at)
 	}
 	at, err := inMemory(config)
 	if err != nil {
@@ -141,5 +138,5 @@ func beMember(_ context.Context, m membership) error {
 	drop := func(v string) bool { // the program must not take itself for a helper, nor read what is meant for its client
 		return strings.HasPrefix(v, testbed.HelperVariable+"=") || strings.HasPrefix(v, "VAULT_") || strings.HasPrefix(v, "BAO_")
 	}
-	return become(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))
+	return execProgram(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))
 }

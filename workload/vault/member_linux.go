@@ -23,8 +23,8 @@ func inMemory(text string) (string, error) {
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 
-// become becomes another program.
-func become(path string, args, env []string) error {
+// execProgram replaces this process by another program.
+func execProgram(path string, args, env []string) error {
 	if err := unix.Exec(path, args, env); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

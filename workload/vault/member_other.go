@@ -8,4 +8,4 @@ var errLinux = errors.New("members run on Linux only")
 
 func inMemory(string) (string, error) { return "", errLinux }
 
-func become(string, []string, []string) error { return errLinux }
+func execProgram(string, []string, []string) error { return errLinux }

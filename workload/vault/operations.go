@@ -51,18 +51,18 @@ func mostEncrypted(key EncryptionKey) int {
 }
 
 // drawn is an operation that is drawn, with its weight.
-type drawn struct {
+type operation struct {
 	name   string
 	weight float64
 }
 
 // drawn lists the operations with a weight; the four of transit alike if none has one.
-func (o Operations) drawn() []drawn {
+func (o Operations) drawn() []operation {
 	if o == (Operations{}) {
 		o = Operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}
 	}
-	var list []drawn
-	for _, each := range []drawn{{"sign", o.Sign}, {"verify", o.Verify}, {"encrypt", o.Encrypt}, {"decrypt", o.Decrypt}, {"kv-read", o.Read}, {"kv-write", o.Write}} {
+	var list []operation
+	for _, each := range []operation{{"sign", o.Sign}, {"verify", o.Verify}, {"encrypt", o.Encrypt}, {"decrypt", o.Decrypt}, {"kv-read", o.Read}, {"kv-write", o.Write}} {
 		if each.weight > 0 {
 			list = append(list, each)
 		}
@@ -96,7 +96,7 @@ func (c *Config) requests(p *prepared) []load.Request {
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))
 	transit, kv := "/v1/"+transitMount(p.Mount)+"/", "/v1/"+kvMount(p.Mount)+"/data/"
 	var list []load.Request
-	add := func(o drawn, weight float64, path string, body any) {
+	add := func(o operation, weight float64, path string, body any) {
 		r := load.Request{Name: o.name, Path: path, Weight: weight, Headers: [][2]string{{"X-Vault-Token", p.LoadToken}, {"X-Vault-Request", "true"}}}
 		if body != nil {
 			r.Method = "POST"

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// preparation is what is made at the servers before the first trial.
-type preparation struct {
+// setUpRequest is what is made at the servers before the first trial.
+type setUpRequest struct {
 	Initialise bool          `json:"initialise"` // they are Tare's own, and new
 	AuditFile  string        `json:"auditFile,omitempty"`
 	Limit      time.Duration `json:"limit"`
@@ -34,19 +34,19 @@ type prepared struct {
 }
 
 // prepare initialises and unseals the members, if they are new, and makes the engines.
-func (o *order) prepare(ctx context.Context) (*prepared, error) {
-	p := o.Prepare
+func (r *request) prepare(ctx context.Context) (*prepared, error) {
+	p := r.Prepare
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
-	out := &prepared{Mount: p.Mount, Token: o.Token}
+	out := &prepared{Mount: p.Mount, Token: r.Token}
 	if p.Initialise {
-		token, err := o.initialise(ctx)
+		token, err := r.initialise(ctx)
 		if err != nil {
 			return nil, err
 		}
 		out.Token = token
 	}
-	a, err := openAPI(o.URLs[0], o.CA, out.Token)
+	a, err := openAPI(r.URLs[0], r.CA, out.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -61,17 +61,17 @@ func (o *order) prepare(ctx context.Context) (*prepared, error) {
 
 // initialise makes a cluster of new members, the first its leader, and gives the root token.
 // The key that unseals them is forgotten.
-func (o *order) initialise(ctx context.Context) (string, error) {
+func (r *request) initialise(ctx context.Context) (string, error) {
 	var apis []*api
-	for _, url := range o.URLs {
-		a, err := openAPI(url, o.CA, "")
+	for _, url := range r.URLs {
+		a, err := openAPI(url, r.CA, "")
 		if err != nil {
 			return "", err
 		}
 		apis = append(apis, a)
 	}
 	first := apis[0]
-	if err := patiently(ctx, func(ctx context.Context) error {
+	if err := retry(ctx, func(ctx context.Context) error {
 		return first.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
 	}); err != nil {
 		return "", fmt.Errorf("the first member does not answer: %w", err)
@@ -93,7 +93,7 @@ func (o *order) initialise(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("unseal: %w", err)
 	}
 	first.token = made.Token
-	if err := patiently(ctx, func(ctx context.Context) error {
+	if err := retry(ctx, func(ctx context.Context) error {
 		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // 200: it is the leader
 	}); err != nil {
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
@@ -106,7 +106,7 @@ func (o *order) initialise(ctx context.Context) (string, error) {
 	joining, ctx2 := errgroup.WithContext(ctx)
 	for i, a := range apis[1:] {
 		joining.Go(func() error {
-			if err := o.join(ctx2, a, unseal); err != nil {
+			if err := r.join(ctx2, a, unseal); err != nil {
 				return fmt.Errorf("member %d: %w", i+2, err)
 			}
 			return nil
@@ -115,7 +115,7 @@ func (o *order) initialise(ctx context.Context) (string, error) {
 	if err := joining.Wait(); err != nil {
 		return "", err
 	}
-	return made.Token, patiently(ctx, func(ctx context.Context) error {
+	return made.Token, retry(ctx, func(ctx context.Context) error {
 		peers, err := peersOf(ctx, first)
 		voters := 0
 		for _, p := range peers {
@@ -131,41 +131,39 @@ func (o *order) initialise(ctx context.Context) (string, error) {
 }
 
 // join makes a new member one of the first one's cluster, and waits until it stands by.
-func (o *order) join(ctx context.Context, a *api, unseal func(context.Context, *api) error) error {
-	if err := patiently(ctx, func(ctx context.Context) error {
+func (r *request) join(ctx context.Context, a *api, unseal func(context.Context, *api) error) error {
+	if err := retry(ctx, func(ctx context.Context) error {
 		return a.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
 	}); err != nil {
 		return fmt.Errorf("it does not answer: %w", err)
 	}
-	to := map[string]any{"leader_api_addr": o.URLs[0], "leader_ca_cert": o.CA}
+	to := map[string]any{"leader_api_addr": r.URLs[0], "leader_ca_cert": r.CA}
 	if err := a.call(ctx, http.MethodPost, "sys/storage/raft/join", to, nil); err != nil {
 		return fmt.Errorf("join: %w", err)
 	}
-	if err := patiently(ctx, func(ctx context.Context) error { return unseal(ctx, a) }); err != nil {
+	if err := retry(ctx, func(ctx context.Context) error { return unseal(ctx, a) }); err != nil {
 		return fmt.Errorf("unseal: %w", err)
 	}
-	return patiently(ctx, func(ctx context.Context) error {
+	return retry(ctx, func(ctx context.Context) error {
 		return a.call(ctx, http.MethodGet, "sys/health?standbyok=true", nil, nil)
 	})
 }
 
 // engines makes the engines, their keys and secrets, and the token of the load.
-func (p *preparation) engines(ctx context.Context, a *api, out *prepared) error {
+func (p *setUpRequest) engines(ctx context.Context, a *api, out *prepared) error {
 	transit, kv := transitMount(p.Mount), kvMount(p.Mount)
-	steps := []struct {
+	type step struct {
 		method, path string
 		body         any
-	}{
+	}
+	steps := []step{
 		{http.MethodPost, "sys/mounts/" + transit, map[string]string{"type": "transit"}},
 		{http.MethodPost, transit + "/keys/" + encryptionKey, map[string]any{"type": p.Encryption}},
 		{http.MethodPost, transit + "/keys/" + signingKey, map[string]any{"type": p.Signing}},
 		{http.MethodPut, "sys/policies/acl/" + p.Mount, map[string]string{"policy": policy(p.Mount)}},
 	}
 	if p.Secrets > 0 {
-		steps = append(steps, struct {
-			method, path string
-			body         any
-		}{http.MethodPost, "sys/mounts/" + kv, map[string]any{"type": "kv", "options": map[string]string{"version": "2"}}})
+		steps = append(steps, step{http.MethodPost, "sys/mounts/" + kv, map[string]any{"type": "kv", "options": map[string]string{"version": "2"}}})
 	}
 	for _, s := range steps {
 		if err := a.call(ctx, s.method, s.path, s.body, nil); err != nil {
@@ -177,14 +175,14 @@ func (p *preparation) engines(ctx context.Context, a *api, out *prepared) error 
 			Token string `json:"client_token"`
 		} `json:"auth"`
 	}
-	ask := map[string]any{"policies": []string{p.Mount}, "no_parent": true, "ttl": "768h", "display_name": "tare"}
-	if err := a.call(ctx, http.MethodPost, "auth/token/create", ask, &token); err != nil {
+	body := map[string]any{"policies": []string{p.Mount}, "no_parent": true, "ttl": "768h", "display_name": "tare"}
+	if err := a.call(ctx, http.MethodPost, "auth/token/create", body, &token); err != nil {
 		return fmt.Errorf("the token of the load: %w", err)
 	}
 	out.LoadToken = token.Auth.Token
-	load := *a
-	load.token = out.LoadToken
-	return p.fill(ctx, &load, out)
+	asLoad := *a
+	asLoad.token = out.LoadToken
+	return p.fill(ctx, &asLoad, out)
 }
 
 // policy is what the load may do.
@@ -194,7 +192,7 @@ func policy(mount string) string {
 }
 
 // fill makes what the load works on, as the load does: so it is known to be able to.
-func (p *preparation) fill(ctx context.Context, a *api, out *prepared) error {
+func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	text := payload(p.Payload)
 	input := base64.StdEncoding.EncodeToString([]byte(text))
 	transit := transitMount(p.Mount)
@@ -236,7 +234,7 @@ func (p *preparation) fill(ctx context.Context, a *api, out *prepared) error {
 			return a.call(ctx, http.MethodPost, kvMount(p.Mount)+"/data/"+secretName(i), secretOf(text), nil)
 		}
 		if i == 0 { // a new KV engine takes a moment to be one of version 2
-			if err := patiently(ctx, write); err != nil {
+			if err := retry(ctx, write); err != nil {
 				return err
 			}
 		} else if err := write(ctx); err != nil {
@@ -247,13 +245,13 @@ func (p *preparation) fill(ctx context.Context, a *api, out *prepared) error {
 }
 
 // clear removes what was made at a server that stays.
-func (o *order) clear(ctx context.Context) error {
-	a, err := openAPI(o.URLs[0], o.CA, o.Token)
+func (r *request) clear(ctx context.Context) error {
+	a, err := openAPI(r.URLs[0], r.CA, r.Token)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, path := range []string{"sys/mounts/" + transitMount(o.Clear), "sys/mounts/" + kvMount(o.Clear), "sys/policies/acl/" + o.Clear} {
+	for _, path := range []string{"sys/mounts/" + transitMount(r.Clear), "sys/mounts/" + kvMount(r.Clear), "sys/policies/acl/" + r.Clear} {
 		errs = append(errs, a.call(ctx, http.MethodDelete, path, nil, nil))
 	}
 	return errors.Join(errs...)

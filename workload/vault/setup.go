@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -16,8 +17,8 @@ import (
 	"tare/workload/service"
 )
 
-// standing is the servers at a site.
-type standing struct {
+// servers is the servers at a site.
+type servers struct {
 	site      testbed.Site
 	apis      []netip.AddrPort // of the members that Tare started
 	urls      []string
@@ -28,11 +29,10 @@ type standing struct {
 	members   []*service.Running
 	prepared  prepared
 	down      bool
-	// unwell says that they do not answer as they should, and are to be set up anew.
-	unwell error
+	failure   error // why the servers must be set up anew; nil: they need not
 }
 
-var _ vaultserver.Servers = (*standing)(nil)
+var _ vaultserver.Servers = (*servers)(nil)
 
 // Shared names the servers that cells share: whatever their load, the servers are the same.
 func (c *Config) Shared() string {
@@ -47,7 +47,7 @@ func (c *Config) Shared() string {
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
 	up, err := c.setUp(ctx, s)
 	if err != nil {
-		if ended := up.logged(); ended != nil && ctx.Err() == nil {
+		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
 			err = ended // for which the rest was given up
 		}
 		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
@@ -55,13 +55,13 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	return up, nil
 }
 
-func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error) {
+func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) {
 	tls := c.TLS.One()
 	settings := vaultserver.Settings{TLS: &tls, Audit: c.Audit.One(), Members: c.Members.One()}
 	others := testbed.Held[vaultserver.Settings](s.Site)
 	settings = settings.Over(others...)
-	up := &standing{site: s.Site, tls: *settings.TLS, authority: c.trusted}
-	p := &preparation{
+	up := &servers{site: s.Site, tls: *settings.TLS, authority: c.trusted}
+	p := &setUpRequest{
 		Limit: c.Within.Std(), Mount: "tare-" + strings.ToLower(rand.Text()),
 		Encryption: c.Encryption.One(), Signing: c.Signing.One(), Payload: int(c.Payload.One()), Secrets: c.Secrets,
 	}
@@ -77,7 +77,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error)
 		up.urls = []string{c.URL}
 		up.prepared = prepared{Mount: p.Mount, Token: token} // what Down removes
 	} else {
-		if err := up.begin(ctx, s, c, settings); err != nil {
+		if err := up.startAll(ctx, s, c, settings); err != nil {
 			return up, err
 		}
 		p.Initialise = true
@@ -92,7 +92,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error)
 		ctx, stop = testbed.Until(ctx, m.Ended())
 		defer stop()
 	}
-	err := up.give(ctx, testbed.ClientPod, p.Limit+callLimit, order{Token: token, Prepare: p}, &up.prepared)
+	err := up.ask(ctx, testbed.ClientPod, p.Limit+callLimit, request{Token: token, Prepare: p}, &up.prepared)
 	if err != nil {
 		return up, err
 	}
@@ -100,8 +100,8 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error)
 	return up, err
 }
 
-// begin starts the members.
-func (up *standing) begin(ctx context.Context, s workload.SetUp, c *Config, settings vaultserver.Settings) error {
+// startAll starts the members.
+func (up *servers) startAll(ctx context.Context, s workload.SetUp, c *Config, settings vaultserver.Settings) error {
 	at, err := service.Addresses(s, 0)
 	if err != nil {
 		return err
@@ -119,36 +119,35 @@ func (up *standing) begin(ctx context.Context, s workload.SetUp, c *Config, sett
 		up.apis = append(up.apis, api)
 		up.urls = append(up.urls, scheme+"://"+api.String())
 	}
-	var authority *pair
+	var cert, key string
 	if up.tls {
-		if authority, err = certify(up.apis); err != nil {
+		if up.authority, cert, key, err = service.Signed("vault", up.apis); err != nil {
 			return err
 		}
-		up.authority = authority.ca
 	}
-	return up.start(ctx, s, c, authority)
+	return up.start(ctx, s, c, cert, key)
 }
 
 // give has a process at a place carry an order out at the servers.
-func (up *standing) give(ctx context.Context, where testbed.Place, limit time.Duration, o order, out any) error {
-	o.URLs, o.CA, o.Foreign = up.urls, up.authority, len(up.apis) == 0
-	return give(ctx, up.site, where, limit, o, out)
+func (up *servers) ask(ctx context.Context, where testbed.Place, limit time.Duration, r request, out any) error {
+	r.URLs, r.CA, r.Foreign = up.urls, up.authority, len(up.apis) == 0
+	return ask(ctx, up.site, where, limit, r, out)
 }
 
 // Look asks from the client's pod how the servers are.
-func (up *standing) Look(ctx context.Context) (*vaultserver.State, error) {
+func (up *servers) Look(ctx context.Context) (*vaultserver.State, error) {
 	s := new(vaultserver.State)
-	if err := up.give(ctx, testbed.ClientPod, 2*callLimit, order{Token: up.prepared.Token, Look: true}, s); err != nil {
+	if err := up.ask(ctx, testbed.ClientPod, 2*callLimit, request{Token: up.prepared.Token, Look: true}, s); err != nil {
 		return nil, fmt.Errorf("the servers: %w", err)
 	}
 	return s, nil
 }
 
 // Audited is how much the load of the last trial has put into the leader's audit file.
-func (up *standing) Audited() int64 { return up.audited }
+func (up *servers) Audited() int64 { return up.audited }
 
 // place is the pod of the member with that URL.
-func (up *standing) place(url string) testbed.Place {
+func (up *servers) place(url string) testbed.Place {
 	for i, u := range up.urls {
 		if u == url {
 			return testbed.Member(i + 1)
@@ -158,17 +157,12 @@ func (up *standing) place(url string) testbed.Place {
 }
 
 // Check says that a member has ended, or that the servers did not answer in the last trial.
-func (up *standing) Check(ctx context.Context) error {
-	for _, m := range up.members {
-		if err := m.Check(ctx); err != nil {
-			return err
-		}
-	}
-	return up.unwell
+func (up *servers) Check(ctx context.Context) error {
+	return cmp.Or(up.memberEnded(ctx), up.failure)
 }
 
 // CPU is what the members have used so far, for workload.Running.
-func (up *standing) CPU() (sum time.Duration, err error) {
+func (up *servers) CPU() (sum time.Duration, err error) {
 	for _, m := range up.members {
 		cpu, e := m.CPU()
 		sum, err = sum+cpu, errors.Join(err, e)
@@ -177,9 +171,9 @@ func (up *standing) CPU() (sum time.Duration, err error) {
 }
 
 // logged is the end of what a member printed that has ended, as an error; nil if all are up.
-func (up *standing) logged() error {
+func (up *servers) memberEnded(ctx context.Context) error {
 	for _, m := range up.members {
-		if err := m.Check(context.Background()); err != nil {
+		if err := m.Check(ctx); err != nil {
 			return err
 		}
 	}
@@ -187,13 +181,13 @@ func (up *standing) logged() error {
 }
 
 // Down ends the members, or removes what was made at the server that stays.
-func (up *standing) Down(ctx context.Context) error {
+func (up *servers) Down(ctx context.Context) error {
 	if up.down {
 		return nil
 	}
 	var errs []error
 	if len(up.apis) == 0 && up.prepared.Token != "" {
-		errs = append(errs, up.give(ctx, testbed.ClientPod, callLimit, order{Token: up.prepared.Token, Clear: up.prepared.Mount}, nil))
+		errs = append(errs, up.ask(ctx, testbed.ClientPod, callLimit, request{Token: up.prepared.Token, Clear: up.prepared.Mount}, nil))
 	}
 	for _, m := range up.members {
 		errs = append(errs, m.Down(ctx))

@@ -23,25 +23,25 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 
 // trial is one under way.
 type trial struct {
-	*http.Driven
-	up     *standing
+	*http.Trial
+	up     *servers
 	before *vaultserver.State
 	names  []string // of the operations
 }
 
 func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
-	up, ok := t.Standing.(*standing)
+	up, ok := t.Standing.(*servers)
 	if !ok {
 		return nil, errors.New("no servers are up")
 	}
 	before, err := up.Look(ctx)
 	if err != nil {
-		return nil, up.broken(ctx, err)
+		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
 	if up.auditFile != "" { // else it grows beyond its volume
-		if err := up.give(ctx, up.place(before.Leader), callLimit, order{Empty: up.auditFile}, nil); err != nil {
-			return nil, up.broken(ctx, err)
+		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
+			return nil, up.fail(ctx, err)
 		}
 	}
 	config := load.Config{Protocol: load.HTTP1, URL: before.Leader, Timeout: c.Timeout.Std(), Requests: c.requests(&up.prepared)}
@@ -55,21 +55,21 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	if err != nil {
 		return nil, err
 	}
-	one := &trial{Driven: driven, up: up, before: before}
+	one := &trial{Trial: driven, up: up, before: before}
 	for _, o := range c.Operations.drawn() {
 		one.names = append(one.names, o.name)
 	}
 	return one, nil
 }
 
-// broken is the trial that breaks a rule because the servers do not answer as they should. They
+// fail is the trial that breaks a rule because the servers do not answer as they should. They
 // are set up anew before the next one.
-func (up *standing) broken(ctx context.Context, err error) error {
+func (up *servers) fail(ctx context.Context, err error) error {
 	var lost *testbed.Disturbance
 	if ctx.Err() != nil || errors.As(err, &lost) {
 		return err
 	}
-	up.unwell = err
+	up.failure = err
 	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
 }
 
@@ -81,26 +81,25 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 		return result, err
 	}
 	if r.up.auditFile != "" { // before anything else is asked
-		if err := r.up.give(ctx, r.up.place(r.before.Leader), callLimit, order{Size: r.up.auditFile}, &r.up.audited); err != nil {
-			return result, r.up.broken(ctx, err)
+		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
+			return result, r.up.fail(ctx, err)
 		}
 	}
 	after, err := r.up.Look(ctx)
 	if err != nil {
-		return result, r.up.broken(ctx, err)
+		return result, r.up.fail(ctx, err)
 	}
 	if after.Leader != r.before.Leader || after.Since != r.before.Since {
 		return result, workload.Invalidf(workload.RuleServer, "the leader changed during the trial: %s since %s, then %s since %s", r.before.Leader, r.before.Since, after.Leader, after.Since)
 	}
-	result.Values["latency-max"] = sent.Latency.Max().Seconds()
-	result.Values["latency-min"] = sent.Latency.Min().Seconds()
+	result.Values, result.Unavailable = sent.Values(extra...)
 	for _, name := range r.names {
 		h := sent.Named[name]
 		if h == nil {
 			continue
 		}
 		result.Values[name+"-latency-mean"] = h.Mean().Seconds()
-		if fewest := int64(100 * 100); h.Count() >= fewest { // 100 beyond it
+		if h.Count() >= 100*load.Beyond {
 			result.Values[name+"-latency-p99"] = h.At(0.99).Seconds()
 		}
 	}

@@ -59,7 +59,7 @@ func (c *Config) validate() []experiment.FieldError {
 
 // encrypts says whether anything is encrypted.
 func (c *Config) encrypts() bool {
-	return slices.ContainsFunc(c.Operations.drawn(), func(o drawn) bool { return o.name == "encrypt" || o.name == "decrypt" })
+	return slices.ContainsFunc(c.Operations.drawn(), func(o operation) bool { return o.name == "encrypt" || o.name == "decrypt" })
 }
 
 func (c *Config) validateURL(errs *experiment.FieldErrors) {

@@ -28,6 +28,7 @@ import (
 	"tare/layer/vaultserver"
 	"tare/workload"
 	"tare/workload/http"
+	"tare/workload/http/load"
 )
 
 const name = "vault"
@@ -44,7 +45,7 @@ type Config struct {
 	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"secrets that kv-read and kv-write go to"`
 	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop: so many requests are under way at a time, each on a connection of its own and followed by the next one; 300 if neither this nor rate is given"`
 	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"in place of workers, an open loop: requests per second that are due whatever the server does, all clients together"`
-	Arrivals   http.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spreads its requests: constant, or poisson"`
+	Arrivals   load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spreads its requests: constant, or poisson"`
 	Conns      int                               `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of an open loop, all clients together"`
 	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" doc:"processes that share the load"`
 	Threads    int                               `yaml:"threads" json:"threads,omitempty" doc:"CPUs that each client may use at a time; 0 for all"`
@@ -70,7 +71,7 @@ func New() workload.Workload {
 		Members: factor.Of(1), TLS: factor.Of(false), Audit: factor.Of(vaultserver.NoAudit),
 		Encryption: factor.Of(EncryptionKey("aes256-gcm96")), Signing: factor.Of(SigningKey("ed25519")),
 		Payload: factor.Of(quantity.Size(128)), Secrets: 100,
-		Arrivals: "constant", Conns: 64, Clients: factor.Of(1),
+		Arrivals: load.Constant, Conns: 64, Clients: factor.Of(1),
 		Duration: quantity.Duration(10 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(30 * time.Second),
 		Within: quantity.Duration(time.Minute), Pace: 5, Program: "bao", Volume: 1 << 30,
 	}
@@ -119,20 +120,19 @@ func (c *Config) load() *http.Config {
 	return h
 }
 
+// extra are the metrics of package load that the workload http does not have.
+var extra = []string{"latency-max", "latency-min"}
+
 // Measures says what a trial measures: what the workload http does, the extremes, and the
 // latency of each operation.
 func (c *Config) Measures() experiment.Measures {
-	m := c.load().Measures()
+	m := c.load().MeasuresWith(extra...)
 	m.Expected += 200 * time.Millisecond
 	m.Limit += 2 * callLimit
-	latency := func(name string, optional bool) {
-		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional})
-	}
-	latency("latency-max", false)
-	latency("latency-min", false)
 	for _, o := range c.Operations.drawn() {
-		latency(o.name+"-latency-mean", true)
-		latency(o.name+"-latency-p99", true)
+		for _, name := range []string{o.name + "-latency-mean", o.name + "-latency-p99"} {
+			m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
+		}
 	}
 	return m
 }

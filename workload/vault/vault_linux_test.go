@@ -47,7 +47,7 @@ func beCaller(ctx context.Context) error {
 }
 
 // call makes one call to a member, with the root token.
-func call(t testing.TB, up *standing, url, method, path, policy string) {
+func call(t testing.TB, up *servers, url, method, path, policy string) {
 	t.Helper()
 	cmd := testbed.HelperAt(up.site, testbed.ClientPod, step.Name)
 	cmd.Stdin = strings.NewReader(strings.Join([]string{url, up.authority, up.prepared.Token, method, path, policy}, "\x00"))
@@ -75,7 +75,7 @@ func config(t *testing.T, members int) *Config {
 	return c
 }
 
-func up(t testing.TB, c *Config, site testbed.Site) *standing {
+func up(t testing.TB, c *Config, site testbed.Site) *servers {
 	t.Helper()
 	standing, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
 	if err != nil {
@@ -89,10 +89,10 @@ func up(t testing.TB, c *Config, site testbed.Site) *standing {
 	return asStanding(standing)
 }
 
-func asStanding(s workload.Standing) *standing { return s.(*standing) }
+func asStanding(s workload.Standing) *servers { return s.(*servers) }
 
 // trialOf runs one trial; between is called while it is measured, unless it is nil.
-func trialOf(t testing.TB, c *Config, up *standing, between func()) (workload.Result, *workloadtest.Raw, error) {
+func trialOf(t testing.TB, c *Config, up *servers, between func()) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
 	measured, err := c.Prepare(t.Context(), &workload.Trial{Site: up.site, Raw: raw, Round: 1, Standing: up})

@@ -9,7 +9,6 @@ package query
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -86,24 +85,21 @@ func (c Config) questions() ([][]byte, error) {
 	return list, nil
 }
 
-// client is the configuration of TLS; nil for other transports.
-func (c Config) client() (*tls.Config, error) {
+// clientTLS returns the configuration of TLS; nil for other transports.
+func (c Config) clientTLS() (*tls.Config, error) {
 	if c.Transport != dnstransport.TLS {
 		return nil, nil
 	}
-	conf := &tls.Config{ServerName: c.ServerName, MinVersion: tls.VersionTLS12}
-	if conf.ServerName == "" {
+	conf, err := load.Trust(c.CA)
+	if err != nil {
+		return nil, err
+	}
+	if conf.ServerName = c.ServerName; conf.ServerName == "" {
 		host, _, err := net.SplitHostPort(c.Address)
 		if err != nil {
 			return nil, err
 		}
 		conf.ServerName = host
-	}
-	if c.CA != "" {
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
-			return nil, errors.New("ca holds no certificate in PEM")
-		}
 	}
 	return conf, nil
 }

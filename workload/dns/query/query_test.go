@@ -13,8 +13,8 @@ import (
 	"tare/layer/dnstransport"
 	"tare/testbed"
 	"tare/workload/dns/zone"
-	"tare/workload/http"
 	"tare/workload/http/load"
+	"tare/workload/service"
 )
 
 // serve is a server for a test, which speaks TLS in place of TCP if it is to.
@@ -23,8 +23,8 @@ func serve(t *testing.T, secure bool) (address, authority string) {
 	c := zone.Config{Listen: "127.0.0.1:0"}
 	if secure {
 		var err error
-		at := map[testbed.Path]netip.AddrPort{testbed.PodToPod: netip.MustParseAddrPort("127.0.0.1:53")}
-		if c.Cert, c.Key, err = http.Certificate(at); err != nil {
+		at := service.ByPath{testbed.PodToPod: netip.MustParseAddrPort("127.0.0.1:53")}
+		if c.Cert, c.Key, err = service.SelfSigned(at); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -60,7 +60,7 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	if s.questions, err = c.questions(); err != nil {
 		return nil, err
 	}
-	if s.tls, err = c.client(); err != nil {
+	if s.tls, err = c.clientTLS(); err != nil {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -166,7 +166,7 @@ func (s *Session) end(p pending, kind load.Kind, text string) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.result.End(kind, text, now-p.intended, now-s.from)
+	s.result.Count(kind, text, now-p.intended, now-s.from)
 }
 
 // send sends a query. It never waits for an answer.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -15,7 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Protocol is how requests are sent.
+// Protocol is the protocol of requests.
 type Protocol string
 
 // The protocols. H2 and GRPC multiplex Streams requests on a connection.
@@ -24,6 +25,9 @@ const (
 	H2    Protocol = "h2"   // over TLS by ALPN, in clear with prior knowledge
 	GRPC  Protocol = "grpc" // unary calls over H2; messages are bytes that no codec looks at
 )
+
+// Values lists the protocols.
+func (Protocol) Values() []string { return []string{string(HTTP1), string(H2), string(GRPC)} }
 
 // Config says where a session sends its requests, and what they are.
 type Config struct {
@@ -63,15 +67,15 @@ type Request struct {
 	Payload int    `json:"payload,omitempty"`
 	Body    []byte `json:"body,omitempty"`
 	// Answer asks the server of package target for a body of so many bytes, by the header
-	// AnswerHeader, and expects that many: an answer with another number is an error of kind
+	// answerHeader, and expects that many: an answer with another number is an error of kind
 	// Length. Nil asks and expects nothing.
 	Answer *int `json:"answer,omitempty"`
 	// Weight is how often this one is drawn, relative to the others; 0 is 1.
 	Weight float64 `json:"weight,omitempty"`
 }
 
-// AnswerHeader asks the server of package target for an answer of that many bytes.
-const AnswerHeader = "Tare-Answer-Bytes"
+// answerHeader asks the server of package target for an answer of that many bytes.
+const answerHeader = "Tare-Answer-Bytes"
 
 // TLS is what a client trusts and shows. All but ServerName are PEM.
 type TLS struct {
@@ -87,10 +91,10 @@ type TLS struct {
 
 // Bounds of a configuration. They keep mistakes from taking the machine down.
 const (
-	mostConnections = 100_000
-	mostStreams     = 10_000
-	mostPayload     = 64 << 20
-	mostRate        = 10_000_000
+	MostConnections = 100_000
+	MostStreams     = 10_000
+	MostPayload     = 64 << 20   // bytes
+	MostRate        = 10_000_000 // per second
 )
 
 // Validate reports all that is wrong with the configuration.
@@ -117,11 +121,11 @@ func (c Config) Validate() error {
 	if c.Protocol == HTTP1 && c.Streams > 1 {
 		no("streams %d: %s carries one request at a time", c.Streams, HTTP1)
 	}
-	if c.Connections < 1 || c.Connections > mostConnections {
-		no("connections %d: it must be 1 to %d", c.Connections, mostConnections)
+	if c.Connections < 1 || c.Connections > MostConnections {
+		no("connections %d: it must be 1 to %d", c.Connections, MostConnections)
 	}
-	if c.Streams < 0 || c.Streams > mostStreams {
-		no("streams %d: it must be 0 to %d", c.Streams, mostStreams)
+	if c.Streams < 0 || c.Streams > MostStreams {
+		no("streams %d: it must be 0 to %d", c.Streams, MostStreams)
 	}
 	if c.RequestsPerConnection < 0 {
 		no("requestsPerConnection %d: it must not be negative", c.RequestsPerConnection)
@@ -139,7 +143,7 @@ func (c Config) Validate() error {
 
 // taken are the headers that the generator sets itself: to set them twice would change how
 // the message is framed.
-var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(AnswerHeader)}
+var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(answerHeader)}
 
 func (r Request) validate(p Protocol) error {
 	var wrong []error
@@ -164,14 +168,14 @@ func (r Request) validate(p Protocol) error {
 			no("header %q: it is set by the generator", h[0])
 		}
 	}
-	if r.Payload < 0 || r.Payload > mostPayload || len(r.Body) > mostPayload {
-		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), mostPayload)
+	if r.Payload < 0 || r.Payload > MostPayload || len(r.Body) > MostPayload {
+		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), MostPayload)
 	}
 	if r.Payload > 0 && r.Body != nil {
 		no("payload and body: only one of them")
 	}
-	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > mostPayload) {
-		no("answer %d: it must be 0 to %d bytes", *r.Answer, mostPayload)
+	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > MostPayload) {
+		no("answer %d: it must be 0 to %d bytes", *r.Answer, MostPayload)
 	}
 	if !(r.Weight >= 0 && r.Weight < 1e12) {
 		no("weight %v: it must not be negative", r.Weight)
@@ -179,27 +183,31 @@ func (r Request) validate(p Protocol) error {
 	return errors.Join(wrong...)
 }
 
-// client is the configuration of TLS, or nil where the URL is in clear.
-func (c Config) client(u *url.URL) (*tls.Config, error) {
+// Trust returns a TLS configuration that trusts the certificates in PEM; "" trusts the system's.
+func Trust(ca string) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM([]byte(ca)) {
+			return nil, errors.New("tls: ca holds no certificate in PEM")
+		}
+	}
+	return conf, nil
+}
+
+// clientTLS returns the configuration of TLS; nil: the URL is in clear.
+func (c Config) clientTLS(u *url.URL) (*tls.Config, error) {
 	if u.Scheme != "https" {
 		return nil, nil
 	}
-	t := c.TLS
-	if t == nil {
-		t = &TLS{}
+	t := cmp.Or(c.TLS, &TLS{})
+	conf, err := Trust(t.CA)
+	if err != nil {
+		return nil, err
 	}
-	conf := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	if conf.ServerName == "" {
-		conf.ServerName = u.Hostname()
-	}
+	conf.ServerName, conf.NextProtos = cmp.Or(t.ServerName, u.Hostname()), []string{"http/1.1"}
 	if c.Protocol != HTTP1 {
 		conf.NextProtos = []string{"h2"}
-	}
-	if t.CA != "" {
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, errors.New("tls: ca holds no certificate in PEM")
-		}
 	}
 	if t.Cert != "" || t.Key != "" {
 		pair, err := tls.X509KeyPair([]byte(t.Cert), []byte(t.Key))

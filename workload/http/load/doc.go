@@ -29,8 +29,8 @@
 // thrown away without allocating: net/http's client takes several times the CPU time per
 // request, which on a shared machine would be taken from the server.
 //
-// From the top down: Session has lanes, one for each connection at a time. A lane has slots, one
-// for each request at a time, and the link that it sends through. A run gives tickets, which are
+// From the top down: Session has connections, one for each connection at a time. A lane has slots, one
+// for each request at a time, and the link that it sends through. A run gives all, which are
 // requests that fall due, to slots that are free. Only who holds a lane's lock ends a request.
 //
 // A Session keeps its connections open between spans of load, at no cost while it is idle.

@@ -47,9 +47,6 @@ func (h *Histogram) Merge(other *Histogram) {
 // Count is the number of times that were recorded, those over a minute included.
 func (h *Histogram) Count() int64 { return h.hdr.TotalCount() + h.over }
 
-// Over is the number of times of more than a minute.
-func (h *Histogram) Over() int64 { return h.over }
-
 // Mean is the arithmetic mean, to three digits; times over a minute enter as one.
 func (h *Histogram) Mean() time.Duration {
 	n := h.Count()
@@ -108,8 +105,8 @@ func (h *Histogram) Equal(other *Histogram) bool {
 // changed.
 func (h *Histogram) Raw() *hdrhistogram.Histogram { return h.hdr }
 
-// stored is a histogram in JSON.
-type stored struct {
+// histogramJSON is a histogram in JSON.
+type histogramJSON struct {
 	V2   string `json:"v2"`
 	Over int64  `json:"over,omitempty"`
 }
@@ -120,12 +117,12 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the histogram: %w", err)
 	}
-	return json.Marshal(stored{V2: string(text), Over: h.over})
+	return json.Marshal(histogramJSON{V2: string(text), Over: h.over})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. One of another range is an error.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
-	var s stored
+	var s histogramJSON
 	if err := json.Unmarshal(data, &s); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 type http1 struct {
 	link    *link
 	conn    net.Conn
-	answers *answers
+	parser  *responseParser
 	written chan struct{} // closed when a large request is written; guarded by the lane's lock
 }
 
@@ -22,22 +22,22 @@ type http1 struct {
 const atOnce = 16 << 10
 
 func newHTTP1(k *link, conn net.Conn) *http1 {
-	return &http1{link: k, conn: conn, answers: newAnswers()}
+	return &http1{link: k, conn: conn, parser: new(responseParser)}
 }
 
-func (h *http1) write(_ *slot, o *outgoing, _ uint64, last bool) {
-	request := o.keep
+func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
+	request := q.keep
 	if last {
-		request = o.last
+		request = q.last
 	}
 	if len(request) <= atOnce {
 		h.put(request)
 		return
 	}
 	written := make(chan struct{})
-	h.link.lane.mu.Lock()
+	h.link.conn.mu.Lock()
 	h.written = written
-	h.link.lane.mu.Unlock()
+	h.link.conn.mu.Unlock()
 	go func() {
 		defer close(written)
 		h.put(request)
@@ -48,26 +48,26 @@ func (h *http1) write(_ *slot, o *outgoing, _ uint64, last bool) {
 // answer to read before its end, so only read tells how the request ended.
 func (h *http1) put(request []byte) {
 	if _, err := h.conn.Write(request); err != nil {
-		h.link.lane.mu.Lock()
+		h.link.conn.mu.Lock()
 		h.link.retire()
-		h.link.lane.mu.Unlock()
+		h.link.conn.mu.Unlock()
 	}
 }
 
 // drop is not possible: HTTP/1.1 cannot take a request back.
 func (h *http1) drop(*slot) bool { return false }
 
-// errLeft ends a connection that the generator leaves.
-var errLeft = errors.New("the connection takes no more requests")
+// errRetired ends a link that takes no more requests.
+var errRetired = errors.New("the connection takes no more requests")
 
 func (h *http1) read() error {
-	if ok, err := h.link.lane.session.loops.read(h); ok {
+	if ok, err := h.link.conn.session.loops.read(h); ok {
 		return err
 	}
 	for {
-		n, err := h.conn.Read(h.answers.space())
-		if err = h.took(n, err); err != nil {
-			if errors.Is(err, errLeft) {
+		n, err := h.conn.Read(h.parser.space())
+		if err = h.received(n, err); err != nil {
+			if errors.Is(err, errRetired) {
 				awaitEnd(h.link.raw, h.conn)
 			}
 			return err
@@ -77,12 +77,12 @@ func (h *http1) read() error {
 
 // took takes what was read from the connection, and the error with which reading ended. It
 // gives the error with which the connection ends.
-func (h *http1) took(n int, failed error) error {
-	h.answers.added(n)
-	a, done, err := h.answers.next()
+func (h *http1) received(n int, failed error) error {
+	h.parser.added(n)
+	resp, done, err := h.parser.next()
 	if err == nil && !done && failed != nil {
 		if errors.Is(failed, io.EOF) {
-			a, done, err = h.answers.end()
+			resp, done, err = h.parser.end()
 		} else {
 			err = failed
 		}
@@ -91,52 +91,53 @@ func (h *http1) took(n int, failed error) error {
 		return err
 	}
 	if done {
-		if err := h.answered(a); err != nil {
+		if err := h.complete(resp); err != nil {
 			return err
 		}
 	}
 	return failed
 }
 
-// answered ends a request. It is errLeft where the connection takes no other.
-func (h *http1) answered(a answer) error {
-	l := h.link.lane
-	now := l.session.now()
-	early := h.early(a)
-	sl := l.slots[0]
-	l.mu.Lock()
+// answered ends a request. It is errRetired where the connection takes no other.
+func (h *http1) complete(resp response) error {
+	c := h.link.conn
+	now := c.session.now()
+	early := h.early(resp)
+	sl := c.slots[0]
+	c.mu.Lock()
 	if !sl.busy || sl.link != h.link {
-		l.mu.Unlock()
+		c.mu.Unlock()
 		return malformedf("an answer to no request")
 	}
-	o := judge(a, l.session.requests[sl.ticket.request])
-	behind := h.answers.pending() > 0
+	o := c.session.requests[sl.due.request].outcome(resp)
+	behind := h.parser.pending() > 0
 	if behind && o.kind == "" {
-		o = outcome{Malformed, "bytes behind the answer", a.body}
+		o = outcome{Malformed, "bytes behind the answer", resp.body}
 	}
-	if sl.doomed != "" { // the connection is cut, but this had been read
-		o = outcome{sl.doomed, givenUp(sl.doomed), a.body}
+	if sl.givenUp != "" { // the connection is cut, but this had been read
+		o = giveUp(sl.givenUp)
+		o.received = resp.body
 	}
-	if a.close || behind || early {
+	if resp.close || behind || early {
 		h.link.retire()
 	}
-	gone := h.link.last
+	retired := h.link.retired
 	sl.busy = false
-	l.mu.Unlock()
+	c.mu.Unlock()
 	sl.end(o, now)
-	if gone {
-		return errLeft
+	if retired {
+		return errRetired
 	}
 	return nil
 }
 
 // early says whether an answer has come before its request was written. Where a request went
 // well it surely is written, and its writer is given the time to say so.
-func (h *http1) early(a answer) bool {
-	h.link.lane.mu.Lock()
+func (h *http1) early(resp response) bool {
+	h.link.conn.mu.Lock()
 	written := h.written
 	h.written = nil
-	h.link.lane.mu.Unlock()
+	h.link.conn.mu.Unlock()
 	if written == nil {
 		return false
 	}
@@ -146,7 +147,7 @@ func (h *http1) early(a answer) bool {
 	default:
 	}
 	wait := 10 * time.Millisecond
-	if a.status >= 200 && a.status <= 299 {
+	if resp.status >= 200 && resp.status <= 299 {
 		wait = time.Second
 	}
 	select {
@@ -158,14 +159,14 @@ func (h *http1) early(a answer) bool {
 }
 
 // judge says how a complete answer ends its request.
-func judge(a answer, o *outgoing) outcome {
+func (q *encodedRequest) outcome(resp response) outcome {
 	switch {
-	case a.status < 200 || a.status > 299:
-		return outcome{status(a.status), fmt.Sprintf("status %d", a.status), a.body}
-	case o.answer >= 0 && a.body != int64(o.answer):
-		return outcome{Length, fmt.Sprintf("a body of %d bytes where %d were asked for", a.body, o.answer), a.body}
+	case resp.status < 200 || resp.status > 299:
+		return outcome{Kind(fmt.Sprintf("status-%d", resp.status)), fmt.Sprintf("status %d", resp.status), resp.body}
+	case q.answer >= 0 && resp.body != int64(q.answer):
+		return outcome{Length, fmt.Sprintf("a body of %d bytes where %d were asked for", resp.body, q.answer), resp.body}
 	}
-	return outcome{received: a.body}
+	return outcome{received: resp.body}
 }
 
 // awaitEnd lets the server close a connection first, for a second at most: so the port that is

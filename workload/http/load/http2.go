@@ -14,10 +14,10 @@ import (
 
 // http2conn is HTTP/2 on a connection (RFC 9113), also for gRPC.
 type http2conn struct {
-	link *link
-	conn net.Conn
-	fr   *http2.Framer // reads from the connection, writes to out
-	br   *bufio.Reader
+	link   *link
+	conn   net.Conn
+	framer *http2.Framer // reads from the connection, writes to out
+	reader *bufio.Reader
 
 	// writing guards what is written. The lane's lock may be taken while it is held.
 	writing sync.Mutex
@@ -28,7 +28,7 @@ type http2conn struct {
 
 	// Guarded by the lane's lock.
 	streams map[uint32]*slot
-	gone    bool      // the connection has ended
+	ended   bool      // the connection has ended
 	room    sync.Cond // more may be sent
 	window  int64     // of the connection, for what is sent
 	initial int64     // window of a new stream
@@ -36,7 +36,7 @@ type http2conn struct {
 
 	received int64 // bytes since the connection's window was opened again; the reader's
 	decoder  *hpack.Decoder
-	fields   fields // that the decoder has found
+	fields   headerFields // of the block that the decoder reads
 }
 
 // windowSize is how much the server may send unasked, on a stream and on a connection: so
@@ -45,21 +45,21 @@ const windowSize = 1 << 30
 
 func newHTTP2(k *link, conn net.Conn) *http2conn {
 	h := &http2conn{
-		link: k, conn: conn, br: bufio.NewReaderSize(conn, readBuffer), nextID: 1, streams: map[uint32]*slot{},
+		link: k, conn: conn, reader: bufio.NewReaderSize(conn, readBuffer), nextID: 1, streams: map[uint32]*slot{},
 		window: 65535, initial: 65535, frame: 16384,
 	}
-	h.room.L = &k.lane.mu
-	h.fr = http2.NewFramer(&h.out, h.br)
-	h.fr.SetReuseFrames()
-	h.fr.SetMaxReadFrameSize(16384)
+	h.room.L = &k.conn.mu
+	h.framer = http2.NewFramer(&h.out, h.reader)
+	h.framer.SetReuseFrames()
+	h.framer.SetMaxReadFrameSize(16384)
 	h.encoder = hpack.NewEncoder(&h.block)
 	h.decoder = hpack.NewDecoder(4096, h.field)
 	h.decoder.SetMaxStringLength(mostHead)
 	h.out.WriteString(http2.ClientPreface)
-	_ = h.fr.WriteSettings(
+	_ = h.framer.WriteSettings(
 		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: windowSize})
-	_ = h.fr.WriteWindowUpdate(0, windowSize-65535)
+	_ = h.framer.WriteWindowUpdate(0, windowSize-65535)
 	return h // the preface goes out with the first request, or the answer to the settings
 }
 
@@ -72,13 +72,21 @@ func (h *http2conn) flush() {
 	}
 }
 
-func (h *http2conn) write(sl *slot, o *outgoing, turn uint64, _ bool) {
-	l := h.link.lane
+// writeNow frames and writes. It waits for the writing lock.
+func (h *http2conn) writeNow(frame func()) {
 	h.writing.Lock()
 	defer h.writing.Unlock()
-	l.mu.Lock()
-	if !sl.busy || sl.turn != turn || h.gone {
-		l.mu.Unlock()
+	frame()
+	h.flush()
+}
+
+func (h *http2conn) write(sl *slot, q *encodedRequest, turn uint64, _ bool) {
+	c := h.link.conn
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	c.mu.Lock()
+	if !sl.busy || sl.turn != turn || h.ended {
+		c.mu.Unlock()
 		return
 	}
 	id := h.nextID
@@ -88,71 +96,65 @@ func (h *http2conn) write(sl *slot, o *outgoing, turn uint64, _ bool) {
 	}
 	sl.stream = stream{id: id, window: h.initial, grpc: -1, length: -1}
 	h.streams[id] = sl
-	n := int64(len(o.body))
+	n := int64(len(q.body))
 	whole := n > 0 && n <= atOnce && n <= min(h.window, h.initial, h.frame)
 	if whole {
 		h.window -= n
 		sl.stream.window -= n
 	}
-	l.mu.Unlock()
+	c.mu.Unlock()
 
 	h.block.Reset()
-	for _, f := range o.headers {
+	for _, f := range q.headers {
 		_ = h.encoder.WriteField(f) // into memory
 	}
-	_ = h.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: h.block.Bytes(), EndHeaders: true, EndStream: n == 0})
+	_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: h.block.Bytes(), EndHeaders: true, EndStream: n == 0})
 	if whole {
-		_ = h.fr.WriteData(id, true, o.body)
+		_ = h.framer.WriteData(id, true, q.body)
 	}
 	h.flush()
 	if n > 0 && !whole {
-		go h.body(sl, turn, id, o.body)
+		go h.writeBody(sl, turn, id, q.body)
 	}
 }
 
 // body sends a body as the server's windows let it.
-func (h *http2conn) body(sl *slot, turn uint64, id uint32, body []byte) {
-	l := h.link.lane
+func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
+	c := h.link.conn
 	for len(body) > 0 {
-		l.mu.Lock()
-		current := func() bool { return !h.gone && sl.turn == turn && h.streams[id] == sl }
+		c.mu.Lock()
+		current := func() bool { return !h.ended && sl.turn == turn && h.streams[id] == sl }
 		for current() && min(h.window, sl.stream.window) <= 0 {
 			h.room.Wait()
 		}
-		if h.gone {
-			l.mu.Unlock()
+		if h.ended {
+			c.mu.Unlock()
 			return
 		}
 		if !current() { // answered before it was asked in full, or given up
-			l.mu.Unlock()
-			h.writing.Lock()
-			_ = h.fr.WriteRSTStream(id, http2.ErrCodeCancel)
-			h.flush()
-			h.writing.Unlock()
+			c.mu.Unlock()
+			h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
 			return
 		}
 		n := min(int64(len(body)), h.window, sl.stream.window, h.frame)
 		h.window -= n
 		sl.stream.window -= n
-		l.mu.Unlock()
-		h.writing.Lock()
-		_ = h.fr.WriteData(id, n == int64(len(body)), body[:n])
-		h.flush()
-		h.writing.Unlock()
+		c.mu.Unlock()
+		h.writeNow(func() { _ = h.framer.WriteData(id, n == int64(len(body)), body[:n]) })
 		body = body[n:]
 	}
 }
 
 // drop takes a request back, unless the connection does not even take the word for that.
 func (h *http2conn) drop(sl *slot) bool {
-	if h.gone || h.streams[sl.stream.id] != sl || !h.writing.TryLock() {
+	if h.ended || h.streams[sl.stream.id] != sl || !h.writing.TryLock() {
 		return false
 	}
 	delete(h.streams, sl.stream.id)
 	h.room.Broadcast()
 	id := sl.stream.id
 	go func() { // the lane's lock is held, and writing may take long
-		_ = h.fr.WriteRSTStream(id, http2.ErrCodeCancel)
+		_ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel)
 		h.flush()
 		h.writing.Unlock()
 	}()
@@ -161,11 +163,11 @@ func (h *http2conn) drop(sl *slot) bool {
 
 func (h *http2conn) read() error {
 	err := h.frames()
-	h.link.lane.mu.Lock()
-	h.gone = true
+	h.link.conn.mu.Lock()
+	h.ended = true
 	clear(h.streams)
 	h.room.Broadcast()
-	h.link.lane.mu.Unlock()
+	h.link.conn.mu.Unlock()
 	return err
 }
 
@@ -177,22 +179,19 @@ func (h *http2conn) frames() error {
 	}
 	h.writing.Unlock()
 	for first := true; ; first = false {
-		f, err := h.fr.ReadFrame()
+		f, err := h.framer.ReadFrame()
 		if err != nil {
 			return frameError(err)
 		}
 		if _, ok := f.(*http2.SettingsFrame); first && !ok {
 			return malformedf("the server does not begin with HTTP/2 settings")
 		}
-		if err := h.frameIn(f); err != nil {
+		if err := h.handle(f); err != nil {
 			return err
 		}
-		if h.idleForGood() {
-			h.writing.Lock()
-			_ = h.fr.WriteGoAway(0, http2.ErrCodeNo, nil)
-			h.flush()
-			h.writing.Unlock()
-			awaitEnd(h.link.raw, h.br)
+		if h.retiredAndIdle() {
+			h.writeNow(func() { _ = h.framer.WriteGoAway(0, http2.ErrCodeNo, nil) })
+			awaitEnd(h.link.raw, h.reader)
 			return io.EOF
 		}
 	}
@@ -212,14 +211,14 @@ func frameError(err error) error {
 }
 
 // idleForGood says whether the connection takes no more requests and has none under way.
-func (h *http2conn) idleForGood() bool {
-	l := h.link.lane
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !h.link.last {
+func (h *http2conn) retiredAndIdle() bool {
+	c := h.link.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !h.link.retired {
 		return false
 	}
-	for _, sl := range l.slots {
+	for _, sl := range c.slots {
 		if sl.busy && sl.link == h.link {
 			return false
 		}

@@ -23,8 +23,7 @@ func (c *canned) Write(p []byte) (int, error)     { return len(p), nil }
 func (c *canned) Close() error                    { return nil }
 func (c *canned) SetReadDeadline(time.Time) error { return nil }
 
-// hear lets a connection with two requests under way hear what a server says, and gives the
-// books.
+// hear has a connection with two requests under way read what a server says, and returns the result.
 func hear(t testing.TB, said []byte) *Result {
 	t.Helper()
 	s, err := Open(Config{URL: "http://127.0.0.1:1/", Protocol: H2, Connections: 1, Streams: 2})
@@ -34,7 +33,7 @@ func hear(t testing.TB, said []byte) *Result {
 	defer s.Close()
 	r := newRun(s, Span{Workers: 2, Duration: time.Hour})
 	r.underWay, r.over = 2, true
-	l := s.lanes[0]
+	l := s.connections[0]
 	k := newLink(l)
 	defer k.cancel()
 	conn := &canned{said: bytes.NewReader(said)}
@@ -42,7 +41,7 @@ func hear(t testing.TB, said []byte) *Result {
 	h := newHTTP2(k, conn)
 	k.wire, l.link = h, k
 	for _, sl := range s.slots {
-		sl.send(r, ticket{counted: true}, 0)
+		sl.send(r, due{counted: true}, 0)
 	}
 	k.ended(h.read())
 	<-r.done // what was refused is sent anew, where nobody listens
@@ -144,7 +143,7 @@ func FuzzHTTP2(f *testing.F) {
 // What is sent is what the configuration says.
 func TestPrepareHeaders(t *testing.T) {
 	u, _ := url.Parse("https://example.org:8443/a?b=c")
-	o, err := prepare(HTTP1, u, Request{Payload: 3, Headers: [][2]string{{"A", "b"}}, Answer: answerBytes(7)})
+	o, err := encode(HTTP1, u, Request{Payload: 3, Headers: [][2]string{{"A", "b"}}, Answer: answerBytes(7)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +151,7 @@ func TestPrepareHeaders(t *testing.T) {
 	if got := string(o.keep); got != want+string(noise(3)) {
 		t.Errorf("request %q", got)
 	}
-	o, err = prepare(GRPC, u, Request{Path: "/s/m", Body: []byte("abc")})
+	o, err = encode(GRPC, u, Request{Path: "/s/m", Body: []byte("abc")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,26 +7,23 @@ import (
 )
 
 // frameIn takes one frame.
-func (h *http2conn) frameIn(f http2.Frame) error {
+func (h *http2conn) handle(f http2.Frame) error {
 	switch f := f.(type) {
 	case *http2.HeadersFrame:
 		return h.headers(f)
 	case *http2.DataFrame:
 		return h.data(f)
 	case *http2.RSTStreamFrame:
-		h.reset(f.StreamID, fmt.Sprintf("the stream was reset: %v", f.ErrCode))
+		h.resetStream(f.StreamID, fmt.Sprintf("the stream was reset: %v", f.ErrCode))
 	case *http2.SettingsFrame:
 		return h.settings(f)
 	case *http2.WindowUpdateFrame:
-		return h.opened(f)
+		return h.windowUpdate(f)
 	case *http2.GoAwayFrame:
 		h.goAway(f)
 	case *http2.PingFrame:
 		if !f.IsAck() {
-			h.writing.Lock()
-			_ = h.fr.WritePing(true, f.Data)
-			h.flush()
-			h.writing.Unlock()
+			h.writeNow(func() { _ = h.framer.WritePing(true, f.Data) })
 		}
 	case *http2.PushPromiseFrame:
 		return malformedf("a push that was not allowed")
@@ -36,7 +33,7 @@ func (h *http2conn) frameIn(f http2.Frame) error {
 
 // headers takes the headers or the trailers of an answer.
 func (h *http2conn) headers(f *http2.HeadersFrame) error {
-	h.fields = fields{status: -1, grpc: -1, length: -1}
+	h.fields = headerFields{status: -1, grpc: -1, length: -1}
 	id, end := f.StreamID, f.StreamEnded()
 	block, all, size := f.HeaderBlockFragment(), f.HeadersEnded(), 0
 	for {
@@ -49,7 +46,7 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		if all {
 			break
 		}
-		next, err := h.fr.ReadFrame() // sees to it that this is a continuation
+		next, err := h.framer.ReadFrame() // sees to it that this is a continuation
 		if err != nil {
 			return frameError(err)
 		}
@@ -62,21 +59,21 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	if err := h.decoder.Close(); err != nil {
 		return malformedf("headers: %v", err)
 	}
-	l := h.link.lane
-	l.mu.Lock()
+	c := h.link.conn
+	c.mu.Lock()
 	sl := h.streams[id]
 	if sl == nil {
-		defer l.mu.Unlock()
-		return h.stranger(id)
+		defer c.mu.Unlock()
+		return h.unknownStream(id)
 	}
-	wrong := sl.stream.header(&h.fields, end)
-	h.maybeEnd(sl, end, wrong)
+	wrong := sl.stream.addHeaders(&h.fields, end)
+	h.endIfDone(sl, end, wrong)
 	return nil
 }
 
 // stranger says whether frames of a stream without a slot break the protocol: they do not
 // where the request was given up. It is called with the lane's lock held.
-func (h *http2conn) stranger(id uint32) error {
+func (h *http2conn) unknownStream(id uint32) error {
 	if id%2 == 0 || id >= h.nextID {
 		return malformedf("stream %d was not opened", id)
 	}
@@ -86,18 +83,15 @@ func (h *http2conn) stranger(id uint32) error {
 // data takes a part of a body.
 func (h *http2conn) data(f *http2.DataFrame) error {
 	if h.received += int64(f.Length); h.received > windowSize/2 {
-		h.writing.Lock()
-		_ = h.fr.WriteWindowUpdate(0, uint32(h.received))
-		h.flush()
-		h.writing.Unlock()
+		h.writeNow(func() { _ = h.framer.WriteWindowUpdate(0, uint32(h.received)) })
 		h.received = 0
 	}
-	l := h.link.lane
-	l.mu.Lock()
+	c := h.link.conn
+	c.mu.Lock()
 	sl := h.streams[f.StreamID]
 	if sl == nil {
-		defer l.mu.Unlock()
-		return h.stranger(f.StreamID)
+		defer c.mu.Unlock()
+		return h.unknownStream(f.StreamID)
 	}
 	s, data := &sl.stream, f.Data()
 	wrong := ""
@@ -108,50 +102,49 @@ func (h *http2conn) data(f *http2.DataFrame) error {
 		copy(s.prefix[s.body:], data)
 	}
 	s.body += int64(len(data))
-	h.maybeEnd(sl, f.StreamEnded(), wrong)
+	h.endIfDone(sl, f.StreamEnded(), wrong)
 	return nil
 }
 
-// maybeEnd ends the request of a slot where its stream has ended, or something is wrong with
-// it. It is called with the lane's lock held, and lets go of it.
-func (h *http2conn) maybeEnd(sl *slot, end bool, wrong string) {
-	l := h.link.lane
+// endIfDone ends a slot's request if its stream has ended or is wrong. The caller holds the connection's
+// lock; endIfDone releases it.
+func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
+	c := h.link.conn
 	if !end && wrong == "" {
-		l.mu.Unlock()
+		c.mu.Unlock()
 		return
 	}
-	o := sl.stream.judge(l.session.requests[sl.ticket.request], l.session.conf.Protocol)
-	id := sl.stream.id
+	o := sl.stream.outcome(c.session.requests[sl.due.request], c.session.conf.Protocol)
 	if wrong != "" {
 		o = outcome{Malformed, wrong, sl.stream.body}
 	}
-	delete(h.streams, id)
-	h.room.Broadcast()
-	sl.busy = false
-	l.mu.Unlock()
-	if !end {
-		h.writing.Lock()
-		_ = h.fr.WriteRSTStream(id, http2.ErrCodeProtocol)
-		h.flush()
-		h.writing.Unlock()
-	}
-	sl.end(o, l.session.now())
+	h.finish(sl, o, !end)
 }
 
-// reset ends a stream that the server has reset.
-func (h *http2conn) reset(id uint32, text string) {
-	l := h.link.lane
-	l.mu.Lock()
-	sl := h.streams[id]
-	if sl == nil {
-		l.mu.Unlock()
-		return
-	}
+// finish ends a slot's request, and resets its stream if asked to. The caller holds the connection's lock;
+// finish releases it.
+func (h *http2conn) finish(sl *slot, o outcome, reset bool) {
+	c, id := h.link.conn, sl.stream.id
 	delete(h.streams, id)
 	h.room.Broadcast()
 	sl.busy = false
-	l.mu.Unlock()
-	sl.end(outcome{kind: Closed, text: text}, l.session.now())
+	c.mu.Unlock()
+	if reset {
+		h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeProtocol) })
+	}
+	sl.end(o, c.session.now())
+}
+
+// resetStream ends the request of a stream that the server has reset.
+func (h *http2conn) resetStream(id uint32, text string) {
+	c := h.link.conn
+	c.mu.Lock()
+	sl := h.streams[id]
+	if sl == nil {
+		c.mu.Unlock()
+		return
+	}
+	h.finish(sl, outcome{kind: Closed, text: text}, false)
 }
 
 // settings takes what the server allows, and says so.
@@ -159,9 +152,9 @@ func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
 	}
-	l := h.link.lane
+	c := h.link.conn
 	table := int64(-1)
-	l.mu.Lock()
+	c.mu.Lock()
 	err := f.ForeachSetting(func(s http2.Setting) error {
 		if err := s.Valid(); err != nil {
 			return malformedf("settings: %v", err)
@@ -179,13 +172,13 @@ func (h *http2conn) settings(f *http2.SettingsFrame) error {
 		case http2.SettingHeaderTableSize:
 			table = int64(s.Val)
 		case http2.SettingMaxConcurrentStreams:
-			if int64(s.Val) < int64(len(l.slots)) {
-				return malformedf("the server takes %d streams on a connection, and %d are asked for", s.Val, len(l.slots))
+			if int64(s.Val) < int64(len(c.slots)) {
+				return malformedf("the server takes %d streams on a connection, and %d are asked for", s.Val, len(c.slots))
 			}
 		}
 		return nil
 	})
-	l.mu.Unlock()
+	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -194,16 +187,16 @@ func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	if table >= 0 {
 		h.encoder.SetMaxDynamicTableSizeLimit(uint32(table))
 	}
-	_ = h.fr.WriteSettingsAck()
+	_ = h.framer.WriteSettingsAck()
 	h.flush()
 	return nil
 }
 
 // opened takes more room in a window.
-func (h *http2conn) opened(f *http2.WindowUpdateFrame) error {
-	l := h.link.lane
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (h *http2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
+	c := h.link.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	window := &h.window
 	if f.StreamID != 0 {
 		sl := h.streams[f.StreamID]
@@ -222,8 +215,8 @@ func (h *http2conn) opened(f *http2.WindowUpdateFrame) error {
 // goAway takes no new requests, and sends those anew that the server says it has not looked
 // at, as any client does (RFC 9113, 6.8).
 func (h *http2conn) goAway(f *http2.GoAwayFrame) {
-	l := h.link.lane
-	l.mu.Lock()
+	c := h.link.conn
+	c.mu.Lock()
 	h.link.retire()
 	refused := map[uint32]*slot{}
 	for id, sl := range h.streams {
@@ -231,16 +224,16 @@ func (h *http2conn) goAway(f *http2.GoAwayFrame) {
 			refused[id] = sl
 		}
 	}
-	l.mu.Unlock()
+	c.mu.Unlock()
 	for id, sl := range refused {
-		l.mu.Lock()
+		c.mu.Lock()
 		if h.streams[id] != sl {
-			l.mu.Unlock()
+			c.mu.Unlock()
 			continue
 		}
 		delete(h.streams, id)
 		h.room.Broadcast()
 		sl.turn++
-		l.put(sl)
+		c.put(sl)
 	}
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -9,18 +10,18 @@ import (
 
 // stream is the state of a slot's request on HTTP/2.
 type stream struct {
-	id     uint32
-	window int64 // for what is sent
-	status int
-	grpc   int // grpc-status; -1: none yet
-	said   string
-	length int64   // content-length; -1: none
-	body   int64   // bytes of DATA
-	prefix [5]byte // of a gRPC message
+	id          uint32
+	window      int64 // for what is sent
+	status      int
+	grpc        int // grpc-status; -1: none yet
+	grpcMessage string
+	length      int64   // content-length; -1: none
+	body        int64   // bytes of DATA
+	prefix      [5]byte // of a gRPC message
 }
 
 // fields are the headers that matter, of one block.
-type fields struct {
+type headerFields struct {
 	status, grpc int // -1: none
 	message      string
 	length       int64
@@ -29,7 +30,7 @@ type fields struct {
 }
 
 // header takes a block of headers, and says what is wrong with it.
-func (s *stream) header(f *fields, end bool) string {
+func (s *stream) addHeaders(f *headerFields, end bool) string {
 	switch {
 	case f.wrong != "":
 		return f.wrong
@@ -39,7 +40,7 @@ func (s *stream) header(f *fields, end bool) string {
 		return "a second block of headers that is no trailer"
 	}
 	if f.grpc >= 0 {
-		s.grpc, s.said = f.grpc, f.message
+		s.grpc, s.grpcMessage = f.grpc, f.message
 	}
 	if s.status != 0 || f.status < 200 { // trailers, or an interim answer
 		if s.status == 0 && end {
@@ -53,53 +54,52 @@ func (s *stream) header(f *fields, end bool) string {
 
 // field takes one header from the decoder.
 func (h *http2conn) field(f hpack.HeaderField) {
-	is := &h.fields
+	got := &h.fields
 	if f.IsPseudo() {
 		n, ok := decimal([]byte(f.Value))
-		if f.Name != ":status" || is.regular || is.status >= 0 || !ok || n < 100 || n > 599 {
-			is.wrong = fmt.Sprintf("header %.60q", f.Name+": "+f.Value)
+		if f.Name != ":status" || got.regular || got.status >= 0 || !ok || n < 100 || n > 599 {
+			got.wrong = fmt.Sprintf("header %.60q", f.Name+": "+f.Value)
 			return
 		}
-		is.status = int(n)
+		got.status = int(n)
 		return
 	}
-	is.regular = true
+	got.regular = true
 	switch f.Name {
 	case "content-length":
 		n, ok := decimal([]byte(f.Value))
-		if !ok || is.length >= 0 && is.length != n {
-			is.wrong = fmt.Sprintf("length %.60q", f.Value)
+		if !ok || got.length >= 0 && got.length != n {
+			got.wrong = fmt.Sprintf("length %.60q", f.Value)
 		}
-		is.length = n
+		got.length = n
 	case "grpc-status":
 		n, err := strconv.ParseUint(f.Value, 10, 16)
 		if err != nil {
-			is.wrong = fmt.Sprintf("grpc-status %.60q", f.Value)
+			got.wrong = fmt.Sprintf("grpc-status %.60q", f.Value)
 		}
-		is.grpc = int(n)
+		got.grpc = int(n)
 	case "grpc-message":
-		is.message = f.Value
+		got.message = f.Value
 	}
 }
 
 // judge says how a complete answer ends its request.
-func (s *stream) judge(o *outgoing, p Protocol) outcome {
+func (s *stream) outcome(q *encodedRequest, p Protocol) outcome {
 	if s.length >= 0 && s.length != s.body {
 		return outcome{Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length), s.body}
 	}
 	if p != GRPC || s.status < 200 || s.status > 299 {
-		return judge(answer{status: s.status, body: s.body}, o)
+		return q.outcome(response{status: s.status, body: s.body})
 	}
 	switch {
 	case s.grpc < 0:
 		return outcome{Malformed, "an answer without grpc-status", s.body}
 	case s.grpc > 0:
-		return outcome{Kind("grpc-" + strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.said), s.body}
+		return outcome{Kind("grpc-" + strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.grpcMessage), s.body}
 	}
 	message := s.body - int64(len(s.prefix))
-	said := int64(s.prefix[1])<<24 | int64(s.prefix[2])<<16 | int64(s.prefix[3])<<8 | int64(s.prefix[4])
-	if message < 0 || s.prefix[0] != 0 || said != message {
+	if message < 0 || s.prefix[0] != 0 || int64(binary.BigEndian.Uint32(s.prefix[1:])) != message {
 		return outcome{Malformed, "not one plain gRPC message", s.body}
 	}
-	return judge(answer{status: s.status, body: message}, o)
+	return q.outcome(response{status: s.status, body: message})
 }

@@ -14,25 +14,25 @@ import (
 
 // link is one connection from its making to its end.
 type link struct {
-	lane    *lane
+	conn    *connection
 	ctx     context.Context // of the dial, and of nothing else
 	cancel  context.CancelFunc
 	dialled chan struct{} // closed when the dial has ended
 
 	// Guarded by the lock of the lane.
-	waiting []*slot // requests that wait for the dial
-	uses    int     // requests so far
-	last    bool    // no more of them
-	wire    wire    // nil: not dialled yet
-	raw     net.Conn
-	agreed  string // what TLS agreed on
+	waiting  []*slot // slots whose requests wait for the dial
+	requests int     // requests so far
+	retired  bool    // takes no more requests
+	wire     wire    // nil: not dialled yet
+	raw      net.Conn
+	agreed   string // what TLS agreed on
 }
 
 // wire is what a protocol does on a connection.
 type wire interface {
 	// write sends a request for a slot, if that is still its turn. last: the connection takes
 	// no other. That it fails is told by read.
-	write(sl *slot, o *outgoing, turn uint64, last bool)
+	write(sl *slot, q *encodedRequest, turn uint64, last bool)
 	// read reads answers, and ends their slots, until the connection ends. The error is why;
 	// requests that are still under way end of it.
 	read() error
@@ -41,17 +41,10 @@ type wire interface {
 	drop(sl *slot) bool
 }
 
-func newLink(l *lane) *link {
-	ctx, cancel := context.WithTimeout(l.session.ctx, l.session.conf.Timeout)
-	return &link{lane: l, ctx: ctx, cancel: cancel, dialled: make(chan struct{})}
+func newLink(c *connection) *link {
+	ctx, cancel := context.WithTimeout(c.session.ctx, c.session.conf.Timeout)
+	return &link{conn: c, ctx: ctx, cancel: cancel, dialled: make(chan struct{})}
 }
-
-// malformed is an error of the other side against the protocol.
-type malformed struct{ text string }
-
-func (e *malformed) Error() string { return e.text }
-
-func malformedf(format string, args ...any) error { return &malformed{fmt.Sprintf(format, args...)} }
 
 // failure is an error with its kind.
 type failure struct {
@@ -62,18 +55,20 @@ type failure struct {
 func (e *failure) Error() string { return e.err.Error() }
 func (e *failure) Unwrap() error { return e.err }
 
+// malformedf returns the failure of a server that breaks the protocol.
+func malformedf(format string, args ...any) error {
+	return &failure{Malformed, fmt.Errorf(format, args...)}
+}
+
 // outcomeOf says how requests end of an error of their connection.
-func outcomeOf(err error) outcome {
+func connectionOutcome(err error) outcome {
 	var f *failure
-	var m *malformed
 	var op *net.OpError
 	switch {
 	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS: 1.3 refuses clients after the handshake
 		return outcome{kind: Handshake, text: err.Error()}
 	case errors.As(err, &f):
 		return outcome{kind: f.kind, text: f.Error()}
-	case errors.As(err, &m):
-		return outcome{kind: Malformed, text: m.text}
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		return outcome{kind: Closed, text: "the connection was closed before the answer was complete"}
 	}
@@ -82,10 +77,10 @@ func outcomeOf(err error) outcome {
 
 // live makes the connection, sends what waits for it, and reads until its end.
 func (k *link) live() {
-	l := k.lane
-	s := l.session
+	c := k.conn
+	s := c.session
 	began := s.now()
-	conn, err := k.dial()
+	network, err := k.dial()
 	k.cancel()
 	if err != nil {
 		close(k.dialled)
@@ -96,23 +91,23 @@ func (k *link) live() {
 		return
 	}
 	if r := s.run.Load(); r != nil {
-		r.books[0].connected(k.agreed, s.now()-began)
+		r.tallies[0].connected(k.agreed, s.now()-began)
 	}
 	var w wire
 	if s.conf.Protocol == HTTP1 {
-		w = newHTTP1(k, conn)
+		w = newHTTP1(k, network)
 	} else {
-		w = newHTTP2(k, conn)
+		w = newHTTP2(k, network)
 	}
-	l.mu.Lock()
+	c.mu.Lock()
 	k.wire = w
-	waiting, last := k.waiting, k.last
+	waiting, last := k.waiting, k.retired
 	k.waiting = nil
-	turns, requests := make([]uint64, len(waiting)), make([]*outgoing, len(waiting))
+	turns, requests := make([]uint64, len(waiting)), make([]*encodedRequest, len(waiting))
 	for i, sl := range waiting {
-		turns[i], requests[i] = sl.turn, s.requests[sl.ticket.request]
+		turns[i], requests[i] = sl.turn, s.requests[sl.due.request]
 	}
-	l.mu.Unlock()
+	c.mu.Unlock()
 	close(k.dialled)
 	defer context.AfterFunc(s.ctx, func() { _ = k.raw.Close() })()
 	for i, sl := range waiting {
@@ -125,7 +120,7 @@ func (k *link) live() {
 
 // dial makes the connection.
 func (k *link) dial() (net.Conn, error) {
-	s := k.lane.session
+	s := k.conn.session
 	var d net.Dialer
 	raw, err := d.DialContext(k.ctx, "tcp", s.address)
 	if err != nil {
@@ -134,9 +129,9 @@ func (k *link) dial() (net.Conn, error) {
 	if raw, err = s.loops.detach(raw); err != nil {
 		return nil, &failure{Dial, err}
 	}
-	k.lane.mu.Lock()
+	k.conn.mu.Lock()
 	k.raw = raw
-	k.lane.mu.Unlock()
+	k.conn.mu.Unlock()
 	if s.tls == nil {
 		k.agreed = "clear"
 		return raw, nil
@@ -195,8 +190,8 @@ func (k *link) drop(sl *slot) bool {
 
 // cut ends the connection, or the making of it. It is called with the lock of the lane held.
 func (k *link) cut() {
-	if k.lane.link == k {
-		k.lane.link = nil
+	if k.conn.link == k {
+		k.conn.link = nil
 	}
 	k.cancel()
 	if k.raw != nil {
@@ -206,9 +201,9 @@ func (k *link) cut() {
 
 // retire takes no more requests. It is called with the lock of the lane held.
 func (k *link) retire() {
-	k.last = true
-	if k.lane.link == k {
-		k.lane.link = nil
+	k.retired = true
+	if k.conn.link == k {
+		k.conn.link = nil
 	}
 }
 
@@ -216,20 +211,20 @@ func (k *link) retire() {
 func (k *link) ended(err error) {
 	var left []*slot
 	var why []outcome
-	k.lane.mu.Lock()
+	k.conn.mu.Lock()
 	k.retire()
-	for _, sl := range k.lane.slots {
+	for _, sl := range k.conn.slots {
 		if sl.busy && sl.link == k {
-			o := outcomeOf(err)
-			if sl.doomed != "" {
-				o = outcome{kind: sl.doomed, text: givenUp(sl.doomed)}
+			o := connectionOutcome(err)
+			if sl.givenUp != "" {
+				o = giveUp(sl.givenUp)
 			}
 			sl.busy = false
 			left, why = append(left, sl), append(why, o)
 		}
 	}
-	k.lane.mu.Unlock()
+	k.conn.mu.Unlock()
 	for i, sl := range left {
-		sl.end(why[i], k.lane.session.now())
+		sl.end(why[i], k.conn.session.now())
 	}
 }

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,9 +21,6 @@ const (
 	Length     Kind = "length"     // the body is complete, but not as long as was asked for
 	Unanswered Kind = "unanswered" // not answered, or not even sent, by the end of the drain
 )
-
-// status is the kind of an HTTP status other than 2xx.
-func status(code int) Kind { return Kind(fmt.Sprintf("status-%d", code)) }
 
 // Result is what a span of load came to. All histograms and counts are of the measured time
 // alone; what the warm-up sent is not in them.
@@ -72,7 +68,7 @@ func NewResult() *Result {
 
 // End counts a request that has ended: well, where kind is "". Latency counts from its intended time,
 // elapsed from the beginning of the measured time.
-func (r *Result) End(kind Kind, text string, latency, elapsed time.Duration) {
+func (r *Result) Count(kind Kind, text string, latency, elapsed time.Duration) {
 	r.Due++
 	r.Elapsed = max(r.Elapsed, elapsed)
 	if kind == "" {

@@ -34,8 +34,8 @@ func TestHistogram(t *testing.T) {
 	h.Record(time.Minute)
 	h.Record(time.Minute + 1)
 	h.Record(time.Hour)
-	if h.Count() != 1004 || h.Over() != 2 || h.At(1) != time.Minute || h.Max() != time.Minute {
-		t.Errorf("%d times, %d over, at most %v and %v", h.Count(), h.Over(), h.At(1), h.Max())
+	if h.Count() != 1004 || h.over != 2 || h.At(1) != time.Minute || h.Max() != time.Minute {
+		t.Errorf("%d times, %d over, at most %v and %v", h.Count(), h.over, h.At(1), h.Max())
 	}
 }
 
@@ -49,12 +49,12 @@ func TestMerge(t *testing.T) {
 		d := time.Duration(math.Exp(random.NormFloat64()*2+13)) + time.Duration(i/19_990)*time.Hour
 		part := parts[random.IntN(4)]
 		for _, r := range []*Result{one, part} {
-			b := books{result: r}
+			b := tally{result: r, names: []string{"all"}}
 			o := outcome{received: int64(i)}
 			if i%500 == 0 {
 				o.kind, o.text = Timeout, "late"
 			}
-			b.end("all", o, d, d)
+			b.add(due{}, o, d, 0)
 			r.Lag.Record(d / 1000)
 			r.Waited.Record(d / 100)
 			r.Connect.Record(d / 10)
@@ -90,7 +90,7 @@ func TestMerge(t *testing.T) {
 	if string(got) != string(want) {
 		t.Errorf("merged:\n%.300s\none:\n%.300s", got, want)
 	}
-	if one.Latency.Over() == 0 {
+	if one.Latency.over == 0 {
 		t.Error("no latency of more than a minute in the test")
 	}
 	if joined := Join(through...); joined.Duration != 4*time.Second || joined.Due != 20_000 {
@@ -101,13 +101,12 @@ func TestMerge(t *testing.T) {
 // Requests that failed are longer than any, and a quantile needs a hundred requests beyond it.
 func TestQuantile(t *testing.T) {
 	r := NewResult()
-	b := books{result: r}
 	for i := range 10_000 {
-		o := outcome{}
+		kind := Kind("")
 		if i >= 9_900 {
-			o.kind = Closed
+			kind = Closed
 		}
-		b.end("", o, time.Duration(i+1)*time.Microsecond, 0)
+		r.Count(kind, "", time.Duration(i+1)*time.Microsecond, 0)
 	}
 	for _, test := range []struct {
 		q    float64

@@ -11,8 +11,8 @@ import (
 	"tare/workload/http/pause"
 )
 
-// ticket is one request that falls due.
-type ticket struct {
+// due is one request that falls due.
+type due struct {
 	intended time.Duration // latency counts from here
 	counted  bool          // within the measured time
 	request  int           // index of its kind
@@ -24,14 +24,14 @@ type run struct {
 	span     Span
 	from, to time.Duration // of the measured time
 	last     time.Duration // end of the drain
-	books    []books
+	tallies  []tally
 	wake     chan struct{} // tells the pacer that a slot is free again
 	done     chan struct{} // closed when nothing is under way and nothing will be
 
 	mu        sync.Mutex
 	arrivals  *arrivals // of an open loop, else nil
 	mix       *mix
-	next      ticket
+	next      due
 	more      bool    // next is still to be sent
 	free      []*slot // a ring of all slots
 	first, n  int     // of the ring
@@ -55,21 +55,21 @@ func newRun(s *Session, span Span) *run {
 	r := &run{
 		session: s, span: span,
 		from: begin + span.WarmUp, to: begin + span.WarmUp + span.Duration,
-		last:  begin + span.WarmUp + span.Duration + drain,
-		books: make([]books, min(runtime.GOMAXPROCS(0), 8)),
-		wake:  make(chan struct{}, 1), done: make(chan struct{}),
+		last:    begin + span.WarmUp + span.Duration + drain,
+		tallies: make([]tally, min(runtime.GOMAXPROCS(0), 8)),
+		wake:    make(chan struct{}, 1), done: make(chan struct{}),
 		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
 	}
 	var names []string
 	for _, q := range s.conf.Requests {
 		names = append(names, q.Name)
 	}
-	for i := range r.books {
-		r.books[i].result, r.books[i].names = NewResult(), names
+	for i := range r.tallies {
+		r.tallies[i].result, r.tallies[i].names = NewResult(), names
 	}
-	for _, l := range s.lanes {
-		if agreed, up := l.agreed(); up {
-			r.books[0].result.Handshakes[agreed]++
+	for _, c := range s.connections {
+		if agreed, up := c.agreed(); up {
+			r.tallies[0].result.Handshakes[agreed]++
 		}
 	}
 	if span.Rate == 0 {
@@ -81,19 +81,19 @@ func newRun(s *Session, span Span) *run {
 	return r
 }
 
-// draw makes the next ticket, of an open loop that began then.
+// draw makes the next due, of an open loop that began then.
 func (r *run) draw(begin time.Duration) {
 	at := begin + r.arrivals.next()
-	r.next = ticket{intended: at, counted: at >= r.from, request: r.mix.draw()}
+	r.next = due{intended: at, counted: at >= r.from, request: r.mix.draw()}
 	r.more = at < r.to
 }
 
 // do carries the span out.
 func (r *run) do(ctx context.Context) (*Result, error) {
-	sweeping, stop := context.WithCancel(ctx)
-	var sweeper sync.WaitGroup
-	sweeper.Go(func() { r.sweep(sweeping) })
-	defer sweeper.Wait()
+	expiring, stop := context.WithCancel(ctx)
+	var expirer sync.WaitGroup
+	expirer.Go(func() { r.expire(expiring) })
+	defer expirer.Wait()
 	defer stop()
 
 	last := time.NewTimer(r.last - r.session.now())
@@ -104,7 +104,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	} else {
-		r.loop()
+		r.startWorkers()
 	}
 	if r.session.now() < r.last {
 		select {
@@ -121,23 +121,23 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 }
 
 // loop starts the workers of a closed loop.
-func (r *run) loop() {
+func (r *run) startWorkers() {
 	now := r.session.now()
 	r.mu.Lock()
 	r.underWay = r.span.Workers
-	tickets := make([]ticket, r.span.Workers)
-	for i := range tickets {
-		tickets[i] = r.closedTicket(now)
+	all := make([]due, r.span.Workers)
+	for i := range all {
+		all[i] = r.dueNow(now)
 	}
 	r.mu.Unlock()
-	for i, t := range tickets {
+	for i, t := range all {
 		r.session.slots[i].send(r, t, now)
 	}
 }
 
-// closedTicket is a request of a worker that is free now.
-func (r *run) closedTicket(now time.Duration) ticket {
-	return ticket{intended: now, counted: now >= r.from, request: r.mix.draw()}
+// dueNow is a request of a worker that is free now.
+func (r *run) dueNow(now time.Duration) due {
+	return due{intended: now, counted: now >= r.from, request: r.mix.draw()}
 }
 
 // pace sends what is due to connections that are free, until all is sent or the last moment
@@ -157,7 +157,7 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 		}
 		r.mu.Lock()
 		if !r.more {
-			r.finished()
+			r.closeIfDone()
 			r.mu.Unlock()
 			return nil
 		}
@@ -190,12 +190,12 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 func (r *run) freed(sl *slot, now time.Duration) {
 	r.mu.Lock()
 	r.underWay--
-	t, since, send := ticket{}, now, false
+	t, since, send := due{}, now, false
 	switch {
 	case r.over:
 	case r.arrivals == nil:
 		if r.more = now < r.to; r.more {
-			t, send = r.closedTicket(now), true
+			t, send = r.dueNow(now), true
 		}
 	case r.more && r.next.intended <= now:
 		if r.n > 0 {
@@ -217,7 +217,7 @@ func (r *run) freed(sl *slot, now time.Duration) {
 	if send {
 		r.underWay++
 	} else {
-		r.finished()
+		r.closeIfDone()
 	}
 	r.mu.Unlock()
 	if send {
@@ -226,7 +226,7 @@ func (r *run) freed(sl *slot, now time.Duration) {
 }
 
 // finished closes done if nothing is under way and nothing will be. It is called with the lock held.
-func (r *run) finished() {
+func (r *run) closeIfDone() {
 	if r.underWay > 0 || r.more && !r.over {
 		return
 	}
@@ -244,21 +244,21 @@ func (r *run) end() {
 	now := r.session.now()
 	if r.arrivals != nil {
 		for r.more {
-			r.books[0].unsent(r.next, now, r.from)
+			r.tallies[0].unsent(r.next, now, r.from)
 			r.draw(r.from - r.span.WarmUp)
 		}
 	}
-	r.finished()
+	r.closeIfDone()
 	r.mu.Unlock()
 	r.ended.Store(true) // whoever is about to send sees it, or is seen by giveUp
-	for _, l := range r.session.lanes {
-		l.giveUp(Unanswered, now)
+	for _, c := range r.session.connections {
+		c.giveUp(Unanswered, now)
 	}
 	<-r.done
 }
 
 // sweep gives up requests that are under way for longer than the timeout.
-func (r *run) sweep(ctx context.Context) {
+func (r *run) expire(ctx context.Context) {
 	timeout := r.session.conf.Timeout
 	tick := time.NewTicker(min(max(timeout/20, time.Millisecond), 100*time.Millisecond))
 	defer tick.Stop()
@@ -269,8 +269,8 @@ func (r *run) sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 		before := r.session.now() - timeout
-		for _, l := range r.session.lanes {
-			l.giveUp(Timeout, before)
+		for _, c := range r.session.connections {
+			c.giveUp(Timeout, before)
 		}
 	}
 }
@@ -278,8 +278,8 @@ func (r *run) sweep(ctx context.Context) {
 // result adds up the books.
 func (r *run) result() *Result {
 	var parts []*Result
-	for i := range r.books {
-		b := &r.books[i]
+	for i := range r.tallies {
+		b := &r.tallies[i]
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		parts = append(parts, b.result)

@@ -20,14 +20,14 @@ const defaultTimeout = 10 * time.Second
 // Session is a number of connections to one server that spans of load go through, one after
 // the other.
 type Session struct {
-	conf     Config
-	address  string // to connect to
-	tls      *tls.Config
-	requests []*outgoing
-	lanes    []*lane
-	slots    []*slot
-	loops    *loops
-	began    time.Time // all times within a session are counted from here
+	conf        Config
+	address     string // to connect to
+	tls         *tls.Config
+	requests    []*encodedRequest
+	connections []*connection
+	slots       []*slot
+	loops       *eventLoops
+	began       time.Time // all times within a session are counted from here
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -60,28 +60,28 @@ func Open(c Config) (*Session, error) {
 		}
 		s.address = net.JoinHostPort(u.Hostname(), port)
 	}
-	if s.tls, err = c.client(u); err != nil {
+	if s.tls, err = c.clientTLS(u); err != nil {
 		return nil, err
 	}
 	for i, r := range c.Requests {
-		o, err := prepare(c.Protocol, u, r)
+		q, err := encode(c.Protocol, u, r)
 		if err != nil {
 			return nil, fmt.Errorf("request %d: %w", i+1, err)
 		}
-		s.requests = append(s.requests, o)
+		s.requests = append(s.requests, q)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for range c.Connections {
-		s.lanes = append(s.lanes, &lane{session: s, number: len(s.lanes)})
+		s.connections = append(s.connections, &connection{session: s, number: len(s.connections)})
 	}
 	for range c.Streams { // neighbours are on different connections
-		for _, l := range s.lanes {
-			sl := &slot{lane: l, number: len(s.slots)}
-			l.slots = append(l.slots, sl)
+		for _, c := range s.connections {
+			sl := &slot{conn: c, number: len(s.slots)}
+			c.slots = append(c.slots, sl)
 			s.slots = append(s.slots, sl)
 		}
 	}
-	s.loops, err = newLoops(s)
+	s.loops, err = newEventLoops(s)
 	return s, err
 }
 
@@ -110,7 +110,7 @@ func (s *Session) Run(ctx context.Context, span Span) (*Result, error) {
 	if s.conf.RequestsPerConnection == 0 {
 		s.connect(ctx)
 	}
-	if err := await(ctx, span.Start); err != nil {
+	if err := waitUntil(ctx, span.Start); err != nil {
 		return nil, err
 	}
 	r := newRun(s, span)
@@ -125,7 +125,7 @@ var errClosed = errors.New("the session is closed")
 var ErrLate = errors.New("too late")
 
 // await waits for the start of a span.
-func await(ctx context.Context, start time.Time) error {
+func waitUntil(ctx context.Context, start time.Time) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -155,21 +155,22 @@ func (s *Session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
 	var failed atomic.Bool
-	for _, l := range s.lanes {
+	for _, c := range s.connections {
 		if ctx.Err() != nil || failed.Load() {
 			break
 		}
 		turns <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turns }()
-			if k := l.open(); k != nil {
-				select {
-				case <-k.dialled:
-					if _, up := l.agreed(); !up {
-						failed.Store(true)
-					}
-				case <-ctx.Done():
+			c.mu.Lock()
+			k := c.current()
+			c.mu.Unlock()
+			select {
+			case <-k.dialled:
+				if _, up := c.agreed(); !up {
+					failed.Store(true)
 				}
+			case <-ctx.Done():
 			}
 		})
 	}

@@ -15,6 +15,9 @@ const (
 	Poisson  Arrivals = "poisson"  // independently of each other: gaps are exponential
 )
 
+// Values lists the arrivals.
+func (Arrivals) Values() []string { return []string{string(Constant), string(Poisson)} }
+
 // Span is one stretch of load. It is an open loop where Rate is given, and a closed loop where
 // Workers is.
 type Span struct {
@@ -47,8 +50,8 @@ func (s Span) Validate() error {
 		no("rate and workers: only one of them")
 	case s.Rate == 0 && s.Workers == 0:
 		no("give a rate (open loop) or workers (closed loop)")
-	case s.Rate != 0 && !(s.Rate > 0 && s.Rate <= mostRate):
-		no("rate %v: it must be over 0, and at most %v per second", s.Rate, mostRate)
+	case s.Rate != 0 && !(s.Rate > 0 && s.Rate <= MostRate):
+		no("rate %v: it must be over 0, and at most %v per second", s.Rate, MostRate)
 	case s.Workers < 0:
 		no("workers %d: it must not be negative", s.Workers)
 	}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// outgoing is a kind of request, made ready to be sent.
-type outgoing struct {
+// encodedRequest is a kind of request, made ready to be sent.
+type encodedRequest struct {
 	payload int // bytes of the body, without what frames it
 	answer  int // bytes of the body that is expected; -1: any number
 	// keep and last are the whole of an HTTP/1.1 request: on a connection that stays, and on
@@ -25,16 +25,16 @@ type outgoing struct {
 }
 
 // prepare makes a request ready.
-func prepare(p Protocol, u *url.URL, r Request) (*outgoing, error) {
+func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
 	body := r.Body
 	if r.Payload > 0 {
 		body = noise(r.Payload)
 	}
-	o := &outgoing{payload: len(body), answer: -1}
+	o := &encodedRequest{payload: len(body), answer: -1}
 	headers := r.Headers
 	if r.Answer != nil {
 		o.answer = *r.Answer
-		headers = append(headers[:len(headers):len(headers)], [2]string{AnswerHeader, strconv.Itoa(o.answer)})
+		headers = append(headers[:len(headers):len(headers)], [2]string{answerHeader, strconv.Itoa(o.answer)})
 	}
 	path := r.Path
 	if path == "" {
@@ -87,7 +87,7 @@ const mostHeaders = 8 << 10
 
 // http2 fills in what HTTP/2 sends (RFC 9113, 8.3; for gRPC
 // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
-func (o *outgoing) http2(p Protocol, method, path string, u *url.URL, headers [][2]string, body []byte) error {
+func (o *encodedRequest) http2(p Protocol, method, path string, u *url.URL, headers [][2]string, body []byte) error {
 	add := func(name, value string) {
 		o.headers = append(o.headers, hpack.HeaderField{Name: name, Value: value})
 	}

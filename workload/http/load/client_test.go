@@ -8,32 +8,33 @@ import (
 	"time"
 )
 
-// Orders through pipes do what the session does, and their end ends a span.
+// Requests through pipes do what the session does, and their end ends a span.
 func TestServe(t *testing.T) {
 	l := serve(t, nil, nil)
-	orders, stdin := io.Pipe()
-	stdout, replies := io.Pipe()
+	requests, stdin := io.Pipe()
+	stdout, responses := io.Pipe()
 	ended := make(chan error, 1)
 	var client Client
 	defer client.Close()
 	go func() {
-		ended <- client.Serve(t.Context(), orders, replies)
-		replies.Close()
+		ended <- client.Serve(t.Context(), requests, responses)
+		responses.Close()
 	}()
-	answers := json.NewDecoder(stdout)
-	give := func(order json.RawMessage) (*Result, error) {
-		if _, err := stdin.Write(append(order, '\n')); err != nil {
+	to, from := json.NewEncoder(stdin), json.NewDecoder(stdout)
+	ask := func(r ClientRequest) (*Result, error) {
+		if err := to.Encode(r); err != nil {
 			return nil, err
 		}
-		var reply json.RawMessage
-		if err := answers.Decode(&reply); err != nil {
+		var response json.RawMessage
+		if err := from.Decode(&response); err != nil {
 			return nil, err
 		}
-		return ReadReply(reply)
+		result, _, err := ReadResponse(response)
+		return result, err
 	}
-	run := func(s Span) (*Result, error) { return give(RunOrder(s)) }
+	run := func(s Span) (*Result, error) { return ask(ClientRequest{Run: &s}) }
 	open := func(c Config) error {
-		_, err := give(OpenOrder(c, 0))
+		_, err := ask(ClientRequest{Open: &OpenSession{Config: c}})
 		return err
 	}
 	if _, err := run(Span{Workers: 1, Duration: time.Second}); err == nil || !strings.Contains(err.Error(), "no session is open") {
@@ -61,17 +62,17 @@ func TestServe(t *testing.T) {
 		t.Errorf("a span that was interrupted: %v", err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the end of orders: %v", err)
+		t.Errorf("the end of requests: %v", err)
 	}
 }
 
 func TestServeGarbage(t *testing.T) {
 	var out strings.Builder
 	err := new(Client).Serve(t.Context(), strings.NewReader(`{"run": 3} {} nonsense`), &out)
-	if err == nil || !strings.Contains(err.Error(), "read orders") {
+	if err == nil || !strings.Contains(err.Error(), "read requests") {
 		t.Errorf("nonsense: %v", err)
 	}
 	if got := out.String(); strings.Count(got, `{"error":`) != 2 {
-		t.Errorf("replies: %s", got)
+		t.Errorf("responses: %s", got)
 	}
 }

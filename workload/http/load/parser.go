@@ -7,7 +7,7 @@ import (
 )
 
 // answer is what is kept of an HTTP/1.1 answer.
-type answer struct {
+type response struct {
 	status int
 	body   int64 // its length, framing removed
 	close  bool  // the connection takes no other request
@@ -24,10 +24,10 @@ const (
 // throws their bodies away (RFC 9112). Bytes are read into space, added counts them, and next
 // goes as far as they reach. It is strict: lines end with CRLF, header lines are not folded,
 // and a length must be said in one way only.
-type answers struct {
+type responseParser struct {
 	buf    [readBuffer]byte
 	r, w   int // what of buf is not parsed yet
-	state  func(*answers) (more bool, err error)
+	state  func(*responseParser) (more bool, err error)
 	head   head
 	budget int   // bytes of head that are left
 	left   int64 // of the body, or of the chunk
@@ -37,36 +37,31 @@ type answers struct {
 // head is what the status line and the headers say.
 type head struct {
 	status  int
-	old     bool  // HTTP/1.0
+	http10  bool
 	length  int64 // -1: not said
 	chunked bool
 	close   bool
 	keep    bool
 }
 
-func newAnswers() *answers { return &answers{} }
-
 // space is where to read to. It is never empty after next.
-func (p *answers) space() []byte { return p.buf[p.w:] }
+func (p *responseParser) space() []byte { return p.buf[p.w:] }
 
 // added says that so many bytes were read into space.
-func (p *answers) added(n int) { p.w += n }
+func (p *responseParser) added(n int) { p.w += n }
 
 // pending is the number of bytes that were not parsed.
-func (p *answers) pending() int { return p.w - p.r }
-
-// begun says whether a part of an answer was seen.
-func (p *answers) begun() bool { return p.state != nil || p.pending() > 0 }
+func (p *responseParser) pending() int { return p.w - p.r }
 
 // next parses what there is. done: an answer is complete. What breaks the protocol is a
 // *malformed error, after which nothing more may be parsed.
-func (p *answers) next() (a answer, done bool, err error) {
+func (p *responseParser) next() (a response, done bool, err error) {
 	if p.state == nil && p.pending() > 0 {
-		p.state, p.budget, p.body = (*answers).statusLine, mostHead, 0
+		p.state, p.budget, p.body = (*responseParser).statusLine, mostHead, 0
 	}
 	for more := true; more && p.state != nil; {
 		if more, err = p.state(p); err != nil {
-			return answer{}, false, err
+			return response{}, false, err
 		}
 		if p.state == nil {
 			done = true
@@ -80,29 +75,26 @@ func (p *answers) next() (a answer, done bool, err error) {
 		p.r = 0
 	}
 	if !done {
-		return answer{}, false, nil
+		return response{}, false, nil
 	}
-	return answer{status: p.head.status, body: p.body, close: p.head.close}, true, nil
+	return response{status: p.head.status, body: p.body, close: p.head.close}, true, nil
 }
 
 // end is called where the connection has ended. done: that completes an answer, whose
 // length was not said.
-func (p *answers) end() (a answer, done bool, err error) {
-	if p.state != nil && p.toTheEnd() {
+func (p *responseParser) end() (a response, done bool, err error) {
+	if p.state != nil && p.left < 0 {
 		p.state = nil
-		return answer{status: p.head.status, body: p.body, close: true}, true, nil
+		return response{status: p.head.status, body: p.body, close: true}, true, nil
 	}
-	if p.begun() {
-		return answer{}, false, io.ErrUnexpectedEOF
+	if p.state != nil || p.pending() > 0 {
+		return response{}, false, io.ErrUnexpectedEOF
 	}
-	return answer{}, false, io.EOF
+	return response{}, false, io.EOF
 }
 
-// toTheEnd says whether the body that is being read ends with the connection.
-func (p *answers) toTheEnd() bool { return p.left < 0 }
-
 // line takes a line without its CRLF. It is good until space is used.
-func (p *answers) line() (line []byte, ok bool, err error) {
+func (p *responseParser) line() (line []byte, ok bool, err error) {
 	rest := p.buf[p.r:p.w]
 	n := bytes.IndexByte(rest, '\n')
 	if n < 0 {
@@ -122,7 +114,7 @@ func (p *answers) line() (line []byte, ok bool, err error) {
 }
 
 // statusLine reads "HTTP/1.1 200 OK", whose reason may be left out.
-func (p *answers) statusLine() (bool, error) {
+func (p *responseParser) statusLine() (bool, error) {
 	line, ok, err := p.line()
 	if !ok {
 		return false, err
@@ -135,12 +127,12 @@ func (p *answers) statusLine() (bool, error) {
 		return false, malformedf("status line %.60q", line)
 	}
 	p.left = 0
-	p.head = head{status: int(code), old: line[7] == '0', length: -1}
-	p.state = (*answers).headerLine
+	p.head = head{status: int(code), http10: line[7] == '0', length: -1}
+	p.state = (*responseParser).headerLine
 	return true, nil
 }
 
-func (p *answers) headerLine() (bool, error) {
+func (p *responseParser) headerLine() (bool, error) {
 	line, ok, err := p.line()
 	if !ok {
 		return false, err
@@ -149,29 +141,29 @@ func (p *answers) headerLine() (bool, error) {
 		return true, p.head.header(line)
 	}
 	h := &p.head
-	if h.chunked && (h.length >= 0 || h.old) {
+	if h.chunked && (h.length >= 0 || h.http10) {
 		return false, malformedf("chunks where there is a length, or HTTP/1.0")
 	}
-	h.close = h.close || h.old && !h.keep
+	h.close = h.close || h.http10 && !h.keep
 	switch {
 	case h.status == http.StatusSwitchingProtocols:
 		return false, malformedf("an answer 101 that nobody asked for")
 	case h.status < 200 && (h.chunked || h.length >= 0):
 		return false, malformedf("an interim answer %d with a body", h.status)
 	case h.status < 200:
-		p.state = (*answers).statusLine
+		p.state = (*responseParser).statusLine
 	case h.status == http.StatusNoContent || h.status == http.StatusNotModified || h.length == 0:
 		p.state = nil
 	case h.chunked:
-		p.state = (*answers).chunkSize
+		p.state = (*responseParser).chunkSize
 	default:
-		p.state, p.left = (*answers).plain, h.length // -1: to the end
+		p.state, p.left = (*responseParser).plain, h.length // -1: to the end
 	}
 	return true, nil
 }
 
 // plain skips a body that is not chunked.
-func (p *answers) plain() (bool, error) {
+func (p *responseParser) plain() (bool, error) {
 	p.skip()
 	if p.left == 0 {
 		p.state = nil
@@ -180,7 +172,7 @@ func (p *answers) plain() (bool, error) {
 }
 
 // skip throws away what there is of the body, or of the chunk.
-func (p *answers) skip() {
+func (p *responseParser) skip() {
 	n := int64(p.pending())
 	if p.left >= 0 {
 		n = min(n, p.left)
@@ -190,7 +182,7 @@ func (p *answers) skip() {
 	p.body += n
 }
 
-func (p *answers) chunkSize() (bool, error) {
+func (p *responseParser) chunkSize() (bool, error) {
 	budget := p.budget
 	line, ok, err := p.line()
 	p.budget = budget // there may be many chunks
@@ -198,28 +190,28 @@ func (p *answers) chunkSize() (bool, error) {
 		return false, err
 	}
 	size, _, _ := bytes.Cut(line, []byte(";"))
-	n, ok := hexadecimal(bytes.TrimRight(size, " \t"))
+	n, ok := number(bytes.TrimRight(size, " \t"), 16)
 	if !ok || p.body+n > mostBody {
 		return false, malformedf("size of a chunk %.60q", line)
 	}
 	if p.left = n; n == 0 {
-		p.state = (*answers).trailerLine
+		p.state = (*responseParser).trailerLine
 	} else {
-		p.state = (*answers).chunk
+		p.state = (*responseParser).chunk
 	}
 	return true, nil
 }
 
-func (p *answers) chunk() (bool, error) {
+func (p *responseParser) chunk() (bool, error) {
 	p.skip()
 	if p.left > 0 {
 		return false, nil
 	}
-	p.state = (*answers).chunkEnd
+	p.state = (*responseParser).chunkEnd
 	return true, nil
 }
 
-func (p *answers) chunkEnd() (bool, error) {
+func (p *responseParser) chunkEnd() (bool, error) {
 	budget := p.budget
 	line, ok, err := p.line()
 	p.budget = budget
@@ -229,11 +221,11 @@ func (p *answers) chunkEnd() (bool, error) {
 	if len(line) > 0 {
 		return false, malformedf("%.60q behind a chunk", line)
 	}
-	p.state = (*answers).chunkSize
+	p.state = (*responseParser).chunkSize
 	return true, nil
 }
 
-func (p *answers) trailerLine() (bool, error) {
+func (p *responseParser) trailerLine() (bool, error) {
 	line, ok, err := p.line()
 	if !ok {
 		return false, err
@@ -299,34 +291,21 @@ var token = func() (t [256]bool) {
 }()
 
 // decimal reads a number of at least one digit.
-func decimal(text []byte) (int64, bool) {
-	var n int64
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		if n = 10*n + int64(c-'0'); n > mostBody {
-			return 0, false
-		}
-	}
-	return n, len(text) > 0
-}
+func decimal(text []byte) (int64, bool) { return number(text, 10) }
 
-// hexadecimal reads the size of a chunk.
-func hexadecimal(text []byte) (int64, bool) {
+// number reads a number of at least one digit, to a base of 10 or 16.
+func number(text []byte, base int64) (int64, bool) {
 	var n int64
 	for _, c := range text {
+		digit, letter := c-'0', c|0x20
 		switch {
 		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
+		case base == 16 && letter >= 'a' && letter <= 'f':
+			digit = letter - 'a' + 10
 		default:
 			return 0, false
 		}
-		if n = n<<4 | int64(c); n > mostBody {
+		if n = base*n + int64(digit); n > mostBody {
 			return 0, false
 		}
 	}

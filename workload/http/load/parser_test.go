@@ -11,8 +11,8 @@ import (
 
 // parse feeds text in pieces of at most that size, up to the end of the first answer; ended:
 // the connection ends after it.
-func parse(text []byte, piece int, ended bool) (a answer, done bool, rest int, err error) {
-	p := newAnswers()
+func parse(text []byte, piece int, ended bool) (a response, done bool, rest int, err error) {
+	p := new(responseParser)
 	for {
 		space := p.space()
 		n := copy(space[:min(len(space), piece)], text)
@@ -34,19 +34,19 @@ func parse(text []byte, piece int, ended bool) (a answer, done bool, rest int, e
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		text string
-		want answer
+		want response
 	}{
-		{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", answer{200, 2, false}},
-		{"HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", answer{200, 0, false}},
-		{"HTTP/1.1 204 No\r\n\r\n", answer{204, 0, false}},
-		{"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", answer{304, 0, false}},
-		{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", answer{200, 1, false}},
-		{"HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 1\r\n\r\nx", answer{200, 1, true}},
-		{"HTTP/1.1 200 OK\r\nConnection: a, close\r\nContent-Length: 1\r\n\r\nx", answer{200, 1, true}},
-		{"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", answer{200, 1, true}},
-		{"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", answer{200, 1, false}},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0a\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n", answer{200, 13, false}},
-		{"HTTP/1.1 500 Oh\r\n\r\nto the end", answer{500, 10, true}},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", response{200, 2, false}},
+		{"HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", response{200, 0, false}},
+		{"HTTP/1.1 204 No\r\n\r\n", response{204, 0, false}},
+		{"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", response{304, 0, false}},
+		{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", response{200, 1, false}},
+		{"HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 1\r\n\r\nx", response{200, 1, true}},
+		{"HTTP/1.1 200 OK\r\nConnection: a, close\r\nContent-Length: 1\r\n\r\nx", response{200, 1, true}},
+		{"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", response{200, 1, true}},
+		{"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", response{200, 1, false}},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0a\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n", response{200, 13, false}},
+		{"HTTP/1.1 500 Oh\r\n\r\nto the end", response{500, 10, true}},
 	} {
 		for _, piece := range []int{1, 2, 7, 1 << 20} {
 			a, done, rest, err := parse([]byte(test.text), piece, true)

@@ -21,28 +21,28 @@ import (
 // System calls that cannot block go round the scheduler: it would take each that is slow for one
 // that blocks, and hand the processor over. A loop that has nothing to do waits in the
 // runtime's poller, for its epoll to be readable.
-type loops struct {
-	each  []*loop
-	lanes []atomic.Pointer[looped] // by number
-	all   sync.WaitGroup
+type eventLoops struct {
+	loops  []*eventLoop
+	polled []atomic.Pointer[polledConn] // by number
+	all    sync.WaitGroup
 }
 
 // loop is one event loop.
-type loop struct {
+type eventLoop struct {
 	epoll *os.File
 	fd    int // of epoll
-	of    *loops
+	set   *eventLoops
 }
 
-// looped is a connection that a loop reads.
-type looped struct {
+// polledConn is a connection that a loop reads.
+type polledConn struct {
 	http1  *http1
 	socket *socket
 	ended  chan error
 }
 
-// newLoops starts the loops of a session, or is nil where its connections are not for them.
-func newLoops(s *Session) (*loops, error) {
+// newEventLoops starts the loops of a session, or is nil where its connections are not for them.
+func newEventLoops(s *Session) (*eventLoops, error) {
 	if s.conf.Protocol != HTTP1 || s.tls != nil || s.conf.RequestsPerConnection > 0 {
 		return nil, nil
 	}
@@ -51,20 +51,20 @@ func newLoops(s *Session) (*loops, error) {
 			return nil, nil
 		}
 	}
-	l := &loops{lanes: make([]atomic.Pointer[looped], len(s.lanes))}
-	for range min(runtime.GOMAXPROCS(0), len(s.lanes)) {
-		one, err := newLoop(l)
+	l := &eventLoops{polled: make([]atomic.Pointer[polledConn], len(s.connections))}
+	for range min(runtime.GOMAXPROCS(0), len(s.connections)) {
+		one, err := newEventLoop(l)
 		if err != nil {
 			l.close()
 			return nil, err
 		}
-		l.each = append(l.each, one)
+		l.loops = append(l.loops, one)
 		l.all.Go(one.run)
 	}
 	return l, nil
 }
 
-func newLoop(of *loops) (*loop, error) {
+func newEventLoop(set *eventLoops) (*eventLoop, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
@@ -73,22 +73,22 @@ func newLoop(of *loops) (*loop, error) {
 		_ = unix.Close(epoll)
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	return &loop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, of: of}, nil
+	return &eventLoop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, set: set}, nil
 }
 
 // close ends the loops. Their connections have ended.
-func (l *loops) close() {
+func (l *eventLoops) close() {
 	if l == nil {
 		return
 	}
-	for _, one := range l.each {
+	for _, one := range l.loops {
 		one.epoll.Close()
 	}
 	l.all.Wait()
 }
 
 // run reads what is readable until close.
-func (l *loop) run() {
+func (l *eventLoop) run() {
 	raw, err := l.epoll.SyscallConn()
 	if err != nil {
 		return // closed already
@@ -102,8 +102,8 @@ func (l *loop) run() {
 	}
 	for raw.Read(some) == nil { // until it is closed
 		for _, e := range events[:n] {
-			if c := l.of.lanes[e.Fd].Load(); c != nil {
-				c.readable(&l.of.lanes[e.Fd])
+			if c := l.set.polled[e.Fd].Load(); c != nil {
+				c.readable(&l.set.polled[e.Fd])
 			}
 		}
 	}
@@ -111,36 +111,36 @@ func (l *loop) run() {
 
 // readable reads once. (An event may be of the lane's connection before: then there is
 // nothing to read.)
-func (c *looped) readable(place *atomic.Pointer[looped]) {
-	n, err := c.socket.Read(c.http1.answers.space())
+func (c *polledConn) readable(entry *atomic.Pointer[polledConn]) {
+	n, err := c.socket.Read(c.http1.parser.space())
 	if errors.Is(err, unix.EAGAIN) {
 		return
 	}
-	if err := c.http1.took(n, err); err != nil {
-		place.CompareAndSwap(c, nil) // the lane's next connection may be there already
+	if err := c.http1.received(n, err); err != nil {
+		entry.CompareAndSwap(c, nil) // the lane's next connection may be there already
 		c.ended <- err
 	}
 }
 
 // read has a loop read the connection, and waits for its end. ok is false where the connection
 // is not for a loop.
-func (l *loops) read(h *http1) (ok bool, err error) {
+func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	s, ok := h.conn.(*socket)
 	if !ok {
 		return false, nil
 	}
 	defer s.release()
-	number := h.link.lane.number
-	one := l.each[number%len(l.each)]
-	c := &looped{http1: h, socket: s, ended: make(chan error, 1)}
-	l.lanes[number].Store(c)
-	defer l.lanes[number].CompareAndSwap(c, nil)
+	number := h.link.conn.number
+	one := l.loops[number%len(l.loops)]
+	c := &polledConn{http1: h, socket: s, ended: make(chan error, 1)}
+	l.polled[number].Store(c)
+	defer l.polled[number].CompareAndSwap(c, nil)
 	if err := unix.EpollCtl(one.fd, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(number)}); err != nil {
 		return true, os.NewSyscallError("epoll_ctl", err)
 	}
 	err = <-c.ended
 	_ = unix.EpollCtl(one.fd, unix.EPOLL_CTL_DEL, s.fd, nil)
-	if errors.Is(err, errLeft) { // the server closes first: see awaitEnd
+	if errors.Is(err, errRetired) { // the server closes first: see awaitEnd
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}, 1000)
 	}
 	return true, err
@@ -157,7 +157,7 @@ type socket struct {
 }
 
 // detach takes a connection away from the runtime's poller.
-func (l *loops) detach(conn net.Conn) (net.Conn, error) {
+func (l *eventLoops) detach(conn net.Conn) (net.Conn, error) {
 	if l == nil {
 		return conn, nil
 	}

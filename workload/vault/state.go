@@ -13,12 +13,13 @@ import (
 
 	"tare/layer/vaultserver"
 	"tare/safetext"
+	"tare/workload/http/load"
 )
 
-// look asks the members how they are.
-func (o *order) look(ctx context.Context) (*vaultserver.State, error) {
+// state asks the members how they are.
+func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 	var s vaultserver.State
-	a, err := openAPI(o.URLs[0], o.CA, o.Token)
+	a, err := openAPI(r.URLs[0], r.CA, r.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +39,11 @@ func (o *order) look(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	s.Leader = leader.Address
-	if !o.Foreign { // the leader alone says since when
-		if !slices.Contains(o.URLs, s.Leader) {
+	if !r.Foreign { // the leader alone says since when
+		if !slices.Contains(r.URLs, s.Leader) {
 			return nil, errors.New("the members have no leader")
 		}
-		if a, err = openAPI(s.Leader, o.CA, o.Token); err != nil {
+		if a, err = openAPI(s.Leader, r.CA, r.Token); err != nil {
 			return nil, err
 		}
 		if err := a.call(ctx, http.MethodGet, "sys/leader", nil, &leader); err != nil {
@@ -53,14 +54,14 @@ func (o *order) look(ctx context.Context) (*vaultserver.State, error) {
 		}
 	}
 	s.Since = leader.Since
-	if s.Peers, err = peersOf(ctx, a); o.must(err) != nil {
+	if s.Peers, err = peersOf(ctx, a); r.ignoreForeign(err) != nil {
 		return nil, err
 	}
-	if s.Audit, err = auditOf(ctx, a); o.must(err) != nil {
+	if s.Audit, err = auditOf(ctx, a); r.ignoreForeign(err) != nil {
 		return nil, err
 	}
-	for _, to := range o.URLs {
-		l, err := listenerAt(ctx, to, o.CA)
+	for _, to := range r.URLs {
+		l, err := listenerAt(ctx, to, r.CA)
 		if err != nil {
 			return nil, err
 		}
@@ -97,10 +98,10 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 	return types, err
 }
 
-// must leaves out the error that a server which is someone's does not let something be seen.
-func (o *order) must(err error) error {
-	var no *refused
-	if o.Foreign && errors.As(err, &no) {
+// ignoreForeign leaves out the error that a server which is someone's does not let something be seen.
+func (r *request) ignoreForeign(err error) error {
+	var no *statusError
+	if r.Foreign && errors.As(err, &no) {
 		return nil
 	}
 	return err
@@ -113,7 +114,7 @@ func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener
 	if err != nil {
 		return l, err
 	}
-	trust, err := trusting(authority)
+	trust, err := load.Trust(authority)
 	if err != nil {
 		return l, err
 	}
@@ -128,7 +129,7 @@ func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener
 	err = plain.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
 	l.Clear = err == nil
 	if l.Plain = "answered"; err != nil {
-		var no *refused
+		var no *statusError
 		if errors.As(err, &no) {
 			l.Plain = fmt.Sprintf("status %d", no.status)
 		} else {

@@ -1,0 +1,123 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// ClientRequest is one request to a Client. Exactly one member is set.
+type ClientRequest struct {
+	Open  *OpenSession `json:"open,omitempty"`  // opens a session; a session that was open is closed
+	Run   *Span        `json:"run,omitempty"`   // runs a span through the session
+	Clock bool         `json:"clock,omitempty"` // only asks for the time, which every response has
+}
+
+// OpenSession asks a Client for a session.
+type OpenSession struct {
+	Config
+	// Threads bounds the CPUs that the process uses at a time; 0 leaves the bound to Go's runtime.
+	Threads int `json:"threads,omitempty"`
+}
+
+// clientResponse is the response to one request.
+type clientResponse struct {
+	Error  string    `json:"error,omitempty"`
+	Late   bool      `json:"late,omitempty"` // the error is ErrLate
+	Result *Result   `json:"result,omitempty"`
+	Now    time.Time `json:"now,omitzero"` // by the clock of the client's process
+}
+
+// Client carries out requests of another process. Its session stays open between streams of requests.
+type Client struct{ session *Session }
+
+// Close closes the session.
+func (c *Client) Close() {
+	if c.session != nil {
+		c.session.Close()
+		c.session = nil
+	}
+}
+
+// Serve reads requests, a ClientRequest in JSON on each line, and writes one line of response to each. It
+// returns when the requests end. The end of the requests also ends a span under way.
+func (c *Client) Serve(ctx context.Context, requests io.Reader, responses io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lines := make(chan json.RawMessage)
+	var failed error
+	go func() {
+		defer cancel()
+		defer close(lines)
+		for d := json.NewDecoder(requests); ; {
+			var line json.RawMessage
+			if err := d.Decode(&line); err != nil {
+				if !errors.Is(err, io.EOF) {
+					failed = fmt.Errorf("read requests: %w", err)
+				}
+				return
+			}
+			select {
+			case lines <- line:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	encoder := json.NewEncoder(responses)
+	for line := range lines {
+		r, err := c.carryOut(ctx, line)
+		response := clientResponse{Result: r, Late: errors.Is(err, ErrLate), Now: time.Now()}
+		if err != nil {
+			response.Error = err.Error()
+		}
+		if err := encoder.Encode(response); err != nil {
+			return fmt.Errorf("respond: %w", err)
+		}
+	}
+	return failed
+}
+
+func (c *Client) carryOut(ctx context.Context, line json.RawMessage) (*Result, error) {
+	var r ClientRequest
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Open != nil:
+		c.Close()
+		if r.Open.Threads > 0 {
+			runtime.GOMAXPROCS(r.Open.Threads)
+		}
+		opened, err := Open(r.Open.Config)
+		c.session = opened
+		return nil, err
+	case r.Run != nil && c.session == nil:
+		return nil, errors.New("no session is open")
+	case r.Run != nil:
+		return c.session.Run(ctx, *r.Run)
+	case r.Clock:
+		return nil, nil
+	}
+	return nil, errors.New("a request without content")
+}
+
+// ReadResponse reads the response to a request: the result of a span, nil for other requests, and the time
+// by the client's clock. The error is ErrLate if the start of a span had passed.
+func ReadResponse(text []byte) (*Result, time.Time, error) {
+	var r clientResponse
+	switch err := json.Unmarshal(text, &r); {
+	case err != nil:
+		return nil, r.Now, fmt.Errorf("load: a response that cannot be read: %w", err)
+	case r.Late:
+		return nil, r.Now, fmt.Errorf("%w%s", ErrLate, strings.TrimPrefix(r.Error, ErrLate.Error()))
+	case r.Error != "":
+		return nil, r.Now, errors.New(r.Error)
+	}
+	return r.Result, r.Now, nil
+}

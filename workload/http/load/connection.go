@@ -1,0 +1,125 @@
+package load
+
+import (
+	"sync"
+	"time"
+)
+
+// connection is one of the connections that a session keeps at a time. Its links follow each other: each is
+// one network connection.
+type connection struct {
+	session *Session
+	number  int
+	slots   []*slot
+
+	mu   sync.Mutex // guards the slots in use and the links
+	link *link      // takes new requests; nil: the next request makes a link
+}
+
+// slot carries one request at a time. A free slot belongs to the run's ring. From the ring it passes to the
+// goroutine that sends its next request. Once sent, the connection's lock guards the slot.
+type slot struct {
+	conn    *connection
+	number  int
+	run     *run
+	due     due
+	lag     time.Duration
+	waited  time.Duration
+	sent    time.Duration // when the request was sent, or when dialling for it began
+	busy    bool
+	turn    uint64 // counts the slot's requests, so that work for an earlier request is recognised
+	link    *link  // carries the request
+	givenUp Kind   // why the request was given up; "": it was not
+	stream  stream // state of an HTTP/2 request
+}
+
+// send sends a request through a free slot. Since is when the connection for it became free.
+func (sl *slot) send(r *run, d due, since time.Duration) {
+	c := sl.conn
+	c.mu.Lock()
+	now := r.session.now()
+	sl.run, sl.due, sl.sent, sl.busy, sl.givenUp = r, d, now, true, ""
+	sl.turn++
+	sl.lag = now - max(d.intended, since)
+	sl.waited = max(0, since-d.intended)
+	if r.ended.Load() {
+		sl.busy = false
+		c.mu.Unlock()
+		sl.end(giveUp(Unanswered), now)
+		return
+	}
+	c.put(sl)
+}
+
+// put sends a slot's request on the open link, or on a new link. The caller holds the lock; put releases it.
+func (c *connection) put(sl *slot) {
+	k := c.current()
+	sl.link = k
+	k.requests++
+	last := k.requests == c.session.conf.RequestsPerConnection
+	if last {
+		k.retire()
+	}
+	turn, q, wire := sl.turn, c.session.requests[sl.due.request], k.wire
+	if wire == nil {
+		k.waiting = append(k.waiting, sl)
+	}
+	c.mu.Unlock()
+	if wire != nil {
+		wire.write(sl, q, turn, last)
+	}
+}
+
+// current returns the link that takes new requests, and makes it if there is none. The caller holds the lock.
+func (c *connection) current() *link {
+	if c.link == nil {
+		c.link = newLink(c)
+		c.session.links.Go(c.link.live)
+	}
+	return c.link
+}
+
+// agreed describes what TLS agreed on; false: the connection is not up.
+func (c *connection) agreed() (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == nil || c.link.wire == nil {
+		return "", false
+	}
+	return c.link.agreed, true
+}
+
+// giveUp gives up all requests that were sent at a time or earlier.
+func (c *connection) giveUp(why Kind, before time.Duration) {
+	var ended []*slot
+	c.mu.Lock()
+	for _, sl := range c.slots {
+		if !sl.busy || sl.sent > before || sl.givenUp != "" {
+			continue
+		}
+		sl.givenUp = why
+		if sl.link.drop(sl) {
+			sl.busy = false
+			ended = append(ended, sl)
+		}
+	}
+	c.mu.Unlock()
+	for _, sl := range ended {
+		sl.end(giveUp(why), c.session.now())
+	}
+}
+
+// giveUp returns the outcome of a request that the generator gave up.
+func giveUp(why Kind) outcome {
+	if why == Timeout {
+		return outcome{kind: why, text: "no complete answer within the timeout"}
+	}
+	return outcome{kind: why, text: "no complete answer until the end of the drain"}
+}
+
+// end counts the slot's request and frees the slot. The slot is not busy, and the caller holds no lock.
+func (sl *slot) end(o outcome, now time.Duration) {
+	r := sl.run
+	r.tallies[sl.number%len(r.tallies)].count(sl, o, r.session.requests[sl.due.request].payload, now, r.from)
+	r.freed(sl, now)
+}

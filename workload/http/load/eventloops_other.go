@@ -1,0 +1,13 @@
+//go:build !linux
+
+package load
+
+import "net"
+
+// loops are there on Linux only; elsewhere each connection has a goroutine.
+type eventLoops struct{}
+
+func newEventLoops(*Session) (*eventLoops, error)            { return nil, nil }
+func (l *eventLoops) close()                                 {}
+func (l *eventLoops) read(*http1) (ok bool, err error)       { return false, nil }
+func (l *eventLoops) detach(conn net.Conn) (net.Conn, error) { return conn, nil }

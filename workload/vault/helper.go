@@ -1,0 +1,73 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"tare/testbed"
+	"tare/testbed/orders"
+	"tare/workload/http"
+	"tare/workload/service"
+)
+
+// request is what a process in a pod is told on its standard input. One member is set beside
+// the addresses.
+type request struct {
+	URLs  []string `json:"urls,omitempty"` // of the members' APIs, or of the server that exists
+	CA    string   `json:"ca,omitempty"`
+	Token string   `json:"token,omitempty"`
+	// Foreign: the server is someone's, who may not let all be seen.
+	Foreign bool `json:"foreign,omitempty"`
+
+	Prepare *setUpRequest `json:"prepare,omitempty"`
+	Look    bool          `json:"look,omitempty"`
+	Clear   string        `json:"clear,omitempty"` // the prepared mount that is removed
+	// Size and Empty are of a file there.
+	Size  string `json:"size,omitempty"`
+	Empty string `json:"empty,omitempty"`
+}
+
+// requestHelper carries out one order, and prints its answer.
+var requestHelper = testbed.Helper{Name: "vault-order", Run: orders.Answering("the request", carryOut)}
+
+// Helpers are the workload's own processes.
+var Helpers = slices.Concat([]testbed.Helper{memberHelper, requestHelper, service.Helper}, http.Helpers)
+
+func carryOut(ctx context.Context, r *request) (any, error) {
+	switch {
+	case r.Prepare != nil:
+		return r.prepare(ctx)
+	case r.Look:
+		return r.state(ctx)
+	case r.Clear != "":
+		return nil, r.clear(ctx)
+	case r.Size != "":
+		about, err := os.Stat(r.Size)
+		if errors.Is(err, os.ErrNotExist) {
+			return 0, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return about.Size(), nil
+	case r.Empty != "":
+		return nil, os.Truncate(r.Empty, 0)
+	}
+	return nil, errors.New("a request without content")
+}
+
+// ask has a process at a place carry an order out, and reads the answer into out unless that
+// is nil.
+func ask(ctx context.Context, site testbed.Site, where testbed.Place, limit time.Duration, r request, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := orders.Once(ctx, site, where, requestHelper.Name, r, out)
+	var lost *testbed.Disturbance
+	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && exit.Stderr != "" && !errors.As(err, &lost) {
+		return errors.New(exit.Stderr)
+	}
+	return err
+}
