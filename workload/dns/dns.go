@@ -48,26 +48,26 @@ func (Resolution) Values() []string { return []string{string(ByDNS), string(None
 
 // Config is the parameters of the workload.
 type Config struct {
-	Proxies    factor.Levels[int]                    `yaml:"proxies" json:"proxies,omitempty" min:"1" max:"256" doc:"Envoys that look hosts up by themselves, in place of queries at a rate"`
-	Hosts      factor.Levels[int]                    `yaml:"hosts" json:"hosts" min:"1" max:"10000" doc:"hosts that each proxy looks up, or that queries are for in turn"`
-	Families   factor.Levels[int]                    `yaml:"families" json:"families" min:"1" max:"2" doc:"address families that a host is looked up in: 1 for IPv4, 2 for IPv4 and IPv6, which are two queries"`
-	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"how long an answer of the builtin server may be kept, in whole seconds"`
-	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; when the TTL has passed if absent"`
-	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find addresses: dns, or none, with which they ask nobody"`
-	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" doc:"queries per second that are due whatever the server does (open loop); 1000/s if there are no proxies"`
-	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how they are spread: constant, or poisson"`
-	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"how they are sent: udp, tcp, or tls (DNS over TLS)"`
-	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that they are sent through in turn"`
-	Names      []string                              `yaml:"names" json:"names,omitempty" doc:"names that they are for, of the server that is given by server or address"`
-	Server     *service.Config                       `yaml:"server" json:"server,omitempty" doc:"program that is the server; Tare's own if absent"`
-	Address    string                                `yaml:"address" json:"address,omitempty" doc:"in place of a server of the testbed: HOST:PORT of one that exists"`
-	TLS        *TLS                                  `yaml:"tls" json:"tls,omitempty" doc:"what is trusted with the transport tls, of a server that is not Tare's own"`
-	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod, where proxies and queries are, to the server's"`
-	Duration   quantity.Duration                     `yaml:"duration" json:"duration" doc:"measured time of a trial; with proxies a whole number of TTLs, or three at least"`
-	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" doc:"time before it that is not measured, at least; with proxies it ends between two lookups of a host"`
-	Timeout    quantity.Duration                     `yaml:"timeout" json:"timeout" doc:"time after which a query without an answer is lost"`
-	Late       quantity.Percent                      `yaml:"late" json:"late" doc:"largest part of the latency, by its mean, that may be the generator's own lateness"`
-	Judged     []string                              `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons; queries with proxies, else p50, p99 and the CPU time of a query, if absent"`
+	Proxies    factor.Levels[int]                    `yaml:"proxies" json:"proxies,omitempty" min:"1" max:"256" doc:"number of Envoys, which look hosts up by themselves, in place of queries at a rate"`
+	Hosts      factor.Levels[int]                    `yaml:"hosts" json:"hosts" min:"1" max:"10000" doc:"hosts that each proxy looks up, or that queries ask for in turn"`
+	Families   factor.Levels[int]                    `yaml:"families" json:"families" min:"1" max:"2" doc:"address families that are looked up for each host: 1 for IPv4, 2 for IPv4 and IPv6, which takes two queries"`
+	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"time for which a response of the builtin server may be cached, in whole seconds"`
+	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; the TTL if absent"`
+	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
+	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
+	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how queries are spaced: constant, or poisson"`
+	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"transport of queries: udp, tcp, or tls (DNS over TLS)"`
+	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that queries use in turn"`
+	Names      []string                              `yaml:"names" json:"names,omitempty" doc:"names that queries ask for, with server or address"`
+	Server     *service.Config                       `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`
+	Address    string                                `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of an existing server, in place of one that Tare starts"`
+	TLS        *TLS                                  `yaml:"tls" json:"tls,omitempty" doc:"certificates to trust with the transport tls, for a server that is not Tare's own"`
+	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"network paths to the server's pod from the client's pod, in which proxies or the generator run"`
+	Duration   quantity.Duration                     `yaml:"duration" json:"duration" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
+	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
+	Timeout    quantity.Duration                     `yaml:"timeout" json:"timeout" doc:"time after which a query without a response is lost"`
+	Late       quantity.Percent                      `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
+	Judged     []string                              `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
 }
 
 // TLS is what a client trusts.

@@ -15,15 +15,15 @@ import (
 	"tare/workload/staircase"
 )
 
-// Objective is what the answers must be for a rate to be carried. At least one limit on the
-// latency is given.
+// Objective limits the latency and errors of a rate that a server can carry. It has at least one limit on the
+// latency.
 type Objective struct {
-	P50    quantity.Duration `yaml:"latency-p50" json:"latency-p50,omitempty" doc:"most that half of the requests may exceed"`
-	P90    quantity.Duration `yaml:"latency-p90" json:"latency-p90,omitempty" doc:"most that one in ten may exceed"`
-	P99    quantity.Duration `yaml:"latency-p99" json:"latency-p99,omitempty" doc:"most that one in a hundred may exceed"`
-	P999   quantity.Duration `yaml:"latency-p99.9" json:"latency-p99.9,omitempty" doc:"most that one in a thousand may exceed"`
+	P50    quantity.Duration `yaml:"latency-p50" json:"latency-p50,omitempty" doc:"latency that at most half of the requests may exceed"`
+	P90    quantity.Duration `yaml:"latency-p90" json:"latency-p90,omitempty" doc:"latency that at most one request in ten may exceed"`
+	P99    quantity.Duration `yaml:"latency-p99" json:"latency-p99,omitempty" doc:"latency that at most one request in a hundred may exceed"`
+	P999   quantity.Duration `yaml:"latency-p99.9" json:"latency-p99.9,omitempty" doc:"latency that at most one request in a thousand may exceed"`
 	Errors quantity.Percent  `yaml:"errors" json:"errors,omitempty" doc:"largest share of requests that may fail; 0% if absent"`
-	Probe  quantity.Duration `yaml:"probe" json:"probe,omitempty" doc:"how long each rate is tried, at least; 1s if absent. It is tried for longer where its quantile takes more requests"`
+	Probe  quantity.Duration `yaml:"probe" json:"probe,omitempty" doc:"least time for which each rate is tried; 1s if absent. A rate is tried for longer if a quantile needs more requests"`
 }
 
 // limit is a limit on a quantile of the latency.
@@ -60,15 +60,15 @@ func (o *Objective) validate(errs *experiment.FieldErrors) {
 		}
 	}
 	if !given {
-		errs.Add("objective", "no latency is limited: without a limit a server carries whatever it is sent")
+		errs.Add("objective", "it limits no latency: without a limit a server carries any rate")
 	}
 	if o.Probe < 0 || o.Probe.Std() > time.Hour {
 		errs.Add("objective.probe", "%v is not a time from 0s to 1h", o.Probe)
 	}
 }
 
-// met says whether the answers are as they must be: all of the offered rate answered in time, but
-// for the share of errors that is allowed.
+// met reports whether a result meets the objective: all of the offered rate was answered in time, except for
+// the allowed share of errors.
 func (o *Objective) met(r *load.Result) bool {
 	if r.ErrorShare() > float64(o.Errors) || r.Rate() < load.LeastRate*r.Offered()*(1-float64(o.Errors)) {
 		return false
@@ -81,7 +81,7 @@ func (o *Objective) met(r *load.Result) bool {
 	return true
 }
 
-// probe is how long a rate is tried, so that every quantile has its requests.
+// probe returns how long to try a rate, so that every limited quantile has enough requests.
 func (o *Objective) probe(rate float64) time.Duration {
 	longest := time.Second
 	if o.Probe > 0 {
@@ -96,11 +96,12 @@ func (o *Objective) probe(rate float64) time.Duration {
 }
 
 const (
-	overload = 1.25 // times its capacity, at which collapse is looked for
+	// overload is the multiple of the capacity at which the server may collapse. It is tried last.
+	overload = 1.25
 	drain    = time.Second
 )
 
-// capacity measures by a search what a server carries.
+// capacity searches the rate that a server can carry.
 func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	c, search := r.config, staircase.Search{Fineness: staircase.Fine, Near: r.config.rate(), Least: 1, Most: 10e6, Unit: "per second"}
 	record := staircase.Record[searchTry]{Began: search.First(r.t.Seed)}
@@ -126,7 +127,7 @@ func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	})
 	var beyond *load.Result
 	var resources []testbed.Resource
-	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // near the capacity
+	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // tries near the capacity
 		resources = testbed.Joined(resources, t.Resources)
 	}
 	if err == nil {
@@ -156,7 +157,7 @@ type searchTry struct {
 	Resources []testbed.Resource `json:"resources,omitempty"`
 }
 
-// capacityMetrics are those of a search.
+// capacityMetrics lists the metrics of a search.
 func (o *Objective) capacityMetrics() []experiment.Metric {
 	return []experiment.Metric{
 		{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},

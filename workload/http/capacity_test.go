@@ -30,10 +30,10 @@ func TestObjective(t *testing.T) {
 		{20_000, 190, 0, time.Second, true},
 		{20_000, 210, 0, time.Second, false},           // more than one in a hundred is slow
 		{20_000, 0, 150, time.Second, true},            // under 1 % fail
-		{20_000, 100, 150, time.Second, false},         // those that fail are slower than any
+		{20_000, 100, 150, time.Second, false},         // failed requests count as slowest
 		{20_000, 0, 300, time.Second, false},           // too many fail
-		{20_000, 0, 0, 1050 * time.Millisecond, false}, // not all of it was answered in time
-		{5_000, 0, 0, time.Second, false},              // too few requests to tell
+		{20_000, 0, 0, 1050 * time.Millisecond, false}, // the rate was not reached in time
+		{5_000, 0, 0, time.Second, false},              // too few requests for a p99
 	} {
 		if got := o.met(answers(c.n, c.slow, c.failed, c.elapsed)); got != c.want {
 			t.Errorf("%+v: met %v", c, got)

@@ -20,7 +20,7 @@ import (
 	"tare/workload/workloadtest"
 )
 
-// onCluster is a site of the workload on the test cluster.
+// onCluster opens a site of the workload on the test cluster.
 func onCluster(t *testing.T, c *Config) *kube.Site {
 	t.Helper()
 	site := sitetest.Open(t, sitetest.Bed(t), "plain", c.Declare().Needs, sitetest.Unlimited())
@@ -28,7 +28,7 @@ func onCluster(t *testing.T, c *Config) *kube.Site {
 	return site
 }
 
-// ask runs a program in a pod and gives what it prints.
+// ask runs a program in a pod and returns its output.
 func ask(t *testing.T, site testbed.Site, where testbed.Place, args ...string) string {
 	t.Helper()
 	var out, why bytes.Buffer
@@ -42,8 +42,8 @@ func ask(t *testing.T, site testbed.Site, where testbed.Place, args ...string) s
 	return out.String()
 }
 
-// Four client pods are as one client: together they send what the server counts, and the
-// histogram of a trial is that of all its requests.
+// Four client pods work like one client. Together they send the number of requests that the server counts,
+// and the histogram of a trial holds all their requests.
 func TestClientsOnACluster(t *testing.T) {
 	t.Parallel()
 	const rate, clients, seconds = 400, 4, 3
@@ -72,7 +72,7 @@ func TestClientsOnACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := served() - before - 1 // the question before is one
+	sent := served() - before - 1 // without the request that asks for the count
 
 	var sum *load.Result
 	raw.JSON(t, "load.json", &sum)
@@ -84,7 +84,7 @@ func TestClientsOnACluster(t *testing.T) {
 			t.Errorf("client %d sent %d requests, not %d", i+1, part.Due, rate*seconds/clients)
 		}
 		all += part.Due
-		for _, bar := range part.Latency.Raw().Distribution() { // request by request
+		for _, bar := range part.Latency.Raw().Distribution() { // record the requests one by one
 			for range bar.Count {
 				one.Record(time.Duration(bar.From))
 			}
@@ -121,13 +121,13 @@ func TestClientsOnACluster(t *testing.T) {
 	}
 }
 
-// A server may be a program of an image, in which Tare installs its own, and one that is there
-// already. The second one here is the first one's by another name.
+// A server may be a program of an image, into which Tare installs its helper, or a server at a URL. Here the
+// URL leads to the first server.
 func TestServersOnACluster(t *testing.T) {
 	t.Parallel()
 	c := New().(*Config)
 	c.Server = &service.Config{Run: []string{"busybox", "httpd", "-f", "-p", "$(TARE_PORT)", "-h", "/etc"}, Image: "tare.test/tools:1"}
-	c.Path, c.Workers, c.Connections = "/passwd", factor.Of(2), factor.Of(2) // no rate that a busy machine could miss
+	c.Path, c.Workers, c.Connections = "/passwd", factor.Of(2), factor.Of(2) // a closed loop, since a busy machine could miss a rate
 	c.Duration, c.Warmup, c.Late = quantity.Duration(1500*time.Millisecond), 0, 1000
 	c.Paths = factor.Of(testbed.PodToService)
 	site := onCluster(t, c)

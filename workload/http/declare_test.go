@@ -7,7 +7,7 @@ import (
 	"tare/workload/http/load"
 )
 
-// A Service says what its server speaks, and of several protocols nothing but TCP.
+// A Service names its server's protocol, or TCP if there are several.
 func TestAppProtocol(t *testing.T) {
 	for want, c := range map[string]Config{
 		"http":  {Protocol: factor.Of(load.HTTP1)},

@@ -1,16 +1,15 @@
-// Package http asks what a layer costs a request: it sends HTTP/1.1, HTTP/2 or gRPC from the
-// client's pod to a server in the server's pod (package load has how), in an open loop at a
-// given rate, or in a closed one.
+// Package http measures what a layer costs a request. It sends HTTP/1.1, HTTP/2 or gRPC requests from the
+// client's pod to a server in the server's pod (see package load), in an open loop at a given rate, or in a
+// closed loop.
 //
 //	workloads:
 //	  - http: {rate: [100, 1000], connections: 16, answer: 1kB, duration: 10s}
 //
-// The server is Tare's own, or any program (package service), or whatever answers at a URL.
-// It stays up between trials; clients and their connections last for one trial, and all its
-// slices.
+// The server is Tare's own, any program (package service), or a server at a URL. It stays up between trials.
+// Clients and their connections last for one trial, including all its slices.
 //
-// Latency is of one trial's requests together: its quantiles come from their histogram, and
-// each is there only with 100 requests beyond it.
+// The latency of a trial is one histogram of all its requests. A trial has a quantile only if at least 100
+// requests lie beyond it.
 package http
 
 import (
@@ -28,42 +27,42 @@ import (
 
 const name = "http"
 
-// Config is the parameters of the workload.
+// Config holds the parameters of the workload.
 type Config struct {
-	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"requests per second that are due whatever the server does (open loop), all clients together; 1000/s if neither this nor workers is given"`
-	Arrivals    load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how they are spread: constant, or poisson"`
-	Workers     factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"in place of rate, a closed loop: so many requests are under way at a time, each followed by the next one"`
-	Connections factor.Levels[int]                `yaml:"connections" json:"connections" doc:"connections, all clients together"`
-	Streams     factor.Levels[int]                `yaml:"streams" json:"streams" doc:"requests under way at a time on a connection of h2 or grpc"`
-	PerConn     factor.Levels[int]                `yaml:"requestsPerConnection" json:"requestsPerConnection" doc:"requests after which a connection is closed and made anew; 0 for never"`
-	Protocol    factor.Levels[load.Protocol]      `yaml:"protocol" json:"protocol" doc:"http/1.1, h2 (in clear with prior knowledge, over TLS by ALPN) or grpc (unary)"`
-	Payload     factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" doc:"bytes that a request carries; with any it is a POST"`
-	Answer      factor.Levels[quantity.Size]      `yaml:"answer" json:"answer,omitempty" doc:"bytes that the builtin server answers with"`
-	Path        string                            `yaml:"path" json:"path,omitempty" doc:"path and query that are asked for; that of the url if absent; of grpc /SERVICE/METHOD"`
-	Paths       factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod to the server's"`
-	Server      *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program that is the server; Tare's own if absent"`
-	URL         string                            `yaml:"url" json:"url,omitempty" doc:"in place of a server of the testbed: http://HOST[:PORT][/PATH], or https"`
-	TLS         *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"encryption by the client and the server themselves"`
-	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" doc:"clients that share the load and begin together: processes on this machine, on a cluster pods"`
+	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"requests per second of all clients together, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor workers is given"`
+	Arrivals    load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
+	Workers     factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop, in place of rate: this many requests are under way at a time, and each response is followed by the next request"`
+	Connections factor.Levels[int]                `yaml:"connections" json:"connections" doc:"connections of all clients together"`
+	Streams     factor.Levels[int]                `yaml:"streams" json:"streams" doc:"requests under way at a time on one connection of h2 or grpc"`
+	PerConn     factor.Levels[int]                `yaml:"requestsPerConnection" json:"requestsPerConnection" doc:"requests after which a connection is closed and replaced; 0: it stays open"`
+	Protocol    factor.Levels[load.Protocol]      `yaml:"protocol" json:"protocol" doc:"http/1.1, h2 (over TLS with ALPN, without TLS with prior knowledge) or grpc (unary calls)"`
+	Payload     factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" doc:"bytes of a request's body; a request with a body is a POST"`
+	Answer      factor.Levels[quantity.Size]      `yaml:"answer" json:"answer,omitempty" doc:"bytes of the builtin server's responses"`
+	Path        string                            `yaml:"path" json:"path,omitempty" doc:"path and query of requests; those of the url if absent; for grpc /SERVICE/METHOD"`
+	Paths       factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"network paths from the client's pod to the server's"`
+	Server      *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`
+	URL         string                            `yaml:"url" json:"url,omitempty" doc:"URL of an existing server, in place of one that Tare starts: http://HOST[:PORT][/PATH], or https"`
+	TLS         *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"TLS between client and server"`
+	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" doc:"clients that share the load and begin together: processes on this machine, pods on a cluster"`
 	Threads     int                               `yaml:"threads" json:"threads,omitempty" doc:"CPUs that each client, and the builtin server, may use at a time; 0 for all"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"measured time of a trial"`
-	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time of the same load before it that is not measured"`
-	Timeout     quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without an answer has failed"`
-	Late        quantity.Percent                  `yaml:"late" json:"late" doc:"largest part of the latency, by its mean, that may be the generator's own lateness"`
-	Objective   *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"in place of the latency at one rate, a trial searches the highest rate at which answers are like this: its capacity; rate is where it begins"`
-	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons; p50, p99 and the CPU time of a request if absent"`
+	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time before the measured time, with the same load"`
+	Timeout     quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without a response has failed"`
+	Late        quantity.Percent                  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
+	Objective   *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"limits on latency and errors. A trial then searches its capacity, the highest rate that meets them, in place of measuring latency at one rate. The search begins at rate"`
+	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; p50, p99 and the CPU time per request if absent"`
 }
 
-// TLS is how the client and the server encrypt. The builtin server gets a certificate of an
-// authority that Tare makes for each set-up.
+// TLS configures encryption between client and server. The builtin server gets a certificate that Tare makes
+// for each set-up.
 type TLS struct {
-	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent, and Tare's own for the builtin server"`
+	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; if absent the system's, or Tare's own for the builtin server"`
 	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
 
-	trusted string // what CA holds
+	trusted string // contents of CA
 }
 
-// New gives the workload with its defaults.
+// New returns the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
 		Arrivals:    load.Constant,
@@ -84,20 +83,20 @@ var Kind = workload.Kind{
 	Helpers: append([]testbed.Helper{service.Helper}, Helpers...),
 }
 
-// Declare says that the workload needs two pods.
+// Declare declares that the workload needs a client's and a server's pod.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true, AppProtocol: c.appProtocol()}}
 	for _, n := range c.Clients {
 		d.Needs.Clients = max(d.Needs.Clients, min(n, mostClients))
 	}
 	if d.Needs.Clients == 1 {
-		d.Needs.Clients = 0 // as without
+		d.Needs.Clients = 0 // one client is the default
 	}
 	c.Server.Declare(&d)
 	return d
 }
 
-// appProtocol is what a Service says of the server.
+// appProtocol returns the server's protocol for the Kubernetes Service.
 func (c *Config) appProtocol() string {
 	if c.TLS != nil {
 		return "https"
@@ -118,13 +117,13 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return workload.ReadFile(read, "tls.ca", c.TLS.CA, &c.TLS.trusted)
 }
 
-// builtin says whether the server is Tare's own.
+// builtin reports whether the server is Tare's own.
 func (c *Config) builtin() bool { return c.Server == nil && c.URL == "" }
 
-// usual is the rate of a file that gives neither rate nor workers.
+// usual is the rate if neither rate nor workers is given.
 const usual = quantity.Frequency(1000)
 
-// rate is the rate in force, of all clients together; 0 in a closed loop.
+// rate returns the rate of all clients together, per second; 0 in a closed loop.
 func (c *Config) rate() float64 {
 	if len(c.Workers) > 0 {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"tare/workload/service"
 )
 
-// Shared names the server that cells share; nothing stays up for one that is elsewhere.
+// Shared names the server that cells share; "": no server stays up, since the load goes to a URL.
 func (c *Config) Shared() string {
 	switch {
 	case c.URL != "":
@@ -27,7 +27,7 @@ func (c *Config) Shared() string {
 // server is the server at a site.
 type server struct {
 	*service.Server
-	authority string // that signed its certificate, in PEM; "": not known
+	authority string // certificate that clients trust, in PEM; "": they trust the file's or the system's
 }
 
 // SetUp starts the server.
@@ -62,7 +62,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	return up, nil
 }
 
-// destination is the URL where requests go.
+// destination returns the URL of requests.
 func (c *Config) destination(up *server) (string, error) {
 	if c.URL != "" {
 		u, err := url.Parse(c.URL)
@@ -89,5 +89,5 @@ func (c *Config) destination(up *server) (string, error) {
 	return scheme + "://" + at.String() + cmp.Or(c.Path, "/"), nil
 }
 
-// Certificate makes a self-signed certificate and its key for a server at addresses, in PEM.
+// Certificate makes a self-signed certificate and its key for a server, in PEM.
 func Certificate(at service.ByPath) (cert, key string, err error) { return service.SelfSigned(at) }

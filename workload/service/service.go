@@ -22,12 +22,12 @@ import (
 
 // Config says which program is the server.
 type Config struct {
-	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments of the server, which may hold $NAME, $(file:PATH) and $(TARE_PORT)"`
-	Image string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the arm's pods on a cluster, which has the program; the testbed's if absent. On this machine its own programs are started"`
-	Env   environ.Variables   `yaml:"env" json:"env,omitempty" doc:"variables to add; TARE_PORT is among them"`
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments of the server; they may hold $NAME, $(file:PATH) and $(TARE_PORT)"`
+	Image string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the arm's pods on a cluster, which holds the program; the testbed's if absent. On this machine the program must be installed"`
+	Env   environ.Variables   `yaml:"env" json:"env,omitempty" doc:"environment variables to add; Tare adds TARE_PORT"`
 	Dir   string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
-	Port  int                 `yaml:"port" json:"port,omitempty" doc:"port that it listens on; one that the testbed's service forwards if absent, which it learns by TARE_PORT"`
-	Ready Ready               `yaml:"ready" json:"ready" doc:"when it can be asked"`
+	Port  int                 `yaml:"port" json:"port,omitempty" doc:"port that the server listens on; if absent a port that the testbed's service forwards, given as TARE_PORT"`
+	Ready Ready               `yaml:"ready" json:"ready" doc:"when the server counts as ready"`
 }
 
 // Declare adds what the server needs, if there is one.
@@ -40,9 +40,9 @@ func (c *Config) Declare(d *experiment.Declaration) {
 
 // Ready says when a server is ready.
 type Ready struct {
-	Path   string            `yaml:"path" json:"path,omitempty" doc:"path of a page that answers with a status of 2xx over HTTP; with neither this nor log, that a connection is accepted"`
-	Log    string            `yaml:"log" json:"log,omitempty" doc:"regular expression that matches what it prints; ^ and $ match at each line"`
-	Within quantity.Duration `yaml:"within" json:"within,omitempty" doc:"how long it may take until it is ready; 30s if absent"`
+	Path   string            `yaml:"path" json:"path,omitempty" doc:"path that must answer over HTTP with a status of 2xx; with neither path nor log, the server must accept a connection"`
+	Log    string            `yaml:"log" json:"log,omitempty" doc:"regular expression that the server's output must match; ^ and $ match at each line"`
+	Within quantity.Duration `yaml:"within" json:"within,omitempty" doc:"time within which the server must be ready; 30s if absent"`
 }
 
 // limit is how long it may take until a server is ready.

@@ -29,11 +29,11 @@ func (SigningKey) Values() []string {
 // Operations are what is asked for, by weight: one is drawn as often as its share of all weights.
 type Operations struct {
 	Sign    float64 `yaml:"sign" json:"sign,omitempty" min:"0" doc:"weight of transit/sign"`
-	Verify  float64 `yaml:"verify" json:"verify,omitempty" min:"0" doc:"weight of transit/verify, of one signature"`
+	Verify  float64 `yaml:"verify" json:"verify,omitempty" min:"0" doc:"weight of transit/verify, always of the same signature"`
 	Encrypt float64 `yaml:"encrypt" json:"encrypt,omitempty" min:"0" doc:"weight of transit/encrypt"`
-	Decrypt float64 `yaml:"decrypt" json:"decrypt,omitempty" min:"0" doc:"weight of transit/decrypt, of one ciphertext"`
+	Decrypt float64 `yaml:"decrypt" json:"decrypt,omitempty" min:"0" doc:"weight of transit/decrypt, always of the same ciphertext"`
 	Read    float64 `yaml:"kv-read" json:"kv-read,omitempty" min:"0" doc:"weight of reading a secret of the KV engine, version 2"`
-	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing one"`
+	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing a secret"`
 }
 
 // mostEncrypted is how many bytes a key encrypts at most: one block of RSA by OAEP with SHA-256

@@ -36,31 +36,31 @@ const name = "vault"
 // Config is the parameters of the workload.
 type Config struct {
 	Members    factor.Levels[int]                `yaml:"members" json:"members" min:"1" max:"9" doc:"members of the cluster, an odd number, each in a pod of its own"`
-	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the listener that clients use, by an authority that Tare makes for each set-up; members talk over TLS to each other in any case"`
-	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" doc:"audit device: none, or file, on the leader's volume"`
-	Operations Operations                        `yaml:"operations" json:"operations" doc:"what is asked for, each with its weight; sign, verify, encrypt and decrypt alike if absent"`
-	Encryption factor.Levels[EncryptionKey]      `yaml:"encryption" json:"encryption" doc:"type of the transit key that encrypts and decrypts"`
-	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" doc:"type of the transit key that signs and verifies"`
-	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes that are signed, encrypted or kept as a secret"`
-	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"secrets that kv-read and kv-write go to"`
-	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop: so many requests are under way at a time, each on a connection of its own and followed by the next one; 300 if neither this nor rate is given"`
-	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"in place of workers, an open loop: requests per second that are due whatever the server does, all clients together"`
-	Arrivals   load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spreads its requests: constant, or poisson"`
-	Conns      int                               `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of an open loop, all clients together"`
+	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the members' listener for clients, by an authority that Tare makes for each set-up; members always use TLS among themselves"`
+	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" doc:"audit device: none, or file, which is on the leader's volume"`
+	Operations Operations                        `yaml:"operations" json:"operations" doc:"weight of each operation among the requests; sign, verify, encrypt and decrypt alike if absent"`
+	Encryption factor.Levels[EncryptionKey]      `yaml:"encryption" json:"encryption" doc:"type of the transit key for encrypt and decrypt"`
+	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" doc:"type of the transit key for sign and verify"`
+	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes to sign or encrypt, or of a secret"`
+	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"number of secrets that kv-read and kv-write use"`
+	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop: this many requests are under way at a time, each on its own connection, and each response is followed by the next request; 300 if neither workers nor rate is given"`
+	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"open loop, in place of workers: requests per second of all clients together, each sent at its time whatever the server does"`
+	Arrivals   load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
+	Conns      int                               `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of an open loop, of all clients together"`
 	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" doc:"processes that share the load"`
 	Threads    int                               `yaml:"threads" json:"threads,omitempty" doc:"CPUs that each client may use at a time; 0 for all"`
 	Duration   quantity.Duration                 `yaml:"duration" json:"duration" doc:"measured time of a trial"`
-	Warmup     quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time of the same load before it that is not measured"`
-	Timeout    quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without an answer has failed"`
-	Within     quantity.Duration                 `yaml:"within" json:"within" min:"1s" max:"10m" doc:"how long the servers may take until they are ready"`
-	Pace       int                               `yaml:"performanceMultiplier" json:"performanceMultiplier" min:"1" max:"10" doc:"by what raft's timeouts are longer than their shortest, a second without a heartbeat; 5 is upstream's own, 1 what it recommends for production"`
-	Program    string                            `yaml:"program" json:"program" doc:"program of the servers: bao, or vault, or a path"`
-	Image      string                            `yaml:"image" json:"image,omitempty" doc:"on a cluster, image of the members' pods, which holds the program; the testbed's if absent"`
-	Volume     quantity.Size                     `yaml:"volume" json:"volume" min:"16MiB" doc:"size of the volume of each member, for its data and its audit file"`
-	URL        string                            `yaml:"url" json:"url,omitempty" doc:"in place of servers that Tare starts: http://HOST[:PORT] of one that exists, or https; it is given engines, a policy and a token, which are removed again"`
-	Token      reference.Text                    `yaml:"token" json:"token,omitempty" doc:"token for the url, by reference: $VAULT_TOKEN, $(file:/PATH)"`
+	Warmup     quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time before the measured time, with the same load"`
+	Timeout    quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without a response has failed"`
+	Within     quantity.Duration                 `yaml:"within" json:"within" min:"1s" max:"10m" doc:"time within which the servers must be ready"`
+	Pace       int                               `yaml:"performanceMultiplier" json:"performanceMultiplier" min:"1" max:"10" doc:"multiplier of raft's timeouts. At 1, which upstream recommends for production, a member is suspected after a second without a heartbeat; 5 is upstream's default"`
+	Program    string                            `yaml:"program" json:"program" doc:"program of the servers: bao, vault, or a path"`
+	Image      string                            `yaml:"image" json:"image,omitempty" doc:"image of the members' pods on a cluster, which holds the program; the testbed's if absent"`
+	Volume     quantity.Size                     `yaml:"volume" json:"volume" min:"16MiB" doc:"size of each member's volume, for its data and its audit file"`
+	URL        string                            `yaml:"url" json:"url,omitempty" doc:"URL of an existing server, in place of servers that Tare starts: http://HOST[:PORT], or https. Tare adds engines, a policy and a token, and removes them again"`
+	Token      reference.Text                    `yaml:"token" json:"token,omitempty" doc:"token for the server at the url, as a reference: $VAULT_TOKEN, $(file:/PATH)"`
 	CA         string                            `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust at the url, in PEM; the system's if absent"`
-	Judged     []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons; rate and latency-mean of a closed loop, p50 and p99 of an open one, and the CPU time of a request, if absent"`
+	Judged     []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; if absent rate and latency-mean of a closed loop or p50 and p99 of an open loop, and the CPU time per request"`
 
 	trusted string // what CA holds
 }

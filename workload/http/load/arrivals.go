@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// arrivals gives the intended times of a span, from its beginning, in order.
+// arrivals generates the intended times of a span, in order. They count from the start of the span.
 type arrivals struct {
-	gap     float64 // mean, in ns
+	gap     float64 // mean time between requests, in ns
 	poisson bool
 	random  *rand.Rand
-	n       int64   // how many constant ones were given
+	n       int64   // number of constant arrivals so far
 	phase   float64 // in gaps
-	at      float64 // the last of a Poisson process, in ns
+	at      float64 // last Poisson arrival, in ns
 }
 
-// Times gives the intended times of an open loop, from the beginning of its warm-up, one after the other.
+// Times returns a function that generates the intended times of an open loop. They count from the start of
+// the warm-up.
 func (s Span) Times() func() time.Duration {
 	return newArrivals(s, rand.New(rand.NewPCG(s.Seed, 0x7461_7265))).next
 }
@@ -24,8 +25,8 @@ func newArrivals(s Span, random *rand.Rand) *arrivals {
 	return &arrivals{gap: 1e9 / s.Rate, poisson: s.Arrivals == Poisson, phase: s.Phase, random: random}
 }
 
-// next is the next intended time. Constant ones are counted and not added up, so that errors
-// of rounding do not grow.
+// next returns the next intended time. Constant arrivals are computed from their number, since a running sum
+// would accumulate rounding errors.
 func (a *arrivals) next() time.Duration {
 	if a.poisson {
 		a.at += a.random.ExpFloat64() * a.gap
@@ -55,7 +56,7 @@ func newMix(requests []Request, random *rand.Rand) *mix {
 	return m
 }
 
-// draw gives the index of a request.
+// draw returns the index of a kind of request.
 func (m *mix) draw() int {
 	last := len(m.upTo) - 1
 	if last <= 0 {

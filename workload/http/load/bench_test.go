@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// BenchmarkRequests sends through as many workers as there are connections to a server that
-// answers whatever it reads, in this process: requests per second are of both together, and
-// allocations are nearly all the generator's.
+// BenchmarkRequests sends through as many workers as there are connections, to a server in this process that
+// answers whatever it reads. The requests per second are those of generator and server together. Nearly all
+// allocations are the generator's.
 func BenchmarkRequests(b *testing.B) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 128\r\nContent-Type: text/plain\r\nDate: Mon, 02 Jan 2006 15:04:05 GMT\r\n\r\n"
 	answer := append([]byte(ok), make([]byte, 128)...)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Requests through pipes do what the session does, and their end ends a span.
+// A client that reads requests from a pipe works like a session. The end of the requests ends a span.
 func TestServe(t *testing.T) {
 	l := serve(t, nil, nil)
 	requests, stdin := io.Pipe()

@@ -19,85 +19,84 @@ import (
 // Protocol is the protocol of requests.
 type Protocol string
 
-// The protocols. H2 and GRPC multiplex Streams requests on a connection.
+// H2 and GRPC carry several requests on a connection at a time (Config.Streams).
 const (
 	HTTP1 Protocol = "http/1.1"
-	H2    Protocol = "h2"   // over TLS by ALPN, in clear with prior knowledge
-	GRPC  Protocol = "grpc" // unary calls over H2; messages are bytes that no codec looks at
+	H2    Protocol = "h2"   // over TLS with ALPN; without TLS with prior knowledge
+	GRPC  Protocol = "grpc" // unary calls over HTTP/2; messages are plain bytes, not encoded protocol buffers
 )
 
 // Values lists the protocols.
 func (Protocol) Values() []string { return []string{string(HTTP1), string(H2), string(GRPC)} }
 
-// Config says where a session sends its requests, and what they are.
+// Config is the configuration of a session: the server, the connections and the requests.
 type Config struct {
-	// URL is the address of the server: http://HOST[:PORT][/PATH], or https. For gRPC the
-	// path is /SERVICE/METHOD.
+	// URL is the address of the server: http://HOST[:PORT][/PATH], or https. For gRPC the path is
+	// /SERVICE/METHOD.
 	URL string `json:"url"`
-	// Connect is the "HOST:PORT" to connect to in place of the URL's, such as that of a proxy.
+	// Connect is the "HOST:PORT" of a proxy to connect to, in place of the host in the URL.
 	Connect  string   `json:"connect,omitempty"`
 	Protocol Protocol `json:"protocol"`
-	// Connections is how many connections there are at a time.
+	// Connections is the number of connections that are open at a time.
 	Connections int `json:"connections"`
-	// Streams is how many requests a connection of H2 or GRPC carries at a time; 0 is 1.
+	// Streams is the number of requests that a connection of H2 or GRPC carries at a time; 0 means 1.
 	Streams int `json:"streams,omitempty"`
-	// RequestsPerConnection closes a connection after so many requests; 0 never does. Where
-	// it is 0 all connections are made before a span begins. Else the first request of each
-	// makes it, and its latency covers that.
+	// RequestsPerConnection is the number of requests after which a connection is closed; 0: it stays open.
+	// If 0, all connections are opened before a span begins. Otherwise the first request of each connection
+	// opens it, and its latency includes that time.
 	RequestsPerConnection int `json:"requestsPerConnection,omitempty"`
-	// Requests are what is sent, drawn by their weights. None is one Request{}.
+	// Requests are the kinds of requests, drawn by their weights. An empty list is one plain GET of the URL.
 	Requests []Request `json:"requests,omitempty"`
-	// TLS is what is trusted and shown where the URL is https; nil trusts the system's.
+	// TLS is the client's side of TLS, for an https URL; nil trusts the system's certificates.
 	TLS *TLS `json:"tls,omitempty"`
-	// Timeout is the time for an answer from the moment of sending, new connection
-	// included; 0 is 10 s.
+	// Timeout is the time within which a response must be complete. It runs from sending, and includes a new
+	// connection. 0 means 10 s.
 	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
 // Request is one kind of request.
 type Request struct {
-	// Name has the latency of requests of that name kept apart as well; "" keeps none apart.
+	// Name groups requests whose latency is also recorded apart, under that name; "": it is not.
 	Name   string `json:"name,omitempty"`
-	Method string `json:"method,omitempty"` // "" is GET, or POST with a payload
-	Path   string `json:"path,omitempty"`   // in place of the URL's path and query
-	// Headers are added, each a name and a value.
+	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
+	Path   string `json:"path,omitempty"`   // replaces the URL's path and query
+	// Headers are names and values to add.
 	Headers [][2]string `json:"headers,omitempty"`
-	// Payload is the number of bytes of the body, which are noise, but the same in every
-	// request. Body is a body instead.
+	// Payload is the number of bytes of a body of noise, the same in every request. Body is an alternative:
+	// the body itself.
 	Payload int    `json:"payload,omitempty"`
 	Body    []byte `json:"body,omitempty"`
-	// Answer asks the server of package target for a body of so many bytes, by the header
-	// answerHeader, and expects that many: an answer with another number is an error of kind
-	// Length. Nil asks and expects nothing.
+	// Answer asks the builtin server (package target) for a body of this many bytes, in the header
+	// answerHeader. A response of another length is an error of kind Length. Nil: any length is right.
 	Answer *int `json:"answer,omitempty"`
-	// Weight is how often this one is drawn, relative to the others; 0 is 1.
+	// Weight is how often this request is drawn, relative to the others; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`
 }
 
-// answerHeader asks the server of package target for an answer of that many bytes.
+// answerHeader is the header that asks the builtin server for a response of a number of bytes.
 const answerHeader = "Tare-Answer-Bytes"
 
-// TLS is what a client trusts and shows. All but ServerName are PEM.
+// TLS is the client's side of TLS. All fields but ServerName are PEM.
 type TLS struct {
-	CA   string `json:"ca,omitempty"` // certificates to trust; "" trusts the system's
+	CA   string `json:"ca,omitempty"` // certificates to trust; "": the system's
 	Cert string `json:"cert,omitempty"`
-	// Key belongs to Cert. It is in the JSON of a Config, for the process that sends: keep
-	// that out of what is recorded.
+	// Key is the private key of Cert. It is in the JSON of a Config, which the sending process needs: never
+	// record that JSON.
 	Key        string `json:"key,omitempty"`
-	ServerName string `json:"serverName,omitempty"` // expected in the server's certificate; "" is the host's
-	// Resume takes up earlier sessions in new connections, which saves most of a handshake.
+	ServerName string `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
+	// Resume resumes earlier TLS sessions on new connections, which saves most of a handshake.
 	Resume bool `json:"resume,omitempty"`
 }
 
-// Bounds of a configuration. They keep mistakes from taking the machine down.
+// Bounds of a configuration. They keep a mistake from overloading the machine.
 const (
 	MostConnections = 100_000
 	MostStreams     = 10_000
 	MostPayload     = 64 << 20   // bytes
-	MostRate        = 10_000_000 // per second
+	MostRate        = 10_000_000 // requests per second
 )
 
-// Validate reports all that is wrong with the configuration.
+// Validate returns all errors of the configuration.
 func (c Config) Validate() error {
 	var wrong []error
 	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
@@ -141,8 +140,7 @@ func (c Config) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// taken are the headers that the generator sets itself: to set them twice would change how
-// the message is framed.
+// taken lists the headers that the generator sets itself. A second value would change the message's framing.
 var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(answerHeader)}
 
 func (r Request) validate(p Protocol) error {
@@ -183,7 +181,7 @@ func (r Request) validate(p Protocol) error {
 	return errors.Join(wrong...)
 }
 
-// Trust returns a TLS configuration that trusts the certificates in PEM; "" trusts the system's.
+// Trust returns a TLS configuration that trusts certificates in PEM; "" trusts the system's.
 func Trust(ca string) (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -195,7 +193,7 @@ func Trust(ca string) (*tls.Config, error) {
 	return conf, nil
 }
 
-// clientTLS returns the configuration of TLS; nil: the URL is in clear.
+// clientTLS returns the client's TLS configuration; nil: the URL is not https.
 func (c Config) clientTLS(u *url.URL) (*tls.Config, error) {
 	if u.Scheme != "https" {
 		return nil, nil

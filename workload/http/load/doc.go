@@ -1,38 +1,40 @@
-// Package load generates HTTP load and measures how long answers take: HTTP/1.1, HTTP/2 (in
-// clear with prior knowledge, or by ALPN over TLS) and gRPC unary calls.
+// Package load generates HTTP load and measures response times: HTTP/1.1, HTTP/2 (over TLS with ALPN, or
+// without TLS with prior knowledge) and gRPC unary calls.
 //
 // # What is measured
 //
-// In an open loop every request has an intended time, from a constant or a Poisson process,
-// that does not depend on the server. Its latency runs from that time to the last byte of the
-// answer. A server that stalls is therefore charged with its stall by all the requests that
-// fell into it, and not only by those that were under way (the "coordinated omission" of
-// closed loops; G. Tene, How NOT to Measure Latency, 2013). A closed loop has a number of
-// workers, each of which sends its next request when the last one is answered; its latency
-// runs from the moment of sending. It is there for comparison with tools that work so.
+// In an open loop every request has an intended time, from a constant or a Poisson process. It does not
+// depend on the server. The latency runs from the intended time to the last byte of the response. All requests
+// that fall due while a server stalls are therefore charged with the stall, not only the requests under way.
+// Closed loops omit these requests, which is called coordinated omission (G. Tene, How NOT to Measure
+// Latency, 2013).
 //
-// Two parts of an open loop's latency are kept beside it. Waited is the time for which all
-// connections were busy when a request fell due: a result of the server, or of too few
-// connections. Lag is the time for which the generator itself was late, although a connection
-// was free: it must be small against the latency, or the result says nothing of the server.
+// A closed loop has a number of workers. Each worker sends its next request when its last request is
+// answered. The latency runs from sending. Closed loops exist for comparison with tools that work like this.
 //
-// Every request that falls due within the measured time ends exactly once: as OK, or as an
-// error of one kind. None is left out.
+// Two parts of an open loop's latency are also recorded apart. Waited is the time in which all connections
+// were busy although a request was due. Its cause is the server, or too few connections. Lag is the time by
+// which the generator was late although a connection was free. Lag must be small compared with the latency.
+// Otherwise the result does not describe the server.
+//
+// Every request that falls due within the measured time ends exactly once: as OK, or as an error of one
+// kind. No request is left out.
 //
 // # How it works
 //
-// One goroutine paces: it sleeps until the next request is due (package pause) and writes it
-// to the connection that has been free for longest, so that no other goroutine has to be woken
-// in between. Each connection is read by a goroutine, or, in clear over HTTP/1.1 on Linux, by one
-// of a few event loops (loops); where a request is overdue when an answer is complete, the reader
-// sends it at once. Requests are bytes that were made beforehand, and answers are parsed and
-// thrown away without allocating: net/http's client takes several times the CPU time per
-// request, which on a shared machine would be taken from the server.
+// One goroutine, the pacer, sleeps until the next request is due (package pause). It writes the request to the
+// connection that has been free for longest. No other goroutine has to be woken for a request to be sent.
+// Each connection has a goroutine that reads. Without TLS over HTTP/1.1 on Linux, a few event loops read all
+// connections instead (eventLoops). If a request is overdue when a response is complete, the reader sends
+// that request at once.
 //
-// From the top down: Session has connections, one for each connection at a time. A lane has slots, one
-// for each request at a time, and the link that it sends through. A run gives all, which are
-// requests that fall due, to slots that are free. Only who holds a lane's lock ends a request.
+// Requests are encoded beforehand. Responses are parsed and dropped without allocating memory. The client of
+// net/http would take several times the CPU time per request, and a server on the same machine would lack it.
 //
-// A Session keeps its connections open between spans of load, at no cost while it is idle.
-// A Client runs sessions by orders from another process.
+// A Session has connections. Each connection has slots, and a link: its current network connection. A slot
+// carries one request at a time. A run, which is one span of load under way, hands each due request to a
+// free slot. Only the holder of a connection's lock ends a request.
+//
+// A Session keeps its connections open between spans of load, and uses no CPU meanwhile. A Client runs
+// sessions for another process.
 package load

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// encodedRequest is a kind of request, made ready to be sent.
+// encodedRequest is a kind of request, encoded before the load begins.
 type encodedRequest struct {
-	payload int // bytes of the body, without what frames it
-	answer  int // bytes of the body that is expected; -1: any number
-	// keep and last are the whole of an HTTP/1.1 request: on a connection that stays, and on
-	// one that the server is to close.
+	payload int // bytes of the body, without framing
+	answer  int // expected bytes of the response's body; -1: any number
+	// keep and last are a whole HTTP/1.1 request. With last the server closes the connection after its
+	// response.
 	keep, last []byte
-	// headers and body are of HTTP/2.
+	// headers and body are for HTTP/2.
 	headers []hpack.HeaderField
 	body    []byte
 }
 
-// prepare makes a request ready.
+// encode encodes a kind of request.
 func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
 	body := r.Body
 	if r.Payload > 0 {
@@ -55,7 +55,7 @@ func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
 	return o, o.http2(p, method, path, u, headers, body)
 }
 
-// noise is a body that does not compress, the same every time.
+// noise returns a body that does not compress. It is the same every time.
 func noise(n int) []byte {
 	var seed [32]byte
 	copy(seed[:], "a body of noise")
@@ -64,7 +64,7 @@ func noise(n int) []byte {
 	return body
 }
 
-// http1Request is the whole of a request (RFC 9112).
+// http1Request returns a whole HTTP/1.1 request (RFC 9112).
 func http1Request(method, path, host string, headers [][2]string, body []byte, last bool) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, host)
@@ -82,11 +82,11 @@ func http1Request(method, path, host string, headers [][2]string, body []byte, l
 	return b.Bytes()
 }
 
-// mostHeaders bounds the headers of HTTP/2, so that they fit one frame.
+// mostHeaders bounds the size of HTTP/2 headers, so that they fit into one frame.
 const mostHeaders = 8 << 10
 
-// http2 fills in what HTTP/2 sends (RFC 9113, 8.3; for gRPC
-// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
+// http2 encodes a request for HTTP/2 (RFC 9113, 8.3), or a gRPC call
+// (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
 func (o *encodedRequest) http2(p Protocol, method, path string, u *url.URL, headers [][2]string, body []byte) error {
 	add := func(name, value string) {
 		o.headers = append(o.headers, hpack.HeaderField{Name: name, Value: value})

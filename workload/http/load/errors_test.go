@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// say answers with bytes as they are.
+// say returns a server that answers with this text.
 func say(text string) func(net.Conn) {
 	return func(conn net.Conn) { _, _ = conn.Write([]byte(text)) }
 }
 
-// Each way of failing has its kind, and nothing else is counted.
+// Each error is counted under its own kind, and under no other.
 func TestErrorsByKind(t *testing.T) {
 	cert, key := identity(t)
 	stranger, _ := identity(t)
@@ -47,7 +47,7 @@ func TestErrorsByKind(t *testing.T) {
 		server func(testing.TB) *counted
 		change func(*Config)
 		kind   Kind
-		text   string // within the example
+		text   string // part of the example
 	}{
 		{"well", then(ok, nil), nil, "", ""},
 		{"nobody listens", func(t testing.TB) *counted { l := listen(t); l.Close(); return l }, nil, Dial, "refused"},

@@ -14,34 +14,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loops read connections in clear that stay up, as event loops over epoll, without the
-// runtime's poller: a goroutine per connection costs a third more CPU time per request, for a
-// read that finds nothing, for being parked and for being woken.
+// eventLoops read the responses of connections by epoll, without the poller of Go's runtime. They serve
+// connections that stay open without TLS. One goroutine per connection would cost a third more CPU time per
+// request: for a read that finds nothing, for parking and for waking.
 //
-// System calls that cannot block go round the scheduler: it would take each that is slow for one
-// that blocks, and hand the processor over. A loop that has nothing to do waits in the
-// runtime's poller, for its epoll to be readable.
+// The loops make system calls that cannot block without telling Go's scheduler. The scheduler would take a
+// slow call for a blocked one and hand the processor over. An idle loop waits in the runtime's poller until
+// its epoll descriptor is readable.
 type eventLoops struct {
 	loops  []*eventLoop
-	polled []atomic.Pointer[polledConn] // by number
+	polled []atomic.Pointer[polledConn] // by the connection's number
 	all    sync.WaitGroup
 }
 
-// loop is one event loop.
 type eventLoop struct {
 	epoll *os.File
-	fd    int // of epoll
+	fd    int // descriptor of epoll
 	set   *eventLoops
 }
 
-// polledConn is a connection that a loop reads.
+// polledConn is a network connection that an event loop reads.
 type polledConn struct {
 	http1  *http1
 	socket *socket
 	ended  chan error
 }
 
-// newEventLoops starts the loops of a session, or is nil where its connections are not for them.
+// newEventLoops starts the event loops of a session; nil: its connections need goroutines.
 func newEventLoops(s *Session) (*eventLoops, error) {
 	if s.conf.Protocol != HTTP1 || s.tls != nil || s.conf.RequestsPerConnection > 0 {
 		return nil, nil
@@ -69,14 +68,14 @@ func newEventLoop(set *eventLoops) (*eventLoop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	if err := unix.SetNonblock(epoll, true); err != nil { // else the runtime's poller does not take it
+	if err := unix.SetNonblock(epoll, true); err != nil { // the runtime's poller only takes non-blocking descriptors
 		_ = unix.Close(epoll)
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	return &eventLoop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, set: set}, nil
 }
 
-// close ends the loops. Their connections have ended.
+// close ends the event loops. Their connections have ended before.
 func (l *eventLoops) close() {
 	if l == nil {
 		return
@@ -87,20 +86,20 @@ func (l *eventLoops) close() {
 	l.all.Wait()
 }
 
-// run reads what is readable until close.
+// run reads from readable connections until the loop is closed.
 func (l *eventLoop) run() {
 	raw, err := l.epoll.SyscallConn()
 	if err != nil {
-		return // closed already
+		return // already closed
 	}
 	events := make([]unix.EpollEvent, 128)
 	n := 0
 	some := func(fd uintptr) bool {
 		m, _, _ := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
-		n = int(m) // below 0 for an error; there is none but a signal's
+		n = int(m) // negative if a signal interrupted the call; no other error is possible
 		return n > 0
 	}
-	for raw.Read(some) == nil { // until it is closed
+	for raw.Read(some) == nil { // fails once the descriptor is closed
 		for _, e := range events[:n] {
 			if c := l.set.polled[e.Fd].Load(); c != nil {
 				c.readable(&l.set.polled[e.Fd])
@@ -109,21 +108,21 @@ func (l *eventLoop) run() {
 	}
 }
 
-// readable reads once. (An event may be of the lane's connection before: then there is
-// nothing to read.)
+// readable reads once. The event may be from an earlier connection with the same number. Then there is
+// nothing to read.
 func (c *polledConn) readable(entry *atomic.Pointer[polledConn]) {
 	n, err := c.socket.Read(c.http1.parser.space())
 	if errors.Is(err, unix.EAGAIN) {
 		return
 	}
 	if err := c.http1.received(n, err); err != nil {
-		entry.CompareAndSwap(c, nil) // the lane's next connection may be there already
+		entry.CompareAndSwap(c, nil) // the next connection may already have this number
 		c.ended <- err
 	}
 }
 
-// read has a loop read the connection, and waits for its end. ok is false where the connection
-// is not for a loop.
+// read has an event loop read from a connection, and waits until the connection ends. It returns false for a
+// connection that needs a goroutine.
 func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	s, ok := h.conn.(*socket)
 	if !ok {
@@ -146,13 +145,13 @@ func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	return true, err
 }
 
-// socket is a TCP connection that the runtime's poller does not know. Only Read, Write and
-// Close are its own: the connection that it was is closed.
+// socket is a TCP connection that the runtime's poller does not know. It has methods Read, Write and Close of
+// its own. The embedded connection, from which it was made, is closed.
 type socket struct {
 	net.Conn
 	fd int
 
-	mu     sync.RWMutex // so that the descriptor is no other connection's while it is used
+	mu     sync.RWMutex // held while the descriptor is in use, so that it is not closed and reused
 	closed bool
 }
 
@@ -197,7 +196,7 @@ func (s *socket) Read(p []byte) (int, error) {
 	}
 }
 
-// Write writes all of a small request, and waits where the send buffer is full nevertheless.
+// Write writes all of a small request. It waits if the send buffer is full.
 func (s *socket) Write(p []byte) (int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -220,17 +219,17 @@ func (s *socket) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// Close ends the connection at once for all who use it.
+// Close ends the connection for all its users.
 func (s *socket) Close() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return net.ErrClosed
 	}
-	return unix.Shutdown(s.fd, unix.SHUT_RDWR) // wakes the loop, and fails Write
+	return unix.Shutdown(s.fd, unix.SHUT_RDWR) // wakes the event loop, and makes Write fail
 }
 
-// release gives the descriptor back, when nobody reads any more.
+// release closes the descriptor when it is no longer read from.
 func (s *socket) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

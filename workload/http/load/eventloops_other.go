@@ -4,7 +4,7 @@ package load
 
 import "net"
 
-// loops are there on Linux only; elsewhere each connection has a goroutine.
+// eventLoops exist on Linux only. Elsewhere each connection has a goroutine that reads.
 type eventLoops struct{}
 
 func newEventLoops(*Session) (*eventLoops, error)            { return nil, nil }

@@ -9,27 +9,26 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range of a histogram: whole nanoseconds with three significant digits up to a minute,
-// so that a microsecond is exact.
+// A histogram covers whole nanoseconds up to a minute, with three significant digits. A microsecond is exact.
 const (
 	shortest = 1
 	longest  = int64(time.Minute)
 	digits   = 3
 )
 
-// Histogram is a distribution of times in ns. In JSON it is the base64 form of HdrHistogram's
-// compressed V2 format, which other tools read, and what lies over its range.
+// Histogram is a distribution of times in ns. Its JSON has the base64 form of HdrHistogram's compressed V2
+// format, which other tools read, and the number of times over a minute.
 type Histogram struct {
 	hdr  *hdrhistogram.Histogram
 	over int64
 }
 
-// NewHistogram makes an empty one.
+// NewHistogram returns an empty histogram.
 func NewHistogram() *Histogram {
 	return &Histogram{hdr: hdrhistogram.New(shortest, longest, digits)}
 }
 
-// Record counts a time. One below zero counts as zero, one over a minute in Over.
+// Record counts a time. A negative time counts as zero. A time over a minute is only counted.
 func (h *Histogram) Record(d time.Duration) {
 	if int64(d) > longest {
 		h.over++
@@ -38,16 +37,16 @@ func (h *Histogram) Record(d time.Duration) {
 	_ = h.hdr.RecordValue(max(int64(d), 0)) // cannot fail within the range
 }
 
-// Merge adds all that another one holds.
+// Merge adds all times of another histogram.
 func (h *Histogram) Merge(other *Histogram) {
-	h.hdr.Merge(other.hdr) // drops nothing: the ranges are the same
+	h.hdr.Merge(other.hdr) // drops nothing, since the ranges are the same
 	h.over += other.over
 }
 
-// Count is the number of times that were recorded, those over a minute included.
+// Count returns the number of recorded times, including times over a minute.
 func (h *Histogram) Count() int64 { return h.hdr.TotalCount() + h.over }
 
-// Mean is the arithmetic mean, to three digits; times over a minute enter as one.
+// Mean returns the arithmetic mean, to three digits. A time over a minute counts as a minute.
 func (h *Histogram) Mean() time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -57,7 +56,7 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(sum / float64(n))
 }
 
-// Max is the longest time, to three digits; a minute if there are longer ones.
+// Max returns the longest time, to three digits; a minute if a time is longer.
 func (h *Histogram) Max() time.Duration {
 	if h.over > 0 {
 		return time.Duration(longest)
@@ -65,7 +64,7 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.hdr.Max())
 }
 
-// Min is the shortest time, to three digits; a minute if all are longer.
+// Min returns the shortest time, to three digits; a minute if all are longer.
 func (h *Histogram) Min() time.Duration {
 	if h.hdr.TotalCount() == 0 && h.over > 0 {
 		return time.Duration(longest)
@@ -73,8 +72,8 @@ func (h *Histogram) Min() time.Duration {
 	return time.Duration(h.hdr.Min())
 }
 
-// At is the smallest recorded time that at least the share q of all times does not exceed, to
-// three digits; a minute where that one is longer.
+// At returns the quantile q: the smallest recorded time such that a share q of all times is not longer. It
+// has three digits, and is a minute if the quantile is longer.
 func (h *Histogram) At(q float64) time.Duration {
 	n := h.hdr.TotalCount()
 	if n == 0 && h.over == 0 {
@@ -87,7 +86,7 @@ func (h *Histogram) At(q float64) time.Duration {
 	return time.Duration(h.hdr.ValueAtPercentile(100 * (float64(rank) - 0.5) / float64(n)))
 }
 
-// ceil rounds up, but not for an error of rounding in x.
+// ceil rounds up, but ignores rounding errors in x.
 func ceil(x float64) int64 {
 	n := int64(x)
 	if x-float64(n) > 1e-9*max(x, 1) {
@@ -96,16 +95,15 @@ func ceil(x float64) int64 {
 	return n
 }
 
-// Equal says whether both hold the same counts.
+// Equal reports whether two histograms hold the same counts.
 func (h *Histogram) Equal(other *Histogram) bool {
 	return h.over == other.over && h.hdr.Equals(other.hdr)
 }
 
-// Raw is the library's histogram, without what is Over, for logs and exports. It must not be
+// Raw returns the library's histogram, which lacks times over a minute, for logs and exports. It must not be
 // changed.
 func (h *Histogram) Raw() *hdrhistogram.Histogram { return h.hdr }
 
-// histogramJSON is a histogram in JSON.
 type histogramJSON struct {
 	V2   string `json:"v2"`
 	Over int64  `json:"over,omitempty"`
@@ -120,7 +118,7 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(histogramJSON{V2: string(text), Over: h.over})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. One of another range is an error.
+// UnmarshalJSON reads the form that MarshalJSON wrote. A histogram of another range is an error.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var s histogramJSON
 	if err := json.Unmarshal(data, &s); err != nil {

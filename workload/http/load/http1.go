@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// http1 is HTTP/1.1 on a connection: one request at a time, none in advance.
+// http1 is the wire of HTTP/1.1: one request at a time, without pipelining.
 type http1 struct {
 	link    *link
 	conn    net.Conn
 	parser  *responseParser
-	written chan struct{} // closed when a large request is written; guarded by the lane's lock
+	written chan struct{} // closed when a large request is written; guarded by the connection's lock
 }
 
-// atOnce is the largest request that is written by whoever sends it. Larger ones have a
-// goroutine of their own, for they may have to wait for the server to read them. It is the
-// least that an empty send buffer takes.
+// atOnce is the largest request, in bytes, that its sender writes itself. An empty send buffer takes at least
+// this much. A larger request is written by a goroutine, since the write may have to wait for the server.
 const atOnce = 16 << 10
 
 func newHTTP1(k *link, conn net.Conn) *http1 {
@@ -44,8 +43,8 @@ func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
 	}()
 }
 
-// put writes a request. Where that fails the connection is broken, but there may still be an
-// answer to read before its end, so only read tells how the request ended.
+// put writes a request. If writing fails, the connection is broken. A response may still have arrived before
+// the failure. Therefore only read decides how the request ended.
 func (h *http1) put(request []byte) {
 	if _, err := h.conn.Write(request); err != nil {
 		h.link.conn.mu.Lock()
@@ -54,7 +53,7 @@ func (h *http1) put(request []byte) {
 	}
 }
 
-// drop is not possible: HTTP/1.1 cannot take a request back.
+// drop returns false: HTTP/1.1 cannot cancel a request.
 func (h *http1) drop(*slot) bool { return false }
 
 // errRetired ends a link that takes no more requests.
@@ -75,8 +74,8 @@ func (h *http1) read() error {
 	}
 }
 
-// took takes what was read from the connection, and the error with which reading ended. It
-// gives the error with which the connection ends.
+// received parses n bytes that were read. Failed is the error with which reading ended. The result is the
+// error with which the connection ends.
 func (h *http1) received(n int, failed error) error {
 	h.parser.added(n)
 	resp, done, err := h.parser.next()
@@ -98,7 +97,7 @@ func (h *http1) received(n int, failed error) error {
 	return failed
 }
 
-// answered ends a request. It is errRetired where the connection takes no other.
+// complete ends a request. The error is errRetired if the connection takes no more requests.
 func (h *http1) complete(resp response) error {
 	c := h.link.conn
 	now := c.session.now()
@@ -114,7 +113,7 @@ func (h *http1) complete(resp response) error {
 	if behind && o.kind == "" {
 		o = outcome{Malformed, "bytes behind the answer", resp.body}
 	}
-	if sl.givenUp != "" { // the connection is cut, but this had been read
+	if sl.givenUp != "" { // the connection is cut, but the response was already read
 		o = giveUp(sl.givenUp)
 		o.received = resp.body
 	}
@@ -131,8 +130,8 @@ func (h *http1) complete(resp response) error {
 	return nil
 }
 
-// early says whether an answer has come before its request was written. Where a request went
-// well it surely is written, and its writer is given the time to say so.
+// early reports whether a response came before its request was written. A request whose response is OK was
+// surely written. Its writer then gets a second to report this.
 func (h *http1) early(resp response) bool {
 	h.link.conn.mu.Lock()
 	written := h.written
@@ -158,7 +157,7 @@ func (h *http1) early(resp response) bool {
 	}
 }
 
-// judge says how a complete answer ends its request.
+// outcome returns how a complete response ends its request.
 func (q *encodedRequest) outcome(resp response) outcome {
 	switch {
 	case resp.status < 200 || resp.status > 299:
@@ -169,9 +168,9 @@ func (q *encodedRequest) outcome(resp response) outcome {
 	return outcome{received: resp.body}
 }
 
-// awaitEnd lets the server close a connection first, for a second at most: so the port that is
-// taken for a minute after the end (TIME-WAIT) is the server's, and a load of new connections
-// does not run out of ports.
+// awaitEnd waits up to a second for the server to close the connection first. The side that closes first
+// keeps its port busy for a minute (TIME-WAIT). This must be the server, or a load of new connections would
+// run out of ports.
 func awaitEnd(raw net.Conn, r io.Reader) {
 	_ = raw.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, r)

@@ -12,35 +12,35 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// http2conn is HTTP/2 on a connection (RFC 9113), also for gRPC.
+// http2conn is the wire of HTTP/2 (RFC 9113), also for gRPC.
 type http2conn struct {
 	link   *link
 	conn   net.Conn
 	framer *http2.Framer // reads from the connection, writes to out
 	reader *bufio.Reader
 
-	// writing guards what is written. The lane's lock may be taken while it is held.
+	// writing guards the fields for writing. Its holder may take the connection's lock.
 	writing sync.Mutex
 	out     bytes.Buffer
 	encoder *hpack.Encoder
-	block   bytes.Buffer // headers, encoded
-	nextID  uint32       // written with the lane's lock held, too
+	block   bytes.Buffer // encoded headers
+	nextID  uint32       // next stream id; written under the connection's lock too
 
-	// Guarded by the lane's lock.
+	// The connection's lock guards these fields.
 	streams map[uint32]*slot
-	ended   bool      // the connection has ended
-	room    sync.Cond // more may be sent
-	window  int64     // of the connection, for what is sent
-	initial int64     // window of a new stream
-	frame   int64     // largest one that the server takes
+	ended   bool      // the network connection has ended
+	room    sync.Cond // signals that more may be sent
+	window  int64     // bytes that may be sent on the connection
+	initial int64     // bytes that may be sent on a new stream
+	frame   int64     // largest frame that the server takes, in bytes
 
-	received int64 // bytes since the connection's window was opened again; the reader's
+	received int64 // bytes read since the last window update; only the reader uses it
 	decoder  *hpack.Decoder
-	fields   headerFields // of the block that the decoder reads
+	fields   headerFields // headers of the block that the decoder reads
 }
 
-// windowSize is how much the server may send unasked, on a stream and on a connection: so
-// much that its answers never wait for the generator.
+// windowSize is the number of bytes that the server may send without an update, on a stream and on the
+// connection. It is so large that responses never wait for the generator.
 const windowSize = 1 << 30
 
 func newHTTP2(k *link, conn net.Conn) *http2conn {
@@ -60,19 +60,19 @@ func newHTTP2(k *link, conn net.Conn) *http2conn {
 		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: windowSize})
 	_ = h.framer.WriteWindowUpdate(0, windowSize-65535)
-	return h // the preface goes out with the first request, or the answer to the settings
+	return h // the preface is sent with the first request, or with the response to the server's settings
 }
 
-// flush writes what was framed. It is called with writing held.
+// flush writes the buffered frames. The caller holds the writing lock.
 func (h *http2conn) flush() {
 	_, err := h.conn.Write(h.out.Bytes())
 	h.out.Reset()
 	if err != nil {
-		_ = h.link.raw.Close() // read tells
+		_ = h.link.raw.Close() // read returns the error
 	}
 }
 
-// writeNow frames and writes. It waits for the writing lock.
+// writeNow buffers frames by a function, and writes them. It waits for the writing lock.
 func (h *http2conn) writeNow(frame func()) {
 	h.writing.Lock()
 	defer h.writing.Unlock()
@@ -106,7 +106,7 @@ func (h *http2conn) write(sl *slot, q *encodedRequest, turn uint64, _ bool) {
 
 	h.block.Reset()
 	for _, f := range q.headers {
-		_ = h.encoder.WriteField(f) // into memory
+		_ = h.encoder.WriteField(f) // cannot fail: writes to memory
 	}
 	_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: h.block.Bytes(), EndHeaders: true, EndStream: n == 0})
 	if whole {
@@ -118,7 +118,7 @@ func (h *http2conn) write(sl *slot, q *encodedRequest, turn uint64, _ bool) {
 	}
 }
 
-// body sends a body as the server's windows let it.
+// writeBody sends a body in pieces, as the server's windows allow.
 func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 	c := h.link.conn
 	for len(body) > 0 {
@@ -131,7 +131,7 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 			c.mu.Unlock()
 			return
 		}
-		if !current() { // answered before it was asked in full, or given up
+		if !current() { // the request was answered before it was sent whole, or was given up
 			c.mu.Unlock()
 			h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
 			return
@@ -145,7 +145,7 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 	}
 }
 
-// drop takes a request back, unless the connection does not even take the word for that.
+// drop cancels a request. It returns false if the connection is not even free for the frame that cancels.
 func (h *http2conn) drop(sl *slot) bool {
 	if h.ended || h.streams[sl.stream.id] != sl || !h.writing.TryLock() {
 		return false
@@ -153,7 +153,7 @@ func (h *http2conn) drop(sl *slot) bool {
 	delete(h.streams, sl.stream.id)
 	h.room.Broadcast()
 	id := sl.stream.id
-	go func() { // the lane's lock is held, and writing may take long
+	go func() { // a goroutine, since writing may take long and the caller holds the connection's lock
 		_ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel)
 		h.flush()
 		h.writing.Unlock()
@@ -197,7 +197,7 @@ func (h *http2conn) frames() error {
 	}
 }
 
-// frameError tells errors of the connection from frames that are wrong.
+// frameError turns an error about a wrong frame into a failure of kind Malformed.
 func frameError(err error) error {
 	var c http2.ConnectionError
 	var s http2.StreamError
@@ -210,7 +210,7 @@ func frameError(err error) error {
 	return err
 }
 
-// idleForGood says whether the connection takes no more requests and has none under way.
+// retiredAndIdle reports whether the link takes no more requests and has none under way.
 func (h *http2conn) retiredAndIdle() bool {
 	c := h.link.conn
 	c.mu.Lock()

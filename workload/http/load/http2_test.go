@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// canned is a connection on which a server has said all that it will say.
+// canned is a connection whose server has already sent all its bytes.
 type canned struct {
 	net.Conn
 	said io.Reader
@@ -23,7 +23,7 @@ func (c *canned) Write(p []byte) (int, error)     { return len(p), nil }
 func (c *canned) Close() error                    { return nil }
 func (c *canned) SetReadDeadline(time.Time) error { return nil }
 
-// hear has a connection with two requests under way read what a server says, and returns the result.
+// hear has a connection with two requests under way read a server's bytes, and returns the result.
 func hear(t testing.TB, said []byte) *Result {
 	t.Helper()
 	s, err := Open(Config{URL: "http://127.0.0.1:1/", Protocol: H2, Connections: 1, Streams: 2})
@@ -44,13 +44,13 @@ func hear(t testing.TB, said []byte) *Result {
 		sl.send(r, due{counted: true}, 0)
 	}
 	k.ended(h.read())
-	<-r.done // what was refused is sent anew, where nobody listens
+	<-r.done // refused requests are sent again, to an address where no server listens
 	result := r.result()
 	consistent(t, result)
 	return result
 }
 
-// frames writes what a server says.
+// frames encodes a server's frames.
 func frames(write func(*http2.Framer)) []byte {
 	var b bytes.Buffer
 	f := http2.NewFramer(&b, nil)
@@ -75,7 +75,7 @@ func headers(id uint32, end bool, fields ...string) func(*http2.Framer) {
 	}
 }
 
-// spoken are things that servers say, and how the first request ends by it.
+// spoken lists frames that servers send, and how the first request ends by them.
 var spoken = map[string]struct {
 	write func(*http2.Framer)
 	kind  Kind
@@ -132,7 +132,7 @@ func TestHTTP2Answers(t *testing.T) {
 	}
 }
 
-// Whatever a server says, both requests end once and nothing panics.
+// Whatever a server sends, both requests end once and nothing panics.
 func FuzzHTTP2(f *testing.F) {
 	for _, s := range spoken {
 		f.Add(frames(s.write))
@@ -140,7 +140,7 @@ func FuzzHTTP2(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte) { hear(t, said) })
 }
 
-// What is sent is what the configuration says.
+// Encoded requests match their configuration.
 func TestPrepareHeaders(t *testing.T) {
 	u, _ := url.Parse("https://example.org:8443/a?b=c")
 	o, err := encode(HTTP1, u, Request{Payload: 3, Headers: [][2]string{{"A", "b"}}, Answer: answerBytes(7)})

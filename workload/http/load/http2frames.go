@@ -6,7 +6,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// frameIn takes one frame.
+// handle handles one frame.
 func (h *http2conn) handle(f http2.Frame) error {
 	switch f := f.(type) {
 	case *http2.HeadersFrame:
@@ -31,7 +31,7 @@ func (h *http2conn) handle(f http2.Frame) error {
 	return nil
 }
 
-// headers takes the headers or the trailers of an answer.
+// headers handles the headers or trailers of a response.
 func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	h.fields = headerFields{status: -1, grpc: -1, length: -1}
 	id, end := f.StreamID, f.StreamEnded()
@@ -46,7 +46,7 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		if all {
 			break
 		}
-		next, err := h.framer.ReadFrame() // sees to it that this is a continuation
+		next, err := h.framer.ReadFrame() // fails unless the frame is a continuation
 		if err != nil {
 			return frameError(err)
 		}
@@ -71,8 +71,8 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	return nil
 }
 
-// stranger says whether frames of a stream without a slot break the protocol: they do not
-// where the request was given up. It is called with the lane's lock held.
+// unknownStream returns an error if a frame belongs to a stream that was never opened. A stream whose request
+// was given up is no error. The caller holds the connection's lock.
 func (h *http2conn) unknownStream(id uint32) error {
 	if id%2 == 0 || id >= h.nextID {
 		return malformedf("stream %d was not opened", id)
@@ -80,7 +80,7 @@ func (h *http2conn) unknownStream(id uint32) error {
 	return nil
 }
 
-// data takes a part of a body.
+// data handles a part of a body.
 func (h *http2conn) data(f *http2.DataFrame) error {
 	if h.received += int64(f.Length); h.received > windowSize/2 {
 		h.writeNow(func() { _ = h.framer.WriteWindowUpdate(0, uint32(h.received)) })
@@ -147,7 +147,7 @@ func (h *http2conn) resetStream(id uint32, text string) {
 	h.finish(sl, outcome{kind: Closed, text: text}, false)
 }
 
-// settings takes what the server allows, and says so.
+// settings applies and acknowledges the server's settings.
 func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
@@ -192,7 +192,7 @@ func (h *http2conn) settings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// opened takes more room in a window.
+// windowUpdate lets more bytes be sent.
 func (h *http2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	c := h.link.conn
 	c.mu.Lock()
@@ -212,8 +212,8 @@ func (h *http2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// goAway takes no new requests, and sends those anew that the server says it has not looked
-// at, as any client does (RFC 9113, 6.8).
+// goAway retires the link. Requests that the server has not processed are sent again on a new link, as any
+// client does (RFC 9113, 6.8).
 func (h *http2conn) goAway(f *http2.GoAwayFrame) {
 	c := h.link.conn
 	c.mu.Lock()

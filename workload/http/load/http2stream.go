@@ -11,25 +11,25 @@ import (
 // stream is the state of a slot's request on HTTP/2.
 type stream struct {
 	id          uint32
-	window      int64 // for what is sent
+	window      int64 // bytes that may be sent
 	status      int
 	grpc        int // grpc-status; -1: none yet
 	grpcMessage string
 	length      int64   // content-length; -1: none
-	body        int64   // bytes of DATA
-	prefix      [5]byte // of a gRPC message
+	body        int64   // bytes of DATA frames
+	prefix      [5]byte // of the gRPC message: a flag and the length
 }
 
-// fields are the headers that matter, of one block.
+// headerFields are the relevant headers of one block.
 type headerFields struct {
 	status, grpc int // -1: none
 	message      string
 	length       int64
 	wrong        string
-	regular      bool // a header without colon was seen
+	regular      bool // a header that is no pseudo-header was seen
 }
 
-// header takes a block of headers, and says what is wrong with it.
+// addHeaders adds a block of headers. It returns what is wrong with the block; "": nothing.
 func (s *stream) addHeaders(f *headerFields, end bool) string {
 	switch {
 	case f.wrong != "":
@@ -42,7 +42,7 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	if f.grpc >= 0 {
 		s.grpc, s.grpcMessage = f.grpc, f.message
 	}
-	if s.status != 0 || f.status < 200 { // trailers, or an interim answer
+	if s.status != 0 || f.status < 200 { // trailers, or an interim response
 		if s.status == 0 && end {
 			return "an interim answer that ends the stream"
 		}
@@ -52,7 +52,7 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	return ""
 }
 
-// field takes one header from the decoder.
+// field adds one header from the decoder to the block.
 func (h *http2conn) field(f hpack.HeaderField) {
 	got := &h.fields
 	if f.IsPseudo() {
@@ -83,7 +83,7 @@ func (h *http2conn) field(f hpack.HeaderField) {
 	}
 }
 
-// judge says how a complete answer ends its request.
+// outcome returns how a complete response ends its request.
 func (s *stream) outcome(q *encodedRequest, p Protocol) outcome {
 	if s.length >= 0 && s.length != s.body {
 		return outcome{Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length), s.body}

@@ -12,32 +12,32 @@ import (
 	"time"
 )
 
-// link is one connection from its making to its end.
+// link is one network connection, from its dial to its end.
 type link struct {
 	conn    *connection
-	ctx     context.Context // of the dial, and of nothing else
+	ctx     context.Context // for the dial only
 	cancel  context.CancelFunc
 	dialled chan struct{} // closed when the dial has ended
 
-	// Guarded by the lock of the lane.
+	// The connection's lock guards these fields.
 	waiting  []*slot // slots whose requests wait for the dial
 	requests int     // requests so far
-	retired  bool    // takes no more requests
+	retired  bool    // the link takes no more requests
 	wire     wire    // nil: not dialled yet
 	raw      net.Conn
 	agreed   string // what TLS agreed on
 }
 
-// wire is what a protocol does on a connection.
+// wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends a request for a slot, if that is still its turn. last: the connection takes
-	// no other. That it fails is told by read.
+	// write sends a slot's request, unless the slot has a later turn. Last marks the last request of the
+	// connection. Only read returns errors of writing.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
-	// read reads answers, and ends their slots, until the connection ends. The error is why;
-	// requests that are still under way end of it.
+	// read reads responses and ends their requests, until the connection ends. The error is the cause of the
+	// end. Requests still under way fail with it.
 	read() error
-	// drop gives up one request, with the lock of the lane held. It is false where the whole
-	// connection must go.
+	// drop cancels one request. It returns false if only closing the connection can cancel the request. The
+	// caller holds the connection's lock.
 	drop(sl *slot) bool
 }
 
@@ -46,7 +46,7 @@ func newLink(c *connection) *link {
 	return &link{conn: c, ctx: ctx, cancel: cancel, dialled: make(chan struct{})}
 }
 
-// failure is an error with its kind.
+// failure is an error with the kind under which it is counted.
 type failure struct {
 	kind Kind
 	err  error
@@ -60,12 +60,13 @@ func malformedf(format string, args ...any) error {
 	return &failure{Malformed, fmt.Errorf(format, args...)}
 }
 
-// outcomeOf says how requests end of an error of their connection.
+// connectionOutcome returns how requests end when their connection fails.
 func connectionOutcome(err error) outcome {
 	var f *failure
 	var op *net.OpError
 	switch {
-	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS: 1.3 refuses clients after the handshake
+	// This error is a TLS alert. Servers with TLS 1.3 refuse a client's certificate after the handshake.
+	case errors.As(err, &op) && op.Op == "remote error":
 		return outcome{kind: Handshake, text: err.Error()}
 	case errors.As(err, &f):
 		return outcome{kind: f.kind, text: f.Error()}
@@ -75,7 +76,7 @@ func connectionOutcome(err error) outcome {
 	return outcome{kind: Closed, text: err.Error()}
 }
 
-// live makes the connection, sends what waits for it, and reads until its end.
+// live dials, sends the waiting requests, and reads until the connection ends.
 func (k *link) live() {
 	c := k.conn
 	s := c.session
@@ -85,7 +86,7 @@ func (k *link) live() {
 	if err != nil {
 		close(k.dialled)
 		if r := s.run.Load(); r != nil && r.arrivals == nil {
-			time.Sleep(time.Millisecond) // a closed loop does nothing else where nobody listens
+			time.Sleep(time.Millisecond) // keeps a closed loop from dialling without pause while no server listens
 		}
 		k.ended(err)
 		return
@@ -118,7 +119,7 @@ func (k *link) live() {
 	k.ended(err)
 }
 
-// dial makes the connection.
+// dial opens the network connection, with TLS if it is configured.
 func (k *link) dial() (net.Conn, error) {
 	s := k.conn.session
 	var d net.Dialer
@@ -150,7 +151,7 @@ func (k *link) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// kind is that of an error while dialling.
+// kind returns the kind of an error of the dial.
 func (k *link) kind(err error, otherwise Kind) Kind {
 	if k.ctx.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return Timeout
@@ -158,7 +159,7 @@ func (k *link) kind(err error, otherwise Kind) Kind {
 	return otherwise
 }
 
-// agreed says in words what TLS agreed on, and with whom.
+// agreed describes in words what TLS agreed on, and the server's URI names.
 func agreed(state tls.ConnectionState) string {
 	parts := []string{tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite)}
 	if state.CurveID != 0 {
@@ -178,8 +179,8 @@ func agreed(state tls.ConnectionState) string {
 	return strings.Join(parts, ", ")
 }
 
-// drop gives up one request and says whether that is done; else it will be, when the
-// connection has ended. It is called with the lock of the lane held.
+// drop cancels one request. It returns false if the request ends later, with its connection. The caller holds
+// the connection's lock.
 func (k *link) drop(sl *slot) bool {
 	if k.wire != nil && k.wire.drop(sl) {
 		return true
@@ -188,7 +189,7 @@ func (k *link) drop(sl *slot) bool {
 	return false
 }
 
-// cut ends the connection, or the making of it. It is called with the lock of the lane held.
+// cut closes the network connection, or stops its dial. The caller holds the connection's lock.
 func (k *link) cut() {
 	if k.conn.link == k {
 		k.conn.link = nil
@@ -199,7 +200,7 @@ func (k *link) cut() {
 	}
 }
 
-// retire takes no more requests. It is called with the lock of the lane held.
+// retire makes the link take no more requests. The caller holds the connection's lock.
 func (k *link) retire() {
 	k.retired = true
 	if k.conn.link == k {
@@ -207,7 +208,7 @@ func (k *link) retire() {
 	}
 }
 
-// ended ends the requests that are still under way on the connection.
+// ended ends the requests that are still under way.
 func (k *link) ended(err error) {
 	var left []*slot
 	var why []outcome

@@ -6,55 +6,54 @@ import (
 	"net/http"
 )
 
-// answer is what is kept of an HTTP/1.1 answer.
+// response is the part of an HTTP/1.1 response that the generator uses.
 type response struct {
 	status int
-	body   int64 // its length, framing removed
-	close  bool  // the connection takes no other request
+	body   int64 // length in bytes, without framing
+	close  bool  // the connection takes no more requests
 }
 
-// Bounds of what is read.
+// Bounds of a response.
 const (
-	readBuffer = 16 << 10  // the longest line
-	mostHead   = 256 << 10 // status line and headers of an answer, interim ones and trailers included
-	mostBody   = 1 << 50   // so that sums of lengths cannot overflow
+	readBuffer = 16 << 10  // bytes; also the longest line
+	mostHead   = 256 << 10 // bytes of status line, headers and trailers, interim responses included
+	mostBody   = 1 << 50   // bytes; keeps sums of lengths from overflowing
 )
 
-// answers parses the answers of one connection, to requests that are not HEAD or CONNECT, and
-// throws their bodies away (RFC 9112). Bytes are read into space, added counts them, and next
-// goes as far as they reach. It is strict: lines end with CRLF, header lines are not folded,
-// and a length must be said in one way only.
+// responseParser parses the responses of one connection and drops their bodies (RFC 9112). The requests must
+// not be HEAD or CONNECT. Bytes are read into space and counted by added. Then next parses them. The parser
+// is strict: lines end with CRLF, header lines are not folded, and there is one form of length.
 type responseParser struct {
 	buf    [readBuffer]byte
-	r, w   int // what of buf is not parsed yet
+	r, w   int // the part of buf that is not parsed yet
 	state  func(*responseParser) (more bool, err error)
 	head   head
-	budget int   // bytes of head that are left
-	left   int64 // of the body, or of the chunk
-	body   int64 // so far
+	budget int   // bytes left for the head
+	left   int64 // bytes left of the body or chunk; -1: it ends with the connection
+	body   int64 // bytes of the body so far
 }
 
-// head is what the status line and the headers say.
+// head holds the relevant parts of the status line and headers.
 type head struct {
 	status  int
 	http10  bool
-	length  int64 // -1: not said
+	length  int64 // -1: no header gives it
 	chunked bool
 	close   bool
 	keep    bool
 }
 
-// space is where to read to. It is never empty after next.
+// space is the buffer to read into. It is not empty after next.
 func (p *responseParser) space() []byte { return p.buf[p.w:] }
 
-// added says that so many bytes were read into space.
+// added counts bytes that were read into space.
 func (p *responseParser) added(n int) { p.w += n }
 
-// pending is the number of bytes that were not parsed.
+// pending returns the number of bytes not parsed yet.
 func (p *responseParser) pending() int { return p.w - p.r }
 
-// next parses what there is. done: an answer is complete. What breaks the protocol is a
-// *malformed error, after which nothing more may be parsed.
+// next parses the bytes read so far, at most to the end of one response. Done reports a complete response.
+// After an error the parser must not be used.
 func (p *responseParser) next() (a response, done bool, err error) {
 	if p.state == nil && p.pending() > 0 {
 		p.state, p.budget, p.body = (*responseParser).statusLine, mostHead, 0
@@ -80,8 +79,7 @@ func (p *responseParser) next() (a response, done bool, err error) {
 	return response{status: p.head.status, body: p.body, close: p.head.close}, true, nil
 }
 
-// end is called where the connection has ended. done: that completes an answer, whose
-// length was not said.
+// end handles the end of the connection, which completes a response without a length.
 func (p *responseParser) end() (a response, done bool, err error) {
 	if p.state != nil && p.left < 0 {
 		p.state = nil
@@ -93,7 +91,7 @@ func (p *responseParser) end() (a response, done bool, err error) {
 	return response{}, false, io.EOF
 }
 
-// line takes a line without its CRLF. It is good until space is used.
+// line returns the next line without its CRLF. The line is valid until more is read.
 func (p *responseParser) line() (line []byte, ok bool, err error) {
 	rest := p.buf[p.r:p.w]
 	n := bytes.IndexByte(rest, '\n')
@@ -113,7 +111,7 @@ func (p *responseParser) line() (line []byte, ok bool, err error) {
 	return rest[:n-1], true, nil
 }
 
-// statusLine reads "HTTP/1.1 200 OK", whose reason may be left out.
+// statusLine parses a line such as "HTTP/1.1 200 OK", with or without the reason.
 func (p *responseParser) statusLine() (bool, error) {
 	line, ok, err := p.line()
 	if !ok {
@@ -157,7 +155,7 @@ func (p *responseParser) headerLine() (bool, error) {
 	case h.chunked:
 		p.state = (*responseParser).chunkSize
 	default:
-		p.state, p.left = (*responseParser).plain, h.length // -1: to the end
+		p.state, p.left = (*responseParser).plain, h.length // -1: the body ends with the connection
 	}
 	return true, nil
 }
@@ -171,7 +169,7 @@ func (p *responseParser) plain() (bool, error) {
 	return false, nil
 }
 
-// skip throws away what there is of the body, or of the chunk.
+// skip drops the bytes of the body or chunk that were read so far.
 func (p *responseParser) skip() {
 	n := int64(p.pending())
 	if p.left >= 0 {
@@ -185,7 +183,7 @@ func (p *responseParser) skip() {
 func (p *responseParser) chunkSize() (bool, error) {
 	budget := p.budget
 	line, ok, err := p.line()
-	p.budget = budget // there may be many chunks
+	p.budget = budget // chunks are unlimited in number, so their sizes do not count as head
 	if !ok {
 		return false, err
 	}
@@ -238,7 +236,7 @@ func (p *responseParser) trailerLine() (bool, error) {
 	return true, nil
 }
 
-// header takes what matters from one header line.
+// header reads the relevant headers from one line.
 func (h *head) header(line []byte) error {
 	n := bytes.IndexByte(line, ':')
 	if n <= 0 {
@@ -277,12 +275,12 @@ func (h *head) header(line []byte) error {
 	return nil
 }
 
-// is compares without regard to case, first by length, which most differ in.
+// is compares without regard to case. It compares lengths first, since most names differ in length.
 func is(text []byte, name string) bool {
 	return len(text) == len(name) && bytes.EqualFold(text, []byte(name))
 }
 
-// token holds the bytes of a header's name (RFC 9110, 5.6.2).
+// token marks the bytes that a header name may have (RFC 9110, 5.6.2).
 var token = func() (t [256]bool) {
 	for _, c := range "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
 		t[c] = true
@@ -290,10 +288,10 @@ var token = func() (t [256]bool) {
 	return t
 }()
 
-// decimal reads a number of at least one digit.
+// decimal parses a number of at least one digit.
 func decimal(text []byte) (int64, bool) { return number(text, 10) }
 
-// number reads a number of at least one digit, to a base of 10 or 16.
+// number parses a number of at least one digit, to base 10 or 16.
 func number(text []byte, base int64) (int64, bool) {
 	var n int64
 	for _, c := range text {

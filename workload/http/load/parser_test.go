@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// parse feeds text in pieces of at most that size, up to the end of the first answer; ended:
-// the connection ends after it.
+// parse parses text in pieces of a size, up to the end of the first response. Ended: the connection ends
+// after the text.
 func parse(text []byte, piece int, ended bool) (a response, done bool, rest int, err error) {
 	p := new(responseParser)
 	for {
@@ -89,8 +89,8 @@ func TestAnswersMalformed(t *testing.T) {
 	}
 }
 
-// Whatever a server says: it is the same in any pieces, and what is taken for a complete answer
-// is one to net/http as well, with the same status and length.
+// A response is parsed in the same way whatever the size of its pieces. If it is complete, net/http parses it
+// too, with the same status and length.
 func FuzzAnswers(f *testing.F) {
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",

@@ -8,57 +8,57 @@ import (
 	"tare/workload"
 )
 
-// Kind says how a request ended that was not answered well.
+// Kind is the kind of error by which a request ended.
 type Kind string
 
-// The kinds. A status other than 2xx is "status-404", a gRPC status other than 0 "grpc-14".
+// A response with a status other than 2xx has kind "status-404", with a gRPC status other than 0 "grpc-14".
 const (
 	Dial       Kind = "dial"       // no connection
-	Handshake  Kind = "tls"        // no TLS session, or one for another protocol
-	Timeout    Kind = "timeout"    // no complete answer within Config.Timeout, dialling included
-	Closed     Kind = "closed"     // the connection or stream was reset or closed before the answer was complete
-	Malformed  Kind = "protocol"   // the answer breaks the protocol
-	Length     Kind = "length"     // the body is complete, but not as long as was asked for
-	Unanswered Kind = "unanswered" // not answered, or not even sent, by the end of the drain
+	Handshake  Kind = "tls"        // no TLS session, or a session for another protocol
+	Timeout    Kind = "timeout"    // no complete response within Config.Timeout
+	Closed     Kind = "closed"     // the connection or stream closed before the response was complete
+	Malformed  Kind = "protocol"   // the response breaks the protocol
+	Length     Kind = "length"     // the body is complete, but its length is not the expected one
+	Unanswered Kind = "unanswered" // no response, or not even sent, by the end of the drain
 )
 
-// Result is what a span of load came to. All histograms and counts are of the measured time
-// alone; what the warm-up sent is not in them.
+// Result is the result of a span of load. It covers the measured time, without the warm-up.
 type Result struct {
-	// Due is how many requests fell due; OK and Errors together are as many.
+	// Due is the number of requests that fell due: the sum of OK and Errors.
 	Due    int64          `json:"due"`
 	OK     int64          `json:"ok"`
 	Errors map[Kind]int64 `json:"errors,omitempty"`
-	// Examples has the text of the first error of each kind.
+	// Examples holds the text of the first error of each kind.
 	Examples map[Kind]string `json:"examples,omitempty"`
-	// Latency is of the requests that are OK, Failed of all others, up to the error.
+	// Latency is the latency of requests that ended OK. Failed is the time until the error, of all other
+	// requests.
 	Latency *Histogram `json:"latency"`
 	Failed  *Histogram `json:"failed"`
-	// Named is Latency of the requests of each Request.Name.
+	// Named is the latency of requests by Request.Name.
 	Named map[string]*Histogram `json:"named,omitempty"`
-	// Lag is how late requests were sent although a connection was free: the generator's own
-	// lateness. Waited is how long requests that were due had no free connection. Both are
-	// parts of the latency, of an open loop only, and of all requests that were sent.
+	// Lag is the generator's own lateness: the time by which requests were sent late although a connection
+	// was free. Waited is the time in which due requests had no free connection. Both are parts of the
+	// latency, and cover all requests sent in an open loop.
 	Lag    *Histogram `json:"lag"`
 	Waited *Histogram `json:"waited"`
-	// Connect is how long it took to make connections, TLS included, warm-up included. Those
-	// that are made before a span are not in it.
+	// Connect is the time that new connections took, including TLS and the warm-up. Connections made before a
+	// span do not count.
 	Connect *Histogram `json:"connect"`
-	// Handshakes counts the connections that were up in this span by what TLS agreed on:
-	// "TLS 1.3, TLS_AES_128_GCM_SHA256, X25519MLKEM768, h2, resumed, spiffe://…"; "clear" without TLS.
+	// Handshakes counts the connections of the span by what TLS agreed on: "TLS 1.3, TLS_AES_128_GCM_SHA256,
+	// X25519MLKEM768, h2, resumed, spiffe://…"; "clear" without TLS.
 	Handshakes map[string]int64 `json:"handshakes,omitempty"`
-	// BytesSent and BytesReceived are of bodies.
+	// BytesSent and BytesReceived count the bytes of bodies.
 	BytesSent     int64 `json:"bytesSent"`
 	BytesReceived int64 `json:"bytesReceived"`
-	// Duration is the measured time as ordered. Elapsed is the time from its beginning until
-	// the last of its requests had ended, at least Duration.
+	// Duration is the measured time, as requested. Elapsed is the time from its beginning to the end of its
+	// last request, at least Duration.
 	Duration time.Duration `json:"duration"`
 	Elapsed  time.Duration `json:"elapsed"`
-	// Closed says that the loop was closed: the latency is then from the moment of sending.
+	// Closed is set for a closed loop, whose latency runs from sending.
 	Closed bool `json:"closedLoop,omitempty"`
 }
 
-// NewResult is one of no requests.
+// NewResult returns a result without requests.
 func NewResult() *Result {
 	return &Result{
 		Errors: map[Kind]int64{}, Examples: map[Kind]string{}, Handshakes: map[string]int64{},
@@ -66,8 +66,8 @@ func NewResult() *Result {
 	}
 }
 
-// End counts a request that has ended: well, where kind is "". Latency counts from its intended time,
-// elapsed from the beginning of the measured time.
+// Count counts a request that has ended; kind "" is OK. Latency runs from the intended time, elapsed from the
+// beginning of the measured time.
 func (r *Result) Count(kind Kind, text string, latency, elapsed time.Duration) {
 	r.Due++
 	r.Elapsed = max(r.Elapsed, elapsed)
@@ -83,7 +83,7 @@ func (r *Result) Count(kind Kind, text string, latency, elapsed time.Duration) {
 	}
 }
 
-// named is the histogram of requests of a name.
+// named returns the histogram of a request name.
 func (r *Result) named(name string) *Histogram {
 	if r.Named == nil {
 		r.Named = map[string]*Histogram{}
@@ -94,7 +94,7 @@ func (r *Result) named(name string) *Histogram {
 	return r.Named[name]
 }
 
-// Rate is the rate that was reached: requests answered OK per second of Elapsed.
+// Rate returns the reached rate: requests per second of Elapsed that ended OK.
 func (r *Result) Rate() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -102,7 +102,8 @@ func (r *Result) Rate() float64 {
 	return float64(r.OK) / r.Elapsed.Seconds()
 }
 
-// Offered is the rate at which requests fell due, per second. That of a Poisson process is not the one ordered.
+// Offered returns the rate at which requests fell due, per second. A Poisson process does not exactly reach
+// the requested rate.
 func (r *Result) Offered() float64 {
 	if r.Duration <= 0 {
 		return 0
@@ -110,7 +111,7 @@ func (r *Result) Offered() float64 {
 	return float64(r.Due) / r.Duration.Seconds()
 }
 
-// ErrorShare is the share of the requests that were not OK, 0 to 1.
+// ErrorShare returns the share of requests that did not end OK, 0 to 1.
 func (r *Result) ErrorShare() float64 {
 	if r.Due == 0 {
 		return 0
@@ -118,7 +119,8 @@ func (r *Result) ErrorShare() float64 {
 	return float64(r.Due-r.OK) / float64(r.Due)
 }
 
-// Behaviour is how the server answered: in which ways not well, and how much.
+// Behaviour returns the kinds of errors in the server's responses, and the number and size of the good
+// responses.
 func (r *Result) Behaviour() workload.Behaviour {
 	seen := workload.Seen{Bytes: r.BytesReceived, Runs: r.OK}
 	for kind := range r.Errors {
@@ -128,9 +130,9 @@ func (r *Result) Behaviour() workload.Behaviour {
 	return workload.Behaviour{experiment.Answers: seen}
 }
 
-// Quantile is the latency that the share q of all requests does not exceed, those that failed
-// counted as longer than any. It is not known (false) with fewer than 100 requests beyond
-// it, or where it lies among those that failed.
+// Quantile returns the latency that a share q of all requests does not exceed. Failed requests count as
+// longer than any other. The quantile is unknown (false) if fewer than 100 requests lie beyond it, or if it
+// lies among failed requests.
 func (r *Result) Quantile(q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
 	if r.Due-rank < Beyond || rank > r.Latency.Count() {
@@ -139,8 +141,8 @@ func (r *Result) Quantile(q float64) (time.Duration, bool) {
 	return r.Latency.At((float64(rank) - 0.5) / float64(r.Latency.Count())), true
 }
 
-// Merge adds up results of clients that sent at the same time. Nothing is lost: histograms are
-// merged, counts added. Durations are the longest of them.
+// Merge adds up the results of clients that sent at the same time. Histograms are merged and counts added,
+// without loss. Each duration is the longest of the results.
 func Merge(results ...*Result) *Result {
 	sum := NewResult()
 	for _, r := range results {
@@ -174,8 +176,8 @@ func Merge(results ...*Result) *Result {
 	return sum
 }
 
-// Join adds up results of spans that followed each other, such as the slices of a trial: as
-// Merge, but with durations added.
+// Join adds up the results of consecutive spans, such as the slices of a trial. It works like Merge, but adds
+// durations.
 func Join(results ...*Result) *Result {
 	sum := Merge(results...)
 	sum.Duration, sum.Elapsed = 0, 0

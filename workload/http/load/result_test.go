@@ -39,8 +39,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// Results of several clients are, merged, the result of one that measured all; and the way
-// through JSON loses nothing.
+// The merged results of several clients equal the result of one client that measured all. Encoding as JSON
+// loses nothing.
 func TestMerge(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	one := NewResult()
@@ -98,7 +98,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Requests that failed are longer than any, and a quantile needs a hundred requests beyond it.
+// Failed requests count as longer than any other. A quantile needs a hundred requests beyond it.
 func TestQuantile(t *testing.T) {
 	r := NewResult()
 	for i := range 10_000 {
@@ -128,7 +128,7 @@ func TestHistogramOfAnotherRange(t *testing.T) {
 	}
 }
 
-// Gaps of Poisson arrivals are exponential: Kolmogorov and Smirnov's distance at 1 %.
+// Gaps of Poisson arrivals are exponential, by the Kolmogorov-Smirnov distance at 1 %.
 func TestPoisson(t *testing.T) {
 	const n, rate = 10_000, 1000.0
 	a := newArrivals(Span{Rate: rate, Arrivals: Poisson}, rand.New(rand.NewPCG(7, 7)))

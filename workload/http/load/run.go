@@ -11,42 +11,42 @@ import (
 	"tare/workload/http/pause"
 )
 
-// due is one request that falls due.
+// due is a request that falls due.
 type due struct {
-	intended time.Duration // latency counts from here
+	intended time.Duration // start of the latency
 	counted  bool          // within the measured time
 	request  int           // index of its kind
 }
 
-// run is one span under way. Times are counted as the session does.
+// run is one span under way. Its times count from the start of the session.
 type run struct {
 	session  *Session
 	span     Span
-	from, to time.Duration // of the measured time
+	from, to time.Duration // the measured time
 	last     time.Duration // end of the drain
 	tallies  []tally
 	wake     chan struct{} // tells the pacer that a slot is free again
-	done     chan struct{} // closed when nothing is under way and nothing will be
+	done     chan struct{} // closed when no request is under way and none will follow
 
 	mu        sync.Mutex
-	arrivals  *arrivals // of an open loop, else nil
+	arrivals  *arrivals // nil: a closed loop
 	mix       *mix
 	next      due
 	more      bool    // next is still to be sent
-	free      []*slot // a ring of all slots
-	first, n  int     // of the ring
+	free      []*slot // ring of all slots; the n slots from first are free
+	first, n  int
 	freeSince time.Duration
 	underWay  int
-	over      bool // nothing is sent any more
+	over      bool // no more requests are sent
 
-	ended atomic.Bool // over, and what is under way is being given up
+	ended atomic.Bool // over is set, and requests under way are given up
 }
 
 func newRun(s *Session, span Span) *run {
 	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
 	begin := s.now()
 	if !span.Start.IsZero() {
-		begin = span.Start.Sub(s.began) // the same for all who begin together
+		begin = span.Start.Sub(s.began) // the same moment for all clients that begin together
 	}
 	drain := span.Drain
 	if drain == 0 {
@@ -81,14 +81,14 @@ func newRun(s *Session, span Span) *run {
 	return r
 }
 
-// draw makes the next due, of an open loop that began then.
+// draw draws the next due request of an open loop. Begin is the start of the loop.
 func (r *run) draw(begin time.Duration) {
 	at := begin + r.arrivals.next()
 	r.next = due{intended: at, counted: at >= r.from, request: r.mix.draw()}
 	r.more = at < r.to
 }
 
-// do carries the span out.
+// do runs the span.
 func (r *run) do(ctx context.Context) (*Result, error) {
 	expiring, stop := context.WithCancel(ctx)
 	var expirer sync.WaitGroup
@@ -120,7 +120,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	return r.result(), nil
 }
 
-// loop starts the workers of a closed loop.
+// startWorkers sends the first request of each worker of a closed loop.
 func (r *run) startWorkers() {
 	now := r.session.now()
 	r.mu.Lock()
@@ -135,13 +135,13 @@ func (r *run) startWorkers() {
 	}
 }
 
-// dueNow is a request of a worker that is free now.
+// dueNow draws the next request of a worker, which is due at once.
 func (r *run) dueNow(now time.Duration) due {
 	return due{intended: now, counted: now >= r.from, request: r.mix.draw()}
 }
 
-// pace sends what is due to connections that are free, until all is sent or the last moment
-// has come. (What falls due while none is free is sent by freed.)
+// pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free
+// when a request falls due, freed sends the request.
 func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 	timer, err := pause.NewTimer()
 	if err != nil {
@@ -186,7 +186,7 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 	return nil
 }
 
-// freed is called when a request of the slot has ended. What is overdue goes to it at once.
+// freed frees a slot whose request has ended. An overdue request is sent through it at once.
 func (r *run) freed(sl *slot, now time.Duration) {
 	r.mu.Lock()
 	r.underWay--
@@ -199,7 +199,7 @@ func (r *run) freed(sl *slot, now time.Duration) {
 		}
 	case r.more && r.next.intended <= now:
 		if r.n > 0 {
-			since = r.freeSince // the pacer could have sent it: its lateness
+			since = r.freeSince // the pacer is late: it could have sent the request
 		}
 		t, send = r.next, true
 		r.draw(r.from - r.span.WarmUp)
@@ -225,7 +225,7 @@ func (r *run) freed(sl *slot, now time.Duration) {
 	}
 }
 
-// finished closes done if nothing is under way and nothing will be. It is called with the lock held.
+// closeIfDone closes done if no request is under way and none will follow. The caller holds the lock.
 func (r *run) closeIfDone() {
 	if r.underWay > 0 || r.more && !r.over {
 		return
@@ -237,7 +237,7 @@ func (r *run) closeIfDone() {
 	}
 }
 
-// end sends nothing any more, gives up what is under way, and counts what was not sent.
+// end stops sending, gives up requests under way, and counts the requests that were not sent.
 func (r *run) end() {
 	r.mu.Lock()
 	r.over = true
@@ -250,14 +250,14 @@ func (r *run) end() {
 	}
 	r.closeIfDone()
 	r.mu.Unlock()
-	r.ended.Store(true) // whoever is about to send sees it, or is seen by giveUp
+	r.ended.Store(true) // a sender either sees this, or has its request given up below
 	for _, c := range r.session.connections {
 		c.giveUp(Unanswered, now)
 	}
 	<-r.done
 }
 
-// sweep gives up requests that are under way for longer than the timeout.
+// expire gives up requests that are under way for longer than the timeout.
 func (r *run) expire(ctx context.Context) {
 	timeout := r.session.conf.Timeout
 	tick := time.NewTicker(min(max(timeout/20, time.Millisecond), 100*time.Millisecond))
@@ -275,7 +275,7 @@ func (r *run) expire(ctx context.Context) {
 	}
 }
 
-// result adds up the books.
+// result adds up the tallies.
 func (r *run) result() *Result {
 	var parts []*Result
 	for i := range r.tallies {

@@ -45,7 +45,7 @@ func listen(t testing.TB) *counted {
 	return &counted{Listener: l}
 }
 
-// serve serves with the builtin server, with another handler if one is given.
+// serve starts the builtin server, or another handler if one is given.
 func serve(t testing.TB, conf *tls.Config, h http.Handler) *counted {
 	t.Helper()
 	l := listen(t)
@@ -65,7 +65,7 @@ func serve(t testing.TB, conf *tls.Config, h http.Handler) *counted {
 	return l
 }
 
-// behave serves each connection with a function that is given it after a request of one read.
+// behave starts a server. It reads a request once from each connection and then calls answer.
 func behave(t testing.TB, answer func(net.Conn)) *counted {
 	t.Helper()
 	l := listen(t)
@@ -105,8 +105,7 @@ func behave(t testing.TB, answer func(net.Conn)) *counted {
 	return l
 }
 
-// identity makes a certificate, signed by itself, for a server on this machine and for a
-// client, as PEM.
+// identity makes a self-signed certificate for a server on this machine and for a client, in PEM.
 func identity(t testing.TB) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -131,7 +130,7 @@ func identity(t testing.TB) (cert, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
 }
 
-// serverTLS is a server's configuration of TLS.
+// serverTLS returns a server's TLS configuration.
 func serverTLS(t testing.TB, cert, key string) *tls.Config {
 	t.Helper()
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
@@ -169,7 +168,7 @@ func consistent(t testing.TB, r *Result) {
 	}
 }
 
-// wellAnswered checks that all requests are OK, and that there are some.
+// wellAnswered checks that there are requests and all are OK.
 func wellAnswered(t testing.TB, r *Result) {
 	t.Helper()
 	if r.Due == 0 || r.OK != r.Due {
@@ -177,7 +176,7 @@ func wellAnswered(t testing.TB, r *Result) {
 	}
 }
 
-// url is the address of the listener.
+// url returns a URL of the listener.
 func (c *counted) url(scheme, path string) string {
 	return scheme + "://" + c.Addr().String() + path
 }

@@ -14,29 +14,28 @@ import (
 	"tare/workload/http/pause"
 )
 
-// defaultTimeout is Config.Timeout where none is given.
+// defaultTimeout is the timeout of a Config without one.
 const defaultTimeout = 10 * time.Second
 
-// Session is a number of connections to one server that spans of load go through, one after
-// the other.
+// Session is a number of connections to one server. Spans of load use them one after the other.
 type Session struct {
 	conf        Config
-	address     string // to connect to
+	address     string // "HOST:PORT" to connect to
 	tls         *tls.Config
 	requests    []*encodedRequest
 	connections []*connection
 	slots       []*slot
 	loops       *eventLoops
-	began       time.Time // all times within a session are counted from here
+	began       time.Time // all times within a session count from here
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	links   sync.WaitGroup // goroutines of connections
+	links   sync.WaitGroup // goroutines of links
 	running sync.Mutex     // held by Run
 	run     atomic.Pointer[run]
 }
 
-// Open makes a session. It connects to nothing yet: Run does. The session must be closed.
+// Open makes a session. Run makes the connections. The caller must close the session.
 func Open(c Config) (*Session, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func Open(c Config) (*Session, error) {
 	for range c.Connections {
 		s.connections = append(s.connections, &connection{session: s, number: len(s.connections)})
 	}
-	for range c.Streams { // neighbours are on different connections
+	for range c.Streams { // makes neighbouring slots belong to different connections
 		for _, c := range s.connections {
 			sl := &slot{conn: c, number: len(s.slots)}
 			c.slots = append(c.slots, sl)
@@ -85,13 +84,12 @@ func Open(c Config) (*Session, error) {
 	return s, err
 }
 
-// now is the time since the session began.
+// now returns the time since the session began.
 func (s *Session) now() time.Duration { return time.Since(s.began) }
 
-// Run goes through a span of load and gives what it came to. A server that cannot be reached or
-// answers badly is a result and no error: errors are a span that is not valid, one whose start
-// has passed, the end of ctx, and a session that is closed. Spans of one session go one after
-// the other.
+// Run runs a span of load and returns its result. A server that is unreachable or answers badly is part of
+// the result, and no error. Errors are an invalid span, a span whose start has passed, the end of ctx, and a
+// closed session. A session runs one span at a time.
 func (s *Session) Run(ctx context.Context, span Span) (*Result, error) {
 	if err := span.Validate(); err != nil {
 		return nil, err
@@ -121,10 +119,10 @@ func (s *Session) Run(ctx context.Context, span Span) (*Result, error) {
 
 var errClosed = errors.New("the session is closed")
 
-// ErrLate is a span whose start had passed when its order came.
+// ErrLate is the error of a span whose start had passed when it was requested.
 var ErrLate = errors.New("too late")
 
-// await waits for the start of a span.
+// waitUntil waits for the start of a span.
 func waitUntil(ctx context.Context, start time.Time) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -146,11 +144,11 @@ func waitUntil(ctx context.Context, start time.Time) error {
 	return context.Cause(ctx)
 }
 
-// dialsAtATime keeps the server's queue of new connections from overflowing.
+// dialsAtATime bounds simultaneous dials, so that the server's queue of new connections does not overflow.
 const dialsAtATime = 32
 
-// connect makes the connections that there are not, until one fails. The rest is left to the
-// requests, which then fail in their own name.
+// connect makes the missing connections, until one fails. Requests then make the remaining connections, and
+// fail themselves if they cannot.
 func (s *Session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
@@ -177,11 +175,10 @@ func (s *Session) connect(ctx context.Context) {
 	all.Wait()
 }
 
-// Close ends the session, a span that is under way included, and waits until its connections
-// are closed.
+// Close ends the session with any span under way, and waits until its connections are closed.
 func (s *Session) Close() {
 	s.cancel()
-	s.running.Lock() // until the span has ended
+	s.running.Lock() // waits for the end of the span
 	defer s.running.Unlock()
 	s.links.Wait()
 	s.loops.close()

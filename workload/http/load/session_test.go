@@ -17,7 +17,7 @@ import (
 
 func answerBytes(n int) *int { return &n }
 
-// Payloads reach the server, answers the generator, whole and over every protocol.
+// Payloads reach the server whole, and responses the generator, over every protocol.
 func TestProtocols(t *testing.T) {
 	cert, key := identity(t)
 	for _, p := range []Protocol{HTTP1, H2, GRPC} {
@@ -59,7 +59,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// The server counts the connections that a number of requests takes.
+// The server counts the connections that requests take.
 func TestRequestsPerConnection(t *testing.T) {
 	for _, p := range []Protocol{HTTP1, H2, GRPC} {
 		for _, each := range []int{0, 1, 10} {
@@ -83,8 +83,8 @@ func TestRequestsPerConnection(t *testing.T) {
 	}
 }
 
-// A server that closes after each answer, as it says, is no error: the next request connects.
-// (Over HTTP/2 the server of net/http then says that it goes away.)
+// A server that closes the connection after each response causes no error: the next request opens another.
+// Over HTTP/2 the server of net/http then sends GOAWAY.
 func TestServerCloses(t *testing.T) {
 	for _, p := range []Protocol{HTTP1, H2} {
 		t.Run(string(p), func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestServerCloses(t *testing.T) {
 	}
 }
 
-// Connections stay up between spans.
+// Connections stay open between spans.
 func TestSpans(t *testing.T) {
 	for _, p := range []Protocol{HTTP1, H2} {
 		t.Run(string(p), func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// A request is as long as its server takes, whatever its protocol.
+// The latency is at least the server's delay, over every protocol.
 func TestDelay(t *testing.T) {
 	const delay = 5 * time.Millisecond
 	for _, p := range []Protocol{HTTP1, H2, GRPC} {
@@ -150,8 +150,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// All requests that fall into a stall are charged with what is left of it: those that are sent,
-// and those that have no connection.
+// All requests that fall due during a stall are charged with the rest of the stall, whether they were sent or
+// waited for a connection.
 func TestStall(t *testing.T) {
 	const stall, rate = 200 * time.Millisecond, 1000
 	var once sync.Once
@@ -169,7 +169,7 @@ func TestStall(t *testing.T) {
 	if r.Due != 400 {
 		t.Errorf("%d requests fell due, not 400", r.Due)
 	}
-	// Those that fall due in the first half of the stall wait for more than half of it.
+	// Requests that fall due in the first half of the stall wait for more than half of it.
 	const half = stall / 2
 	want := int64(rate * half.Seconds())
 	long := int64(0)
@@ -186,7 +186,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// What does not get a connection until the end is counted, sent or not.
+// Requests without a response at the end are counted, sent or not.
 func TestUnanswered(t *testing.T) {
 	l := behave(t, func(net.Conn) {})
 	for _, p := range []Protocol{HTTP1, H2} {
@@ -204,7 +204,7 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// The end of the context and of the session end a span, and leave nothing behind.
+// The end of the context or the session ends a span, and leaves no goroutines behind.
 func TestInterrupted(t *testing.T) {
 	l := behave(t, func(net.Conn) {})
 	before := runtime.NumGoroutine()
@@ -226,7 +226,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s, after closing: %v", p, err)
 		}
 	}
-	fit.Await(t, "the end of goroutines", func() bool { return runtime.NumGoroutine() <= before+12 }) // 6 connections on the server's side
+	fit.Await(t, "the end of goroutines", func() bool { return runtime.NumGoroutine() <= before+12 }) // includes 6 connections of the server
 }
 
 func TestStartHasPassed(t *testing.T) {

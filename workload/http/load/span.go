@@ -6,42 +6,39 @@ import (
 	"time"
 )
 
-// Arrivals is how the intended times of an open loop are spread.
+// Arrivals is the distribution of an open loop's intended times.
 type Arrivals string
 
-// The arrivals.
 const (
-	Constant Arrivals = "constant" // evenly
-	Poisson  Arrivals = "poisson"  // independently of each other: gaps are exponential
+	Constant Arrivals = "constant" // evenly spaced
+	Poisson  Arrivals = "poisson"  // independent of each other: gaps are exponential
 )
 
 // Values lists the arrivals.
 func (Arrivals) Values() []string { return []string{string(Constant), string(Poisson)} }
 
-// Span is one stretch of load. It is an open loop where Rate is given, and a closed loop where
-// Workers is.
+// Span is a stretch of load. It is an open loop if Rate is set, and a closed loop if Workers is set.
 type Span struct {
 	Rate     float64  `json:"rate,omitempty"`     // requests per second
-	Arrivals Arrivals `json:"arrivals,omitempty"` // "" is Constant
-	// Seed draws the arrivals and the kinds of requests. Clients that share a load need seeds
-	// of their own.
+	Arrivals Arrivals `json:"arrivals,omitempty"` // "": Constant
+	// Seed is the seed for arrivals and kinds of requests. Clients that share a load need different seeds.
 	Seed uint64 `json:"seed,omitempty"`
-	// Phase moves constant arrivals by that part of a gap, 0 to 1: client k of n at k/n of
-	// them sends between the others' requests.
+	// Phase delays constant arrivals by a part of a gap, 0 to 1. Client k of n with phase k/n sends between
+	// the requests of the others.
 	Phase float64 `json:"phase,omitempty"`
-	// Workers is how many requests are under way at a time, at most Connections × Streams.
+	// Workers is the number of requests under way at a time, at most Connections × Streams.
 	Workers int `json:"workers,omitempty"`
-	// Duration is the measured time. WarmUp goes before it: its requests are not counted.
+	// Duration is the measured time. WarmUp is the time before it, whose requests are not counted.
 	Duration time.Duration `json:"duration"`
 	WarmUp   time.Duration `json:"warmUp,omitempty"`
-	// Drain is how long after the end answers are waited for, and requests that had no
-	// connection are still sent; 0 is the session's Timeout.
+	// Drain is the time after the measured time in which overdue requests are still sent and responses still
+	// count; 0 is the session's Timeout.
 	Drain time.Duration `json:"drain,omitempty"`
-	// Start is when the warm-up begins, for clients that begin together; zero is at once.
+	// Start is when the warm-up begins, for clients that begin together; zero: at once.
 	Start time.Time `json:"start,omitzero"`
 }
 
-// Validate reports all that is wrong with the span.
+// Validate returns all errors of the span.
 func (s Span) Validate() error {
 	var wrong []error
 	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }

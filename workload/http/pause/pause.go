@@ -1,10 +1,9 @@
-// Package pause waits for short times with an error of microseconds.
+// Package pause waits for short times, with an error of microseconds.
 //
-// time.Sleep is not enough for a load generator: while a program has open connections, the
-// runtime of Go waits for timers in epoll_wait, which counts in milliseconds. On Linux a Timer
-// is the kernel's (timerfd), and the runtime waits for it as for a connection: without a
-// thread of its own, and without the slack of 50 µs that a sleep has. Elsewhere it is one of
-// Go's timers.
+// time.Sleep is not precise enough for a load generator. While a program has open connections, the runtime of
+// Go waits for timers in epoll_wait, which counts in milliseconds. On Linux a Timer is therefore a timer of
+// the kernel (timerfd). The runtime waits for it as for a connection. This needs no thread, and lacks the
+// 50 µs of slack that a sleep has. Elsewhere a Timer is one of Go's timers.
 package pause
 
 import (
@@ -12,7 +11,7 @@ import (
 	"time"
 )
 
-// timers are kept for the next pause.
+// timers holds timers for later pauses.
 var timers = sync.Pool{New: func() any {
 	t, err := NewTimer()
 	if err != nil {
@@ -21,13 +20,13 @@ var timers = sync.Pool{New: func() any {
 	return t
 }}
 
-// For waits for d.
+// For waits for a time.
 func For(d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	t, ok := timers.Get().(*Timer)
-	if !ok { // no more files may be open
+	if !ok { // too many files are open
 		time.Sleep(d)
 		return
 	}

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Timer waits again and again, for one goroutine at a time.
+// Timer waits repeatedly, for one goroutine at a time.
 type Timer struct {
 	file *os.File // timerfd
 	raw  syscall.RawConn
 	buf  [8]byte
 }
 
-// NewTimer makes a timer. It should be closed; one that is not is closed when it is collected.
+// NewTimer makes a timer, which should be closed. The garbage collector closes a forgotten timer.
 func NewTimer() (*Timer, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -27,13 +27,13 @@ func NewTimer() (*Timer, error) {
 	return &Timer{file: file, raw: raw}, err
 }
 
-// Wait waits for d, or until the timer is closed.
+// Wait waits for a time, or until the timer is closed.
 func (t *Timer) Wait(d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
-	if t.raw.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), 0, &spec, nil) }) == nil { // it takes any time
+	if t.raw.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), 0, &spec, nil) }) == nil { // cannot fail on an open timer
 		_, _ = t.file.Read(t.buf[:])
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Timer waits again and again, for one goroutine at a time.
+// Timer waits repeatedly, for one goroutine at a time.
 type Timer struct {
 	closed chan struct{}
 	once   sync.Once
@@ -16,7 +16,7 @@ type Timer struct {
 // NewTimer makes a timer, which should be closed.
 func NewTimer() (*Timer, error) { return &Timer{closed: make(chan struct{})}, nil }
 
-// Wait waits for d, or until the timer is closed.
+// Wait waits for a time, or until the timer is closed.
 func (t *Timer) Wait(d time.Duration) {
 	if d <= 0 {
 		return

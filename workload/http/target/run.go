@@ -13,15 +13,15 @@ import (
 	"runtime"
 )
 
-// Config is the order that the server's process gets.
+// Config is the configuration that the server's process reads.
 type Config struct {
-	Listen string `json:"listen"` // "HOST:PORT"; port 0 takes any
-	// Cert and Key are PEM; with them the server speaks TLS. ClientCA is PEM of what must have
-	// signed the certificates of clients; "" asks for none.
+	Listen string `json:"listen"` // "HOST:PORT"; port 0: any free port
+	// Cert and Key are PEM. With them the server speaks TLS. ClientCA holds the authorities, in PEM, that
+	// must have signed clients' certificates; "": clients need no certificate.
 	Cert     string `json:"cert,omitempty"`
 	Key      string `json:"key,omitempty"`
 	ClientCA string `json:"clientCA,omitempty"`
-	// Threads bounds the CPUs that the server uses at a time; 0 leaves it to the runtime.
+	// Threads bounds the CPUs that the server uses at a time; 0 leaves the bound to Go's runtime.
 	Threads int `json:"threads,omitempty"`
 }
 
@@ -30,7 +30,7 @@ type Ready struct {
 	Address string `json:"listening"` // "HOST:PORT"
 }
 
-// tls is the configuration of TLS, or nil.
+// tls returns the server's TLS configuration; nil: it speaks no TLS.
 func (c Config) tls() (*tls.Config, error) {
 	if c.Cert == "" && c.Key == "" {
 		if c.ClientCA != "" {
@@ -52,7 +52,7 @@ func (c Config) tls() (*tls.Config, error) {
 	return conf, nil
 }
 
-// Run listens, says so on w as one line of JSON (Ready), and serves until ctx ends.
+// Run listens, writes its address as one line of JSON (Ready), and serves until ctx ends.
 func Run(ctx context.Context, c Config, w io.Writer) error {
 	conf, err := c.tls()
 	if err != nil {

@@ -1,21 +1,20 @@
-// Package target is the server that comes with Tare, for load to be pointed at where no
-// server of the user's is. It speaks HTTP/1.1, HTTP/2 (in clear with prior knowledge, and over
-// TLS) and gRPC unary calls, on one port.
+// Package target is Tare's own HTTP server, the target of a load if the user gives no server. It speaks
+// HTTP/1.1, HTTP/2 (over TLS, or without TLS with prior knowledge) and gRPC unary calls, on one port.
 //
-// What it answers is in the request:
+// The request says what to answer:
 //
 //	/                    "ok"
 //	/bytes/N             N bytes
 //	/delay/DURATION      "ok" after that time, such as 20ms
 //	/status/CODE         that status
-//	/served              how many requests it was sent before this one
-//	POST to any of them  the body is read before anything is answered
+//	/served              the number of earlier requests
+//	POST to any of them  the same, after reading the body
 //
-// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION do the same on any path. A gRPC
-// call of any method is answered with its own message, or with N bytes, and ends with the
-// status that Tare-Grpc-Status asks for.
+// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION do the same on any path. A gRPC call of any
+// method is answered with its own message, or with N bytes. It ends with the status in the header
+// Tare-Grpc-Status.
 //
-// It is built on net/http, whose costs per request are those of many servers.
+// The server uses net/http. Its cost per request is therefore typical of many servers.
 package target
 
 import (
@@ -34,21 +33,21 @@ import (
 	"tare/workload/http/pause"
 )
 
-// The headers that requests ask with.
+// Headers of requests.
 const (
-	AnswerHeader = "Tare-Answer-Bytes"
-	DelayHeader  = "Tare-Delay"
-	StatusHeader = "Tare-Grpc-Status"
+	answerHeader = "Tare-Answer-Bytes"
+	delayHeader  = "Tare-Delay"
+	statusHeader = "Tare-Grpc-Status"
 )
 
-// most bounds what a request may ask for and send, in bytes.
+// most bounds the bodies of requests and responses, in bytes.
 const most = 64 << 20
 
-// longest is the longest delay that may be asked for.
+// longest is the longest delay of a response.
 const longest = 5 * time.Minute
 
-// New makes the server; conf is nil for a server in clear. Use Serve or ServeTLS (with empty
-// names of files) of what it gives.
+// New makes the server; conf is nil for a server without TLS. Start it by Serve, or by ServeTLS with empty
+// file names.
 func New(conf *tls.Config) *http.Server {
 	served := new(atomic.Int64)
 	counted := func(w http.ResponseWriter, r *http.Request) {
@@ -59,19 +58,19 @@ func New(conf *tls.Config) *http.Server {
 		serve(w, r)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
-	s.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail: the client counts them
+	s.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes, which the client counts
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(conf != nil)
 	s.Protocols.SetUnencryptedHTTP2(conf == nil)
-	// Answers never wait for windows of the default size, and loads may have many streams.
+	// Responses never wait for a small window, and loads may have many streams.
 	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 10_000, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20}
 	return s
 }
 
-// asked is what a request asks for.
-type asked struct {
-	bytes  int // -1: not said
+// responseSpec is the response that a request asks for.
+type responseSpec struct {
+	bytes  int // -1: not given
 	delay  time.Duration
 	status int
 }
@@ -88,7 +87,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	a, err := read(r)
+	a, err := parse(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -102,14 +101,14 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header()["Content-Length"] = []string{strconv.Itoa(a.bytes)}
-	w.Header()["Content-Type"] = octets
+	w.Header()["Content-Type"] = octetStream
 	w.WriteHeader(a.status)
 	fill(w, a.bytes)
 }
 
-var octets = []string{"application/octet-stream"}
+var octetStream = []string{"application/octet-stream"}
 
-// filler is what answers are made of.
+// filler is the content of responses.
 var filler = []byte(strings.Repeat("0123456789abcdef", 4<<10))
 
 // fill writes n bytes.
@@ -123,10 +122,10 @@ func fill(w io.Writer, n int) {
 	}
 }
 
-// read finds out what a request asks for.
-func read(r *http.Request) (asked, error) {
-	a := asked{bytes: -1, status: http.StatusOK}
-	size, delay, status := r.Header.Get(AnswerHeader), r.Header.Get(DelayHeader), ""
+// parse reads from a request what to answer.
+func parse(r *http.Request) (responseSpec, error) {
+	a := responseSpec{bytes: -1, status: http.StatusOK}
+	size, delay, status := r.Header.Get(answerHeader), r.Header.Get(delayHeader), ""
 	name, value, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch name {
 	case "bytes":
@@ -158,8 +157,8 @@ func read(r *http.Request) (asked, error) {
 // call answers a gRPC call (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
 func call(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Content-Type"] = grpcType
-	message, err := unary(r.Body)
-	a, wrong := read(r)
+	message, err := readMessage(r.Body)
+	a, wrong := parse(r)
 	end := func(status, text string) {
 		w.Header().Set(http.TrailerPrefix+"Grpc-Status", status)
 		if text != "" {
@@ -172,9 +171,9 @@ func call(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	pause.For(a.delay)
-	if status := r.Header.Get(StatusHeader); status != "" && status != "0" {
+	if status := r.Header.Get(statusHeader); status != "" && status != "0" {
 		w.WriteHeader(http.StatusOK)
-		end(status, "as asked for")
+		end(status, "as responseSpec for")
 		return
 	}
 	n := a.bytes
@@ -194,8 +193,8 @@ func call(w http.ResponseWriter, r *http.Request) {
 
 var grpcType = []string{"application/grpc"}
 
-// unary reads the one message of a call.
-func unary(body io.Reader) ([]byte, error) {
+// readMessage reads the only message of a call.
+func readMessage(body io.Reader) ([]byte, error) {
 	var prefix [5]byte
 	if _, err := io.ReadFull(body, prefix[:]); err != nil {
 		return nil, errors.New("no message")

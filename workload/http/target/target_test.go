@@ -19,10 +19,10 @@ func TestAnswers(t *testing.T) {
 		path, header, value string
 		status, length      int
 	}{
-		{"/", "", "", 200, 2}, {"/bytes/0", "", "", 200, 0}, {"/bytes/200000", "", "", 200, 200000}, {"/x", AnswerHeader, "7", 200, 7},
+		{"/", "", "", 200, 2}, {"/bytes/0", "", "", 200, 0}, {"/bytes/200000", "", "", 200, 200000}, {"/x", answerHeader, "7", 200, 7},
 		{"/status/204", "", "", 204, 0}, {"/status/503", "", "", 503, 2}, {"/delay/1ms", "", "", 200, 2},
 		{"/bytes/-1", "", "", 400, -1}, {"/bytes/x", "", "", 400, -1}, {"/delay/1h", "", "", 400, -1}, {"/status/99", "", "", 400, -1},
-		{"/", DelayHeader, "soon", 400, -1},
+		{"/", delayHeader, "soon", 400, -1},
 	} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+test.path, strings.NewReader(strings.Repeat("x", 100_000)))
 		if test.header != "" {
@@ -40,7 +40,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A delay is no shorter than was asked for.
+// A response is delayed by at least the requested time.
 func TestDelay(t *testing.T) {
 	s := httptest.NewServer(New(nil).Handler)
 	defer s.Close()
@@ -55,7 +55,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// The process says where it listens, serves, and ends with its context.
+// The process prints its address, serves, and ends with its context.
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
