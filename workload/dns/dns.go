@@ -1,16 +1,16 @@
-// Package dns asks what name resolution costs. It has two kinds of trials.
+// Package dns measures what name resolution costs. It has two kinds of trials.
 //
-// With proxies it is the load that a mesh makes: real Envoys, each with a cluster for every host that
-// it resolves by DNS (STRICT_DNS, which is what a ServiceEntry with resolution DNS becomes in a
-// sidecar), against a server of Tare's own that counts. Nobody sends a request: proxies look each
-// host up again when the answer has aged, whether it is used or not. So queries per second
-// should be proxies × hosts × families ÷ TTL, and the exponents of that law are fitted (analysis.PowerLaw).
+// A trial with proxies measures the DNS load of a service mesh. It runs real Envoys against a server of
+// Tare's own that counts queries. Each Envoy has a cluster of type STRICT_DNS for every host, as a sidecar has
+// for a ServiceEntry with resolution DNS. No client sends requests: Envoy looks each host up again when the
+// last response has expired, whether the host is used or not. The expected queries per second are proxies ×
+// hosts × families ÷ TTL. Tare fits the exponents of this law (analysis.PowerLaw).
 //
 //	workloads:
 //	  - dns: {proxies: [1, 2, 4], hosts: 50, families: [1, 2]}
 //
-// With a rate it is queries as dnsperf sends them, in an open loop, to any server (package query has
-// how): latency from the intended time, losses, CPU time per query; over UDP, TCP or TLS.
+// A trial with a rate sends queries to any server, in an open loop over UDP, TCP or TLS (package query). It
+// measures latency from the intended time, lost queries, and CPU time per query, as dnsperf does.
 //
 //	workloads:
 //	  - dns: {rate: [1000/s, 5000/s], transport: [udp, tls]}
@@ -34,19 +34,18 @@ import (
 
 const name = "dns"
 
-// Resolution is how proxies find the addresses of hosts, as a ServiceEntry has it.
+// Resolution is how proxies find the addresses of hosts, named as in a ServiceEntry.
 type Resolution string
 
-// The resolutions.
 const (
-	ByDNS Resolution = "dns"  // they look each host up, again and again
-	None  Resolution = "none" // they take the address that a connection was made to, and ask nobody
+	ByDNS Resolution = "dns"  // proxies look each host up repeatedly
+	None  Resolution = "none" // proxies use a connection's original address, and send no queries
 )
 
 // Values lists the resolutions.
 func (Resolution) Values() []string { return []string{string(ByDNS), string(None)} }
 
-// Config is the parameters of the workload.
+// Config holds the parameters of the workload.
 type Config struct {
 	Proxies    factor.Levels[int]                    `yaml:"proxies" json:"proxies,omitempty" min:"1" max:"256" doc:"number of Envoys, which look hosts up by themselves, in place of queries at a rate"`
 	Hosts      factor.Levels[int]                    `yaml:"hosts" json:"hosts" min:"1" max:"10000" doc:"hosts that each proxy looks up, or that queries ask for in turn"`
@@ -70,15 +69,15 @@ type Config struct {
 	Judged     []string                              `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
 }
 
-// TLS is what a client trusts.
+// TLS configures the client's side of TLS.
 type TLS struct {
 	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
 	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
 
-	trusted string // what CA holds
+	trusted string // contents of CA
 }
 
-// New gives the workload with its defaults.
+// New returns the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
 		Hosts: factor.Of(50), Families: factor.Of(1), TTL: factor.Of(quantity.Duration(time.Second)), Resolution: factor.Of(ByDNS),
@@ -117,10 +116,11 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{queries, proxies}
 }
 
-// Declare says that the workload needs two pods, and proxies this machine.
+// Declare declares that the workload needs a client's and a server's pod, and that proxies need the local
+// testbed.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true},
-		Elsewhere: "on a cluster the workload dns asks at a rate; the queries of a mesh's own sidecars are not measured yet"}
+		Elsewhere: "on a cluster the workload dns only sends queries at a rate; the queries of a mesh's own sidecars are not measured yet"}
 	if c.proxied() {
 		path, _ := testbed.Installed(program, program)
 		d.Tools = []experiment.Tool{{Name: program, Path: path, Version: []string{"--version"}}}
@@ -138,13 +138,13 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return workload.ReadFile(read, "tls.ca", c.TLS.CA, &c.TLS.trusted)
 }
 
-// proxied says whether proxies ask, and not a generator.
+// proxied reports whether proxies send the queries.
 func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
 
-// builtin says whether the server is Tare's own.
+// builtin reports whether the server is Tare's own.
 func (c *Config) builtin() bool { return c.Server == nil && c.Address == "" }
 
-// Measures says what a trial measures.
+// Measures lists what a trial measures.
 func (c *Config) Measures() experiment.Measures {
 	if c.proxied() {
 		return c.proxyMeasures()

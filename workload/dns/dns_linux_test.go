@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m, append(slices.Clone(Helpers), service.Helper)...) }
 
-// up is the server of a workload at a site.
+// up starts the server of a workload at a site.
 func up(t *testing.T, c *Config, site testbed.Site) *server {
 	t.Helper()
 	s, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
@@ -43,7 +43,7 @@ func up(t *testing.T, c *Config, site testbed.Site) *server {
 	return s.(*server)
 }
 
-// trial runs one, and takes away what it leaves. Between is called before what is measured, unless it is nil.
+// trial runs a trial and clears its site. It calls between before the measured part, unless between is nil.
 func trial(t *testing.T, c *Config, site testbed.Site, up *server, between func()) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
@@ -69,7 +69,7 @@ func trial(t *testing.T, c *Config, site testbed.Site, up *server, between func(
 	return r, raw, err
 }
 
-// proxiesOf is a workload of proxies that takes little time.
+// proxiesOf returns a short workload with proxies.
 func proxiesOf(t *testing.T, proxies, hosts, families int) *Config {
 	t.Helper()
 	if _, err := testbed.Installed(program, program); err != nil {
@@ -84,7 +84,7 @@ func proxiesOf(t *testing.T, proxies, hosts, families int) *Config {
 	return c
 }
 
-// Real Envoys look each host up again, in each family, as the law says, and nobody is left.
+// Real Envoys look each host up again in each family, as the law says, and no Envoy is left over.
 func TestRealTimeProxies(t *testing.T) {
 	m := fit.Machine(t)
 	c := proxiesOf(t, 2, 3, 2)
@@ -99,7 +99,7 @@ func TestRealTimeProxies(t *testing.T) {
 	if err != nil {
 		m.Fatal(err, raw.Texts())
 	}
-	// 2 proxies × 3 hosts × 2 families ÷ 1 s, give or take what a busy machine delays.
+	// 2 proxies × 3 hosts × 2 families ÷ 1 s, plus or minus the delays of a busy machine.
 	if rate := r.Values[queryRate]; rate < 5 || rate > 20 || r.Values[perProxy] != rate/2 || r.Values[perHost] != rate/6 {
 		m.Errorf("%+v", r.Values)
 	}
@@ -134,7 +134,7 @@ func TestRealTimeProxies(t *testing.T) {
 	}
 }
 
-// A proxy that ends, or that has hosts which it never asks for, breaks a rule.
+// A trial breaks a rule if a proxy ends, or never looks up some of its hosts.
 func TestBrokenProxies(t *testing.T) {
 	c := proxiesOf(t, 1, 2, 1)
 	site := localtest.Network(t, 0, 1500)
@@ -159,7 +159,7 @@ func TestBrokenProxies(t *testing.T) {
 		t.Errorf("of ten lookups one failed, by 13 queries: %+v, %v", r, err)
 	}
 	scratch, _ := testbed.As[testbed.Scratch](site)
-	if dir, err := scratch.Scratch(); err == nil { // a configuration that is refused
+	if dir, err := scratch.Scratch(); err == nil { // makes the proxy's configuration invalid
 		_ = os.Mkdir(filepath.Join(dir, "envoy-t2-1.sock"), 0o755)
 	}
 	if _, _, err := trial(t, c, site, server, nil); !errors.As(err, &invalid) || invalid.Rule != workload.RuleExit {
@@ -167,7 +167,7 @@ func TestBrokenProxies(t *testing.T) {
 	}
 }
 
-// Queries at a rate, by each transport, of Tare's own server.
+// Tare's own server answers queries at a rate, over each transport.
 func TestRealTimeQueries(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	for _, transport := range []dnstransport.Transport{dnstransport.UDP, dnstransport.TCP, dnstransport.TLS} {
@@ -188,7 +188,7 @@ func TestRealTimeQueries(t *testing.T) {
 			}
 			var counts zone.Counts
 			raw.JSON(t, "counts.json", &counts)
-			if counts.Queries != 930 || counts.Names != 50 { // with those of the warm-up
+			if counts.Queries != 930 || counts.Names != 50 { // includes the warm-up
 				m.Errorf("the server counted %+v", counts)
 			}
 			if _, err := workload.Price(*c.Measures().Cost, r, 0, 0); err != nil {
@@ -198,7 +198,7 @@ func TestRealTimeQueries(t *testing.T) {
 	}
 }
 
-// The layer has queries sent in another way than the workload says, and the trial says so; the server is made for it.
+// A layer changes the transport of queries and of the server, and the trial reports the transport.
 func TestRealTimeTransportLayer(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	for _, test := range []struct {
@@ -221,7 +221,7 @@ func TestRealTimeTransportLayer(t *testing.T) {
 	}
 }
 
-// A server that does not answer is a failure of the trial.
+// A trial whose server does not respond fails.
 func TestNoServer(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	c := New().(*Config)

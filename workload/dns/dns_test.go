@@ -18,7 +18,7 @@ import (
 	"tare/workload/http/load"
 )
 
-// durations are the levels of a factor.
+// durations returns the levels of a factor.
 func durations(all ...time.Duration) (list factor.Levels[quantity.Duration]) {
 	for _, d := range all {
 		list = append(list, quantity.Duration(d))
@@ -29,7 +29,7 @@ func durations(all ...time.Duration) (list factor.Levels[quantity.Duration]) {
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Config)
-		want   []string // fields
+		want   []string // fields with errors
 	}{
 		{func(*Config) {}, nil},
 		{func(c *Config) {
@@ -67,7 +67,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Queries of proxies follow a law; where they ask nobody, there is none.
+// Queries of proxies follow a power law, unless the proxies send none.
 func TestMeasures(t *testing.T) {
 	c := New().(*Config)
 	m := c.Measures()
@@ -101,7 +101,7 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// The window begins between two lookups, after the warm-up.
+// The measured time begins between two lookups, after the warm-up.
 func TestWindowStart(t *testing.T) {
 	for _, c := range []struct{ period, warmup, want time.Duration }{
 		{time.Second, 0, 500 * time.Millisecond},
@@ -158,7 +158,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// FuzzLookups: whatever a proxy answers is read or refused.
+// Whatever a proxy responds is read, or refused with an error.
 func FuzzLookups(f *testing.F) {
 	f.Add([]byte(`{"stats":[{"name":"dns.cares.resolve_total","value":42}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -168,7 +168,7 @@ func FuzzLookups(f *testing.F) {
 	})
 }
 
-// What queries came to is held against the rules.
+// The rules apply to the results of queries.
 func TestJudge(t *testing.T) {
 	c := New().(*Config)
 	c.Rate = factor.Of(quantity.Frequency(100))

@@ -17,15 +17,15 @@ import (
 	"tare/workload/dns/zone"
 )
 
-// program is that of the proxies.
+// program is the name of the proxies' program.
 const program = "envoy"
 
-// object is one of a configuration in JSON.
+// object is a JSON object in Envoy's configuration.
 type object = map[string]any
 
-// bootstrap is the configuration of a proxy: a cluster for each host, as istiod gives a sidecar one
-// for each host of a ServiceEntry, and a resolver that asks the server and nobody else. The search domains of
-// this machine are left out: each would be a query more for every lookup.
+// bootstrap returns a proxy's configuration. It has a cluster for each host, as istiod configures a sidecar
+// for a ServiceEntry, and a resolver that only asks the trial's server. It ignores this machine's search
+// domains, since each would add a query to every lookup.
 func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, error) {
 	var clusters []object
 	for i := range c.Hosts.One() {
@@ -44,7 +44,7 @@ func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, 
 	})
 }
 
-// cluster is that of a host.
+// cluster returns the cluster of host i.
 func (c *Config) cluster(host string, i int) object {
 	cluster := object{"name": fmt.Sprintf("host-%d", i), "connect_timeout": "1s"}
 	if c.Resolution.One() == None {
@@ -66,10 +66,10 @@ func socketAddress(host string, port uint16) object {
 	return object{"socket_address": object{"address": host, "port_value": port}}
 }
 
-// seconds writes a time as protocol buffers have it in JSON.
+// seconds writes a duration in the JSON form of protocol buffers.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.9fs", d.Seconds()) }
 
-// period is the time after which a proxy looks a host up again.
+// period returns the time after which a proxy looks a host up again.
 func (c *Config) period() time.Duration {
 	if len(c.Refresh) > 0 {
 		return c.Refresh.One().Std()
@@ -77,12 +77,12 @@ func (c *Config) period() time.Duration {
 	return c.TTL.One().Std()
 }
 
-// envoyArgs start a proxy. One thread carries traffic, of which there is none.
+// envoyArgs returns the command line of a proxy. One worker thread suffices, since there is no traffic.
 func envoyArgs(path, config string) []string {
 	return []string{path, "--config-path", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
 }
 
-// admin asks a proxy at its socket.
+// admin sends a request to a proxy's admin socket.
 func admin(ctx context.Context, socket, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -105,7 +105,7 @@ func admin(ctx context.Context, socket, path string) ([]byte, error) {
 	return text, err
 }
 
-// dial connects to a socket of the file system, whose name may be longer than the kernel takes.
+// dial connects to a Unix socket. The path may be longer than the kernel's limit for socket names.
 func dial(ctx context.Context, socket string) (net.Conn, error) {
 	dir, err := os.Open(filepath.Dir(socket))
 	if err != nil {
@@ -115,10 +115,10 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 }
 
-// resolverCounts is what a proxy's resolver has counted since it was started.
+// resolverCounts holds the counters of a proxy's resolver since the proxy started.
 type resolverCounts struct{ Lookups, Failed int64 }
 
-// lookups asks a proxy what its resolver has counted.
+// lookups reads the counters of a proxy's resolver.
 func lookups(ctx context.Context, socket string) (resolverCounts, error) {
 	text, err := admin(ctx, socket, "/stats?format=json&filter="+url.QueryEscape(`^dns\.cares\.`))
 	if err != nil {
@@ -127,13 +127,13 @@ func lookups(ctx context.Context, socket string) (resolverCounts, error) {
 	return readLookups(text)
 }
 
-// readLookups reads the counters of Envoy's resolver c-ares. A lookup in two families counts as one; one that
-// is answered only when it is sent again counts as any other.
+// readLookups parses the counters of Envoy's resolver c-ares. A lookup in two families counts as one. So does
+// a lookup whose query was sent again.
 func readLookups(text []byte) (r resolverCounts, err error) {
 	var stats struct {
 		Stats []struct {
 			Name  string
-			Value json.RawMessage // of a histogram no number
+			Value json.RawMessage // not a number for a histogram
 		}
 	}
 	if err := json.Unmarshal(text, &stats); err != nil {
@@ -158,8 +158,9 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 	return r, nil
 }
 
-// windowStart is the middle between two lookups of a host, not before the warm-up is over: windows that begin
-// there hold as many lookups as they are periods long, although each comes a little later than the last one's answer has aged.
+// windowStart returns when the measured time begins: midway between two lookups of a host, after the warm-up.
+// The measured time then has one lookup of each host per period, although each lookup comes slightly later
+// than the last response expired.
 func (c *Config) windowStart() time.Duration {
 	period := c.period()
 	if c.Resolution.One() == None || period <= 0 {
@@ -169,7 +170,7 @@ func (c *Config) windowStart() time.Duration {
 	return whole*period + period/2
 }
 
-// wholePeriods says whether a duration is a whole number of periods, or three of them at least.
+// wholePeriods reports whether a duration is a whole number of periods, or at least three periods.
 func wholePeriods(duration, period quantity.Duration) bool {
 	return duration >= 3*period || duration > 0 && duration%period == 0
 }

@@ -18,10 +18,10 @@ import (
 	"tare/workload/service"
 )
 
-// usual is the rate of a file that gives neither rate nor proxies.
+// usual is the rate if neither rate nor proxies is given, per second.
 const usual = 1000
 
-// rate is the rate in force, in 1/s.
+// rate returns the rate of queries, per second.
 func (c *Config) rate() float64 {
 	if len(c.Rate) == 0 {
 		return usual
@@ -29,7 +29,7 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// loadMeasures says what a trial of queries at a rate measures.
+// loadMeasures lists what a trial of queries at a rate measures.
 func (c *Config) loadMeasures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,
@@ -43,14 +43,14 @@ func (c *Config) loadMeasures() experiment.Measures {
 	return m
 }
 
-// clientRequest is one line to the generator; exactly one member is set.
+// clientRequest is one request to the generator. Exactly one member is set.
 type clientRequest struct {
 	Open   *query.Config `json:"open,omitempty"`
-	Begin  *load.Span    `json:"begin,omitempty"`  // answered by nothing, at once
-	Result *struct{}     `json:"result,omitempty"` // answered by the load.Result of the span that was begun last
+	Begin  *load.Span    `json:"begin,omitempty"`  // answered at once, without a result
+	Result *struct{}     `json:"result,omitempty"` // answered by the load.Result of the last span
 }
 
-// runClient is the generator. It serves orders from standard input until that ends.
+// runClient is the generator, a helper. It carries out requests from standard input until the input ends.
 func runClient(ctx context.Context) error {
 	var session *query.Session
 	defer func() {
@@ -63,21 +63,21 @@ func runClient(ctx context.Context) error {
 		err    error
 	}
 	var done chan outcome
-	return orders.Main(ctx, func(_ context.Context, o clientRequest) (any, error) {
+	return orders.Main(ctx, func(_ context.Context, r clientRequest) (any, error) {
 		switch {
-		case o.Open != nil && session == nil:
+		case r.Open != nil && session == nil:
 			var err error
-			session, err = query.Open(ctx, *o.Open)
+			session, err = query.Open(ctx, *r.Open)
 			return nil, err
-		case o.Begin != nil && session != nil && done == nil:
-			span, to := *o.Begin, make(chan outcome, 1)
+		case r.Begin != nil && session != nil && done == nil:
+			span, to := *r.Begin, make(chan outcome, 1)
 			done = to
 			go func() {
 				result, err := session.Run(ctx, span)
 				to <- outcome{result, err}
 			}()
 			return nil, nil
-		case o.Result != nil && done != nil:
+		case r.Result != nil && done != nil:
 			one := <-done
 			done = nil
 			return one.result, one.err
@@ -89,20 +89,20 @@ func runClient(ctx context.Context) error {
 // loadTrial is a trial of queries at a rate under way.
 type loadTrial struct {
 	*Config
-	t      *workload.Trial
-	up     *server
-	client *orders.Helper
-	label  string
-	went   map[string]bool // the sockets and connections that queries went through, each kind once
+	t           *workload.Trial
+	up          *server
+	client      *orders.Helper
+	label       string
+	connections map[string]bool // kinds of sockets and connections that queries used
 }
 
-// prepareLoad opens the sockets and warms up.
+// prepareLoad opens the sockets and sends the warm-up.
 func (c *Config) prepareLoad(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	up, ok := t.Standing.(*server)
 	if !ok {
 		return nil, errors.New("no server is up")
 	}
-	l := &loadTrial{Config: c, t: t, up: up, went: map[string]bool{}}
+	l := &loadTrial{Config: c, t: t, up: up, connections: map[string]bool{}}
 	t.Clear = l.end
 	if err := l.open(ctx); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (l *loadTrial) open(ctx context.Context) error {
 	return nil
 }
 
-// destination is where queries go, and what they are.
+// destination returns the generator's configuration: the server, and the names to ask for.
 func (l *loadTrial) destination() (query.Config, error) {
 	to := query.Config{Address: l.Address, Transport: l.transport(l.t.Site), Sockets: l.Conns.One(),
 		Names: l.Names, Families: l.Families.One(), Timeout: l.Timeout.Std()}
@@ -157,27 +157,28 @@ func (l *loadTrial) destination() (query.Config, error) {
 	return to, nil
 }
 
-// run sends for that long. Stretches are numbered, so that what they draw differs.
-func (l *loadTrial) run(ctx context.Context, duration time.Duration, stretch int) (*load.Result, error) {
-	span := load.Span{Rate: l.rate(), Arrivals: l.Arrivals, Duration: duration, Seed: uint64(l.t.Round)<<32 | uint64(stretch)}
+// run sends queries for a time. Each span of a trial has a number, so that spans draw different arrivals. The
+// warm-up is span 0.
+func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int) (*load.Result, error) {
+	span := load.Span{Rate: l.rate(), Arrivals: l.Arrivals, Duration: duration, Seed: uint64(l.t.Round)<<32 | uint64(number)}
 	if err := l.client.Ask(ctx, clientRequest{Begin: &span}, nil); err != nil {
-		return nil, l.why(ctx, err)
+		return nil, l.cause(ctx, err)
 	}
 	if err := testbed.Pause(ctx, duration); err != nil {
 		return nil, err
 	}
 	result := new(load.Result)
 	if err := l.client.Ask(ctx, clientRequest{Result: &struct{}{}}, result); err != nil {
-		return nil, l.why(ctx, err)
+		return nil, l.cause(ctx, err)
 	}
 	for agreed := range result.Handshakes {
-		l.went[agreed] = true
+		l.connections[agreed] = true
 	}
 	return result, nil
 }
 
-// why says that the server has ended, if it has.
-func (l *loadTrial) why(ctx context.Context, err error) error {
+// cause returns why a request to the client failed: the end of the server, or the error.
+func (l *loadTrial) cause(ctx context.Context, err error) error {
 	if l.up.program != nil && ctx.Err() == nil {
 		if ended := l.up.program.Judge(ctx); ended != nil {
 			return errors.Join(ended, l.up.program.Log(l.t.Raw))
@@ -186,7 +187,7 @@ func (l *loadTrial) why(ctx context.Context, err error) error {
 	return fmt.Errorf("the client: %w", err)
 }
 
-// end ends the generator, once.
+// end ends the generator. A second call does nothing.
 func (l *loadTrial) end(ctx context.Context) error {
 	if l.client == nil {
 		return nil
@@ -208,7 +209,7 @@ func (l *loadTrial) parts() service.Parts {
 	return parts
 }
 
-// measure sends for the duration, and holds what came of it against the rules.
+// measure sends queries for the duration, and applies the rules to the result.
 func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	used, err := l.parts().Begin()
 	if err != nil {
@@ -218,7 +219,7 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	r := workload.Result{Work: float64(sent.OK), Failed: sent.ErrorShare(), Connections: slices.Sorted(maps.Keys(l.went)), Behaviour: sent.Behaviour()}
+	r := workload.Result{Work: float64(sent.OK), Failed: sent.ErrorShare(), Connections: slices.Sorted(maps.Keys(l.connections)), Behaviour: sent.Behaviour()}
 	if r.Used, err = used(); err != nil {
 		return workload.Result{}, err
 	}
@@ -233,7 +234,7 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	return l.judge(sent, r)
 }
 
-// keep keeps what was sent with the trial, and what the builtin server has counted of it.
+// record records the result of the load, and the builtin server's counts of it, with the trial.
 func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	if err := workload.KeepJSON(l.t.Raw, "load.json", sent); err != nil || l.label == "" {
 		return err
@@ -245,7 +246,7 @@ func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	return workload.KeepJSON(l.t.Raw, "counts.json", counts)
 }
 
-// judge makes the values of a trial, and holds it against the rules.
+// judge applies the rules to the load, and returns the result of the trial.
 func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
 	if sent.OK == 0 {
 		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Failures())

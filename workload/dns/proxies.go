@@ -16,22 +16,23 @@ import (
 	"tare/workload/service"
 )
 
-// The metrics of proxies.
+// Names of the metrics of a trial with proxies.
 const (
-	queryRate     = "queries"           // that the server got, 1/s
+	queryRate     = "queries"           // queries that the server received, 1/s
 	perProxy      = "queries-per-proxy" // 1/s
 	perHost       = "queries-per-host"  // of one proxy, 1/s
-	repeated      = "queries-repeated"  // beyond the lookups of proxies: answers were lost, 1/s
-	answersPrefix = "answers-"          // by kind, 1/s
-	proxyCPU      = "cpu-proxies"       // of all of them, in cores
+	repeated      = "queries-repeated"  // queries sent again, since a response was lost, 1/s
+	answersPrefix = "answers-"          // responses by kind, 1/s
+	proxyCPU      = "cpu-proxies"       // sum of all proxies, in cores
 	serverCPU     = "cpu-server"        // in cores
-	proxyMemory   = "memory-proxies"    // of all of them, B
+	proxyMemory   = "memory-proxies"    // sum of all proxies, in bytes
 )
 
-// readyLimit is how long proxies may take until they have looked all their hosts up.
+// readyLimit is the time within which proxies must have looked up all their hosts.
 const readyLimit = 30 * time.Second
 
-// proxyMeasures says what a trial of proxies measures. Where they ask nobody, no query is a real value.
+// proxyMeasures lists what a trial of proxies measures. Zero queries are a valid value for proxies that send
+// none.
 func (c *Config) proxyMeasures() experiment.Measures {
 	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio
@@ -60,10 +61,10 @@ func (c *Config) proxyMeasures() experiment.Measures {
 	return m
 }
 
-// proxy is one that runs.
+// proxy is a running proxy.
 type proxy struct {
 	*service.Running
-	socket string // at which it answers
+	socket string // path of its admin socket
 	files  []string
 }
 
@@ -75,7 +76,7 @@ type proxyTrial struct {
 	label string
 }
 
-// Prepare starts what asks, and warms up.
+// Prepare starts the proxies or the generator, and waits for the warm-up.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	if !c.proxied() {
 		return c.prepareLoad(ctx, t)
@@ -110,7 +111,7 @@ func (p *proxyTrial) start(ctx context.Context) error {
 	}
 	scratch, ok := testbed.As[testbed.Scratch](p.t.Site)
 	if !ok {
-		return errors.New("there is no place for the configurations of proxies here")
+		return errors.New("the site has no scratch directory for the proxies' configurations")
 	}
 	dir, err := scratch.Scratch()
 	if err != nil {
@@ -119,7 +120,8 @@ func (p *proxyTrial) start(ctx context.Context) error {
 	for i := range p.Proxies.One() {
 		base := filepath.Join(dir, fmt.Sprintf("envoy-%s-%d", p.label, i+1))
 		one := &proxy{socket: base + ".sock", files: []string{base + ".json", base + ".sock"}}
-		// The kernel takes names of 107 bytes, and the directory's may be longer: Envoy is started in it.
+		// The kernel limits socket names to 107 bytes, and the directory's name may be longer. Envoy
+		// therefore starts in the directory, and gets a relative name.
 		config, err := p.bootstrap(server, filepath.Base(one.socket), p.label)
 		if err != nil {
 			return err
@@ -137,7 +139,7 @@ func (p *proxyTrial) start(ctx context.Context) error {
 	return nil
 }
 
-// await waits until all proxies are ready, which they are when they have looked their hosts up once.
+// await waits until all proxies are ready. A proxy is ready when it has looked up all its hosts once.
 func (p *proxyTrial) await(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -147,22 +149,22 @@ func (p *proxyTrial) await(ctx context.Context) error {
 			if err == nil {
 				break
 			}
-			if p.failed(ctx) != nil {
-				return p.why(ctx, err)
+			if p.proxyEnded(ctx) != nil {
+				return p.cause(ctx, err)
 			}
 			if testbed.Pause(limited, 10*time.Millisecond) != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				return errors.Join(workload.Invalidf(workload.RuleTimeout, "%s was not ready after %v: %v", one.Name, readyLimit, err), p.log())
+				return errors.Join(workload.Invalidf(workload.RuleTimeout, "%s was not ready after %v: %v", one.Name, readyLimit, err), p.recordLogs())
 			}
 		}
 	}
 	return nil
 }
 
-// failed says that a proxy has ended, which breaks a rule.
-func (p *proxyTrial) failed(ctx context.Context) error {
+// proxyEnded returns an error that breaks a rule if a proxy has ended.
+func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	for _, one := range p.up.proxies {
 		if err := one.Check(ctx); err != nil {
 			return &workload.Invalid{Rule: workload.RuleExit, Detail: err.Error()}
@@ -171,19 +173,19 @@ func (p *proxyTrial) failed(ctx context.Context) error {
 	return nil
 }
 
-// why says that a proxy has ended, where that is why something could not be done.
-func (p *proxyTrial) why(ctx context.Context, err error) error {
+// cause returns why a request to a proxy failed: the end of a proxy, or the error.
+func (p *proxyTrial) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	if ended := p.failed(ctx); ended != nil {
-		return errors.Join(ended, p.log())
+	if ended := p.proxyEnded(ctx); ended != nil {
+		return errors.Join(ended, p.recordLogs())
 	}
 	return err
 }
 
-// log keeps what the proxies have printed.
-func (p *proxyTrial) log() error {
+// recordLogs records the proxies' output with the trial.
+func (p *proxyTrial) recordLogs() error {
 	var errs []error
 	for _, one := range p.up.proxies {
 		errs = append(errs, one.Log(p.t.Raw))
@@ -200,8 +202,8 @@ func (p *proxyTrial) parts() service.Parts {
 	return parts
 }
 
-// resolvers are what those of the proxies have counted.
-func (p *proxyTrial) resolvers(ctx context.Context) ([]resolverCounts, error) {
+// readResolvers reads the counters of all proxies' resolvers.
+func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error) {
 	if p.Resolution.One() == None {
 		return nil, nil
 	}
@@ -209,14 +211,14 @@ func (p *proxyTrial) resolvers(ctx context.Context) ([]resolverCounts, error) {
 	for _, one := range p.up.proxies {
 		counted, err := lookups(ctx, one.socket)
 		if err != nil {
-			return nil, p.why(ctx, fmt.Errorf("%s: %w", one.Name, err))
+			return nil, p.cause(ctx, fmt.Errorf("%s: %w", one.Name, err))
 		}
 		list = append(list, counted)
 	}
 	return list, nil
 }
 
-// proxyCounts is what a trial has counted, as it is kept with it.
+// proxyCounts holds the counts of a trial, which are recorded with it.
 type proxyCounts struct {
 	Before    zone.Counts         `json:"before"`
 	After     zone.Counts         `json:"after"`
@@ -224,24 +226,24 @@ type proxyCounts struct {
 	used      map[string]testbed.Usage
 }
 
-// measure counts for the duration. Whatever takes longer the more proxies there are is done outside of the
-// two readings of the server's counts.
+// measure counts queries for the duration. Steps that take longer with more proxies lie outside the two
+// readings of the server's counts.
 func (p *proxyTrial) measure(ctx context.Context) (workload.Result, error) {
 	var c proxyCounts
 	if err := p.count(ctx, &c); err != nil {
 		return workload.Result{}, err
 	}
-	if err := errors.Join(workload.KeepJSON(p.t.Raw, "counts.json", c), p.log()); err != nil {
+	if err := errors.Join(workload.KeepJSON(p.t.Raw, "counts.json", c), p.recordLogs()); err != nil {
 		return workload.Result{}, err
 	}
-	if err := p.failed(ctx); err != nil {
+	if err := p.proxyEnded(ctx); err != nil {
 		return workload.Result{}, err
 	}
 	return p.result(c)
 }
 
 func (p *proxyTrial) count(ctx context.Context, c *proxyCounts) (err error) {
-	if c.Resolvers[0], err = p.resolvers(ctx); err != nil {
+	if c.Resolvers[0], err = p.readResolvers(ctx); err != nil {
 		return err
 	}
 	used, err := p.parts().Begin()
@@ -260,11 +262,11 @@ func (p *proxyTrial) count(ctx context.Context, c *proxyCounts) (err error) {
 	if c.used, err = used(); err != nil {
 		return err
 	}
-	c.Resolvers[1], err = p.resolvers(ctx)
+	c.Resolvers[1], err = p.readResolvers(ctx)
 	return err
 }
 
-// result makes the values of a trial.
+// result computes the values of a trial.
 func (p *proxyTrial) result(c proxyCounts) (workload.Result, error) {
 	took := (c.After.At - c.Before.At).Seconds()
 	if took <= 0 {
@@ -299,12 +301,12 @@ func (p *proxyTrial) result(c proxyCounts) (workload.Result, error) {
 		r.Failed = min(1, float64(failed)/float64(asked))
 	}
 	if p.Resolution.One() == ByDNS && c.After.Names < hosts {
-		return r, workload.Invalidf(workload.RuleErrors, "%d of %d hosts were ever asked for", c.After.Names, hosts)
+		return r, workload.Invalidf(workload.RuleErrors, "only %d of %d hosts were ever looked up", c.After.Names, hosts)
 	}
 	return r, nil
 }
 
-// endProxies ends the proxies at the same time, and removes their files.
+// endProxies ends all proxies at the same time, and removes their files.
 func (up *server) endProxies() error {
 	errs := make([]error, len(up.proxies))
 	var wait sync.WaitGroup
@@ -320,7 +322,7 @@ func (up *server) endProxies() error {
 	return errors.Join(errs...)
 }
 
-// removeFiles removes the files of a proxy.
+// removeFiles removes the proxy's files.
 func (p *proxy) removeFiles() error {
 	var errs []error
 	for _, file := range p.files {

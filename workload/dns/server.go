@@ -14,22 +14,23 @@ import (
 	"tare/workload/service"
 )
 
-// The workload's own processes.
+// The workload's helpers.
 var (
 	serverHelper = testbed.Helper{Name: "dns-server", Run: runServer}
 	clientHelper = testbed.Helper{Name: "dns-client", Run: runClient}
 )
 
-// Helpers are the workload's own processes.
+// Helpers are the workload's helpers.
 var Helpers = []testbed.Helper{serverHelper, clientHelper}
 
-// serverRequest is one line to the builtin server; exactly one member is set.
+// serverRequest is one request to the builtin server. Exactly one member is set.
 type serverRequest struct {
-	Listen *zone.Config `json:"listen,omitempty"` // answered by nothing, once it does
-	Count  *string      `json:"count,omitempty"`  // a label, answered by its zone.Counts
+	Listen *zone.Config `json:"listen,omitempty"` // answered without a result when the server listens
+	Count  *string      `json:"count,omitempty"`  // a label; answered by its zone.Counts
 }
 
-// runServer is the builtin server. It serves orders from standard input until that ends.
+// runServer is the builtin server, a helper. It carries out requests from standard input until the input
+// ends.
 func runServer(ctx context.Context) error {
 	var listening *zone.Server
 	defer func() {
@@ -37,23 +38,23 @@ func runServer(ctx context.Context) error {
 			_ = listening.Close()
 		}
 	}()
-	return orders.Main(ctx, func(ctx context.Context, o serverRequest) (any, error) {
+	return orders.Main(ctx, func(ctx context.Context, r serverRequest) (any, error) {
 		switch {
-		case o.Listen != nil && listening == nil:
+		case r.Listen != nil && listening == nil:
 			var err error
-			listening, err = zone.Listen(ctx, *o.Listen)
+			listening, err = zone.Listen(ctx, *r.Listen)
 			return nil, err
-		case o.Count != nil && listening != nil:
-			return listening.Counts(*o.Count), nil
+		case r.Count != nil && listening != nil:
+			return listening.Counts(*r.Count), nil
 		}
 		return nil, errEarly
 	})
 }
 
-// errEarly is the error of a request that has no content or comes too early.
+// errEarly is the error of a request that is empty or comes too early.
 var errEarly = errors.New("a request without content, or too early")
 
-// Shared names the server that cells share. Tare's own has a certificate for TLS alone.
+// Shared names the server that cells share. The builtin server has a certificate only with transport TLS.
 func (c *Config) Shared() string {
 	switch {
 	case c.proxied():
@@ -68,7 +69,7 @@ func (c *Config) Shared() string {
 	return "builtin dns server"
 }
 
-// transport is how queries are sent at a site: as a layer there says, if one does.
+// transport returns the transport of queries at a site. A layer there may replace the workload's transport.
 func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 	t := c.Transport.One()
 	for _, set := range testbed.Held[dnstransport.Transport](site) {
@@ -77,13 +78,13 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 	return t
 }
 
-// server is the server at a site, and the proxies of the trial under way.
+// server is the server at a site, with the proxies of the trial under way.
 type server struct {
-	program   *service.Server // of the file
-	builtin   *orders.Helper  // neither: the server is elsewhere
+	program   *service.Server // the user's program
+	builtin   *orders.Helper  // nil, as is program: the server is not Tare's
 	address   service.ByPath
-	authority string // that signed its certificate, in PEM; "": not known
-	trials    int    // so far
+	authority string // certificate that clients trust, in PEM; "": they trust the file's or the system's
+	trials    int    // number of trials so far
 	proxies   []*proxy
 }
 
@@ -122,7 +123,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	return up, nil
 }
 
-// count reads the server's counts of a label.
+// count reads the server's counts for a label.
 func (up *server) count(ctx context.Context, label string) (c zone.Counts, err error) {
 	if err = up.builtin.Ask(ctx, serverRequest{Count: &label}, &c); err != nil {
 		err = fmt.Errorf("the server: %w", err)
@@ -130,7 +131,7 @@ func (up *server) count(ctx context.Context, label string) (c zone.Counts, err e
 	return c, err
 }
 
-// Check looks whether the server is there.
+// Check checks that the server is up.
 func (up *server) Check(ctx context.Context) error {
 	switch {
 	case up.program != nil:
@@ -142,7 +143,7 @@ func (up *server) Check(ctx context.Context) error {
 	return nil
 }
 
-// CPU is what the server has used so far, and the proxies that are up, for workload.Running.
+// CPU returns the CPU time that the server and the running proxies have used so far, for workload.Running.
 func (up *server) CPU() (sum time.Duration, err error) {
 	switch {
 	case up.program != nil:
@@ -151,7 +152,7 @@ func (up *server) CPU() (sum time.Duration, err error) {
 		sum, err = up.builtin.CPU()
 	}
 	for _, p := range up.proxies {
-		if p.Check(context.Background()) == nil { // else it is among the children
+		if p.Check(context.Background()) == nil { // the CPU time of ended proxies counts as that of child processes
 			cpu, e := p.CPU()
 			sum, err = sum+cpu, errors.Join(err, e)
 		}
@@ -172,7 +173,7 @@ func (up *server) Down(ctx context.Context) error {
 	return err
 }
 
-// label is a new one for a trial.
+// label returns a new label for a trial.
 func (up *server) label() string {
 	up.trials++
 	return fmt.Sprintf("t%d", up.trials)

@@ -13,14 +13,15 @@ import (
 	"tare/workload/http/load"
 )
 
-// longestTimeout is shorter than a helper may take for an order (orders.Limit), which waits for the last answer.
+// longestTimeout bounds the wait for the last response. It is shorter than the time that a helper may take
+// for a request (orders.Limit).
 const longestTimeout = 15 * time.Second
 
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i, ttl := range c.TTL {
 		if ttl.Std()%time.Second != 0 {
-			errs.Add(fmt.Sprintf("ttl[%d]", i), "%v is not a whole number of seconds, of which DNS counts", ttl)
+			errs.Add(fmt.Sprintf("ttl[%d]", i), "%v is not a whole number of seconds, the unit in which DNS counts", ttl)
 		}
 	}
 	for _, d := range []struct {
@@ -43,14 +44,14 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// validateProxies checks what goes with proxies.
+// validateProxies checks a configuration with proxies.
 func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 	for _, f := range []struct {
 		field string
 		given bool
 	}{{"rate", len(c.Rate) > 0}, {"names", len(c.Names) > 0}, {"server", c.Server != nil}, {"address", c.Address != ""}, {"tls", c.TLS != nil}, {"headline", len(c.Judged) > 0}} {
 		if f.given {
-			errs.Add(f.field, "it is for queries at a rate, and proxies ask by themselves, the builtin server: leave it out, or proxies")
+			errs.Add(f.field, "it is for queries at a rate, but proxies send their own queries to the builtin server: leave it out, or proxies")
 		}
 	}
 	periods, field := c.TTL, "ttl"
@@ -59,12 +60,12 @@ func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 	}
 	for i, period := range periods {
 		if period > 0 && !wholePeriods(c.Duration, period) {
-			errs.Add("duration", "%v is neither a whole number of %v (%s[%d]) nor three of them: what is counted would depend on where the window falls", c.Duration, period, field, i)
+			errs.Add("duration", "%v is neither a whole number of %v (%s[%d]) nor three of them: the count would depend on when the measured time begins", c.Duration, period, field, i)
 		}
 	}
 }
 
-// validateLoad checks what goes with a rate.
+// validateLoad checks a configuration with a rate.
 func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	for i, r := range c.Rate {
 		if r <= 0 || r > load.MostRate {
@@ -72,13 +73,13 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 		}
 	}
 	if len(c.Refresh) > 0 {
-		errs.Add("refresh", "it is of proxies: give proxies, or leave it out")
+		errs.Add("refresh", "only proxies use it: give proxies, or leave it out")
 	}
 	if slices.Contains(c.Resolution, None) {
-		errs.Add("resolution", "it is of proxies: give proxies, or leave it out")
+		errs.Add("resolution", "only proxies use it: give proxies, or leave it out")
 	}
 	if c.Server != nil && c.Address != "" {
-		errs.Add("address", "there is a server too: queries go to one of them")
+		errs.Add("address", "a server is given too: give only one of them")
 	}
 	if _, port, err := net.SplitHostPort(c.Address); c.Address != "" && (err != nil || port == "") {
 		errs.Add("address", "%q is not HOST:PORT", c.Address)
@@ -87,7 +88,7 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	case c.builtin() && len(c.Names) > 0:
 		errs.Add("names", "the builtin server has names of its own: leave them out, or give a server or an address")
 	case !c.builtin() && len(c.Names) == 0:
-		errs.Add("names", "no name is given that the server knows")
+		errs.Add("names", "give at least one name that the server knows")
 	}
 	for i, name := range c.Names {
 		if err := query.CheckName(name); err != nil {

@@ -37,7 +37,7 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	if len(c.Rate) > 0 && len(c.Workers) > 0 {
-		errs.Add("workers", "rate is given too: a loop is either open (rate) or closed (workers)")
+		errs.Add("workers", "there is rate too: a loop is open (rate) or closed (workers)")
 	}
 	if len(c.Workers) > 0 && len(c.Workers)*len(c.Connections)*len(c.Streams)*len(c.Protocol) == 1 && c.workersFit() != "" {
 		errs.Add("workers", "%s", c.workersFit())

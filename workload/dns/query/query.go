@@ -1,10 +1,11 @@
-// Package query sends DNS queries in an open loop and measures how long answers take, as package
-// load does for HTTP: every query has an intended time that does not depend on the server, and its
-// latency runs from then. A query ends exactly once: as OK, or as an error of one kind.
+// Package query sends DNS queries in an open loop and measures response times. It works like package load
+// does for HTTP: every query has an intended time that does not depend on the server, and its latency runs
+// from that time. A query ends exactly once: as OK, or as an error of one kind.
 //
-// Queries go through a number of sockets in turn, over UDP, TCP or TLS, any number of them under
-// way at a time: as in resolvers, none waits for another's answer. One goroutine paces and writes; one reads
-// each socket. Answers are told by their id, and hold the name that was asked for.
+// Queries use a number of sockets in turn, over UDP, TCP or TLS. Any number of queries may be under way, as
+// in real resolvers: no query waits for the response to another. One goroutine paces and writes, and each
+// socket has a goroutine that reads. A response belongs to the query with its id, and must repeat the query's
+// name.
 package query
 
 import (
@@ -21,11 +22,11 @@ import (
 	"tare/workload/http/load"
 )
 
-// The kinds of errors, beside those of package load. A code that says that there is no answer
-// is one of codes, or "rcode-11".
+// Kinds of errors besides those of package load. A response code other than success has a kind in codes, or
+// "rcode-11".
 const (
-	Truncated load.Kind = "truncated" // the answer did not fit
-	Foreign   load.Kind = "foreign"   // the answer is to another question
+	Truncated load.Kind = "truncated" // the response did not fit into a datagram
+	Foreign   load.Kind = "foreign"   // the response is to another question
 )
 
 var codes = map[dnsmessage.RCode]load.Kind{
@@ -33,25 +34,25 @@ var codes = map[dnsmessage.RCode]load.Kind{
 	dnsmessage.RCodeNotImplemented: "notimp", dnsmessage.RCodeRefused: "refused",
 }
 
-// Config says where queries go, and what they are.
+// Config is the configuration of a session: the server, and the names to ask for.
 type Config struct {
-	Address    string                 `json:"address"` // HOST:PORT
+	Address    string                 `json:"address"` // "HOST:PORT"
 	Transport  dnstransport.Transport `json:"transport"`
-	CA         string                 `json:"ca,omitempty"`         // certificates to trust, in PEM; "" trusts the system's
-	ServerName string                 `json:"serverName,omitempty"` // expected in the server's certificate; "" is the host's
-	Sockets    int                    `json:"sockets"`              // or connections
+	CA         string                 `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
+	ServerName string                 `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
+	Sockets    int                    `json:"sockets"`              // number of sockets or connections
 	Names      []string               `json:"names"`                // asked for in turn
-	Families   int                    `json:"families"`             // 1: IPv4 alone, 2: IPv4 and then IPv6 of each name
-	Timeout    time.Duration          `json:"timeout"`              // for an answer, from the intended time on
+	Families   int                    `json:"families"`             // 1: IPv4 only; 2: IPv4 and then IPv6 of each name
+	Timeout    time.Duration          `json:"timeout"`              // for a response, from the intended time
 }
 
-// CheckName says what is wrong with a name.
+// CheckName returns an error unless the name is valid.
 func CheckName(name string) error {
 	_, err := question(name, dnsmessage.TypeA)
 	return err
 }
 
-// question is a query for a name, whose id is still 0, in its form on the wire.
+// question encodes a query for a name, with the id 0.
 func question(name string, of dnsmessage.Type) ([]byte, error) {
 	if !strings.HasSuffix(name, ".") {
 		name += "."
@@ -67,7 +68,7 @@ func question(name string, of dnsmessage.Type) ([]byte, error) {
 	return nil, fmt.Errorf("%.80q is not a name of DNS: %w", name, err)
 }
 
-// questions are those of a configuration, in the order in which they are asked.
+// questions encodes the queries of a configuration, in the order in which they are sent.
 func (c Config) questions() ([][]byte, error) {
 	var list [][]byte
 	for _, name := range c.Names {
@@ -85,7 +86,7 @@ func (c Config) questions() ([][]byte, error) {
 	return list, nil
 }
 
-// clientTLS returns the configuration of TLS; nil for other transports.
+// clientTLS returns the client's TLS configuration; nil for other transports.
 func (c Config) clientTLS() (*tls.Config, error) {
 	if c.Transport != dnstransport.TLS {
 		return nil, nil
@@ -104,8 +105,8 @@ func (c Config) clientTLS() (*tls.Config, error) {
 	return conf, nil
 }
 
-// judge says how a query has ended by its answer: "" is OK.
-func judge(asked, answer []byte) (load.Kind, string) {
+// outcome returns the kind of error of a response, and its text; "" is OK.
+func outcome(asked, answer []byte) (load.Kind, string) {
 	var p, q dnsmessage.Parser
 	header, err := p.Start(answer)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"tare/workload/service"
 )
 
-// serve is a server for a test, which speaks TLS in place of TCP if it is to.
+// serve starts a server. If secure, it speaks TLS in place of TCP.
 func serve(t *testing.T, secure bool) (address, authority string) {
 	t.Helper()
 	c := zone.Config{Listen: "127.0.0.1:0"}
@@ -36,7 +36,7 @@ func serve(t *testing.T, secure bool) (address, authority string) {
 	return s.Address().String(), c.Cert
 }
 
-// sent is what a span of queries came to.
+// sent runs a span of queries and returns the result.
 func sent(t *testing.T, c Config, span load.Span) *load.Result {
 	t.Helper()
 	s, err := Open(t.Context(), c)
@@ -53,7 +53,7 @@ func sent(t *testing.T, c Config, span load.Span) *load.Result {
 
 var names = []string{zone.Name(1, time.Second, "t"), zone.Name(2, time.Second, "t")}
 
-// Every query that falls due ends once, over each transport; those of the warm-up are not counted.
+// Every query that falls due ends once, over each transport. The warm-up does not count.
 func TestTransports(t *testing.T) {
 	for _, transport := range []dnstransport.Transport{dnstransport.UDP, dnstransport.TCP, dnstransport.TLS} {
 		address, authority := serve(t, transport == dnstransport.TLS)
@@ -70,7 +70,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// How queries end that are not answered well.
+// Queries with an error end with its kind.
 func TestErrors(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -91,11 +91,11 @@ func TestErrors(t *testing.T) {
 		"TLS, not in turn": {Config{Address: secure, Transport: dnstransport.TCP, Names: names, Families: 1}, load.Closed},
 	} {
 		c.Sockets, c.Timeout = 2, time.Hour
-		if c.want == load.Timeout || c.want == load.Closed { // of which some are answered by nobody
+		if c.want == load.Timeout || c.want == load.Closed { // some queries stay without a response
 			c.Timeout = 300 * time.Millisecond
 		}
 		r := sent(t, c.Config, load.Span{Rate: 200, Duration: 200 * time.Millisecond})
-		if c.want == load.Closed { // the connection is made anew again and again
+		if c.want == load.Closed { // the connection is made again each time
 			r.Errors[load.Closed] += r.Errors[load.Dial] + r.Errors[load.Timeout]
 		}
 		if r.Due != 40 || r.OK != 0 || r.Errors[c.want] != 40 || r.Examples[c.want] == "" && c.want != load.Closed || r.Failed.Count() != 40 {
@@ -104,7 +104,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A connection that the server closes is made anew, and what was under way is lost.
+// A connection that the server closes is made again. Queries under way on it are lost.
 func TestReconnects(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -152,7 +152,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// FuzzJudge: whatever comes as an answer is judged.
+// Any bytes received as a response have an outcome.
 func FuzzJudge(f *testing.F) {
 	asked, err := question("host.test", dnsmessage.TypeA)
 	if err != nil {
@@ -161,7 +161,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(asked)
 	f.Add([]byte{1, 2, 0x80})
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		if kind, text := judge(asked, answer); (kind == "") != (text == "") {
+		if kind, text := outcome(asked, answer); (kind == "") != (text == "") {
 			t.Errorf("%q: %s", kind, text)
 		}
 	})

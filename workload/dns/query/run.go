@@ -18,42 +18,42 @@ import (
 	"tare/workload/http/pause"
 )
 
-// Session is a number of sockets to one server that spans of load go through, one after the other.
+// Session is a number of sockets to one server. Spans of load use them one after the other.
 type Session struct {
 	conf      Config
 	tls       *tls.Config
 	questions [][]byte
 	sockets   []*socket
-	began     time.Time // all times within a session are counted from here
+	began     time.Time // all times within a session count from here
 	ctx       context.Context
 	cancel    context.CancelFunc
 	work      sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	result *load.Result
-	from   time.Duration // of the measured time
+	from   time.Duration // start of the measured time
 }
 
-// socket is one socket or connection. A connection that is closed is made anew.
+// socket is one UDP socket or connection. A closed connection is made again.
 type socket struct {
 	session *Session
-	up      chan struct{} // closed when it was there for the first time, or could not be
+	opened  chan struct{} // closed after the first attempt to connect
 
 	mu   sync.Mutex
 	conn net.Conn // nil: there is none now
-	why  error    // there is none
+	err  error    // why there is no connection
 	next uint16
 	open map[uint16]pending
 }
 
-// pending is a query without an answer.
+// pending is a query without a response.
 type pending struct {
 	intended time.Duration
 	question int
 	counted  bool
 }
 
-// Open makes the sockets. The session must be closed.
+// Open opens the sockets. The caller must close the session.
 func Open(ctx context.Context, c Config) (*Session, error) {
 	s := &Session{conf: c, began: time.Now(), result: load.NewResult()}
 	var err error
@@ -65,23 +65,23 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for range max(c.Sockets, 1) {
-		k := &socket{session: s, up: make(chan struct{}), open: map[uint16]pending{}}
+		k := &socket{session: s, opened: make(chan struct{}), open: map[uint16]pending{}}
 		s.sockets = append(s.sockets, k)
 		s.work.Go(k.live)
 	}
 	for _, k := range s.sockets {
 		select {
-		case <-k.up:
+		case <-k.opened:
 		case <-ctx.Done():
 			s.Close()
 			return nil, context.Cause(ctx)
 		}
 	}
-	s.work.Go(s.sweep)
+	s.work.Go(s.expire)
 	return s, nil
 }
 
-// now is the time since the session began.
+// now returns the time since the session began.
 func (s *Session) now() time.Duration { return time.Since(s.began) }
 
 // Close ends the session.
@@ -97,8 +97,7 @@ func (s *Session) Close() {
 	s.work.Wait()
 }
 
-// Run goes through a span of load, of an open loop, and gives what it came to when the last of its queries
-// has ended.
+// Run runs a span of load in an open loop. It returns the result when the last query has ended.
 func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error) {
 	if err := span.Validate(); err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	begin := s.now()
 	from, to := begin+span.WarmUp, begin+span.WarmUp+span.Duration
 	s.mu.Lock()
-	made := s.result // before the span
+	made := s.result // counts connections made before the span
 	s.result, s.from = load.NewResult(), from
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()
@@ -145,7 +144,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	return sum, nil
 }
 
-// underWay says whether any query is.
+// underWay reports whether a query is under way.
 func (s *Session) underWay() bool {
 	for _, k := range s.sockets {
 		k.mu.Lock()
@@ -169,19 +168,19 @@ func (s *Session) end(p pending, kind load.Kind, text string) {
 	s.result.Count(kind, text, now-p.intended, now-s.from)
 }
 
-// send sends a query. It never waits for an answer.
+// send sends a query, without waiting for the response.
 func (k *socket) send(p pending) {
 	s := k.session
 	k.mu.Lock()
-	conn, why := k.conn, k.why
+	conn, dialErr := k.conn, k.err
 	if conn == nil || len(k.open) > 1<<15 {
 		k.mu.Unlock()
 		kind, text := load.Dial, "there is no connection"
 		switch {
 		case conn != nil:
 			kind, text = load.Unanswered, "too many queries without an answer are under way"
-		case why != nil:
-			text = why.Error()
+		case dialErr != nil:
+			text = dialErr.Error()
 		}
 		s.end(p, kind, text)
 		return
@@ -207,16 +206,16 @@ func (k *socket) send(p pending) {
 		s.result.Lag.Record(lag)
 		s.mu.Unlock()
 	}
-	if s.conf.Transport != dnstransport.UDP { // of a server that takes no more, the pacer must not wait
+	if s.conf.Transport != dnstransport.UDP { // keeps the pacer from waiting for a server that reads no more
 		_ = conn.SetWriteDeadline(time.Now().Add(s.conf.Timeout))
 	}
 	if _, err := conn.Write(text); err != nil {
-		k.take(id, load.Closed, err.Error())
+		k.finish(id, load.Closed, err.Error())
 	}
 }
 
-// take ends a query, if it is still under way.
-func (k *socket) take(id uint16, kind load.Kind, text string) {
+// finish ends a query if it is still under way.
+func (k *socket) finish(id uint16, kind load.Kind, text string) {
 	k.mu.Lock()
 	p, there := k.open[id]
 	delete(k.open, id)
@@ -226,8 +225,8 @@ func (k *socket) take(id uint16, kind load.Kind, text string) {
 	}
 }
 
-// drop ends all queries that were to be sent before a time.
-func (k *socket) drop(before time.Duration, kind load.Kind, text string) {
+// endBefore ends all queries with an intended time before a time.
+func (k *socket) endBefore(before time.Duration, kind load.Kind, text string) {
 	k.mu.Lock()
 	var old []uint16
 	for id, p := range k.open {
@@ -237,12 +236,12 @@ func (k *socket) drop(before time.Duration, kind load.Kind, text string) {
 	}
 	k.mu.Unlock()
 	for _, id := range old {
-		k.take(id, kind, text)
+		k.finish(id, kind, text)
 	}
 }
 
-// sweep gives up queries whose time is over.
-func (s *Session) sweep() {
+// expire ends queries whose timeout has passed, until the session is closed.
+func (s *Session) expire() {
 	tick := time.NewTicker(min(max(s.conf.Timeout/20, time.Millisecond), 100*time.Millisecond))
 	defer tick.Stop()
 	for {
@@ -253,37 +252,37 @@ func (s *Session) sweep() {
 		}
 		before := s.now() - s.conf.Timeout
 		for _, k := range s.sockets {
-			k.drop(before, load.Timeout, fmt.Sprintf("no answer within %v", s.conf.Timeout))
+			k.endBefore(before, load.Timeout, fmt.Sprintf("no answer within %v", s.conf.Timeout))
 		}
 	}
 }
 
-// live keeps a socket open, and reads what comes, until the session is closed.
+// live keeps a socket open and reads responses, until the session is closed.
 func (k *socket) live() {
 	s := k.session
 	var first sync.Once
 	for s.ctx.Err() == nil {
 		conn, err := s.dial()
 		k.mu.Lock()
-		k.conn, k.why = conn, err
-		if s.ctx.Err() != nil && conn != nil { // it was closed meanwhile
+		k.conn, k.err = conn, err
+		if s.ctx.Err() != nil && conn != nil { // the session was closed meanwhile
 			_ = conn.Close()
 		}
 		k.mu.Unlock()
-		first.Do(func() { close(k.up) })
+		first.Do(func() { close(k.opened) })
 		if err == nil {
 			err = k.receive(conn)
 			_ = conn.Close()
 			k.mu.Lock()
-			k.conn, k.why = nil, err
+			k.conn, k.err = nil, err
 			k.mu.Unlock()
-			k.drop(s.now()+time.Hour, load.Closed, err.Error())
+			k.endBefore(s.now()+time.Hour, load.Closed, err.Error())
 		}
 		_ = testbed.Pause(s.ctx, 10*time.Millisecond)
 	}
 }
 
-// dial makes a socket or connection, and counts it.
+// dial opens a socket or connection, and counts it.
 func (s *Session) dial() (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.conf.Timeout)
 	defer cancel()
@@ -296,7 +295,7 @@ func (s *Session) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	agreed := dnstransport.Transport(conn.RemoteAddr().Network()).Clear() // what it is, and not what it was to be
+	agreed := dnstransport.Transport(conn.RemoteAddr().Network()).Clear() // the transport in use
 	if s.tls != nil {
 		secure := tls.Client(conn, s.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
@@ -312,7 +311,7 @@ func (s *Session) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// receive reads answers until the connection is closed.
+// receive reads responses until the connection is closed.
 func (k *socket) receive(conn net.Conn) error {
 	datagrams := k.session.conf.Transport == dnstransport.UDP
 	from, answer := bufio.NewReader(conn), make([]byte, 64<<10)
@@ -322,7 +321,7 @@ func (k *socket) receive(conn net.Conn) error {
 		var err error
 		if datagrams {
 			if n, err = conn.Read(answer); err != nil && !errors.Is(err, net.ErrClosed) {
-				continue // nobody listens there: queries are lost one by one
+				continue // no server listens: each query is lost on its own
 			}
 		} else if _, err = io.ReadFull(from, length[:]); err == nil {
 			n = int(binary.BigEndian.Uint16(length[:]))
@@ -338,14 +337,13 @@ func (k *socket) receive(conn net.Conn) error {
 	}
 }
 
-// answered ends the query of that id; an answer that comes too late, or twice, ends none.
-func (k *socket) answered(id uint16, answer []byte) {
+// answered ends the query of an id. A late or repeated response ends none.
+func (k *socket) answered(id uint16, response []byte) {
 	k.mu.Lock()
-	p, there := k.open[id]
+	p, open := k.open[id]
 	k.mu.Unlock()
-	if !there {
-		return
+	if open {
+		kind, text := outcome(k.session.questions[p.question], response)
+		k.finish(id, kind, text)
 	}
-	kind, text := judge(k.session.questions[p.question], answer)
-	k.take(id, kind, text)
 }

@@ -14,51 +14,51 @@ import (
 	"time"
 )
 
-// Config says where a server listens.
+// Config is the configuration of a server.
 type Config struct {
-	Listen string `json:"listen"` // "HOST:PORT", for UDP and TCP; port 0 takes any
-	// Cert and Key are PEM; with them what comes over TCP must be TLS (DNS over TLS, RFC 7858).
+	Listen string `json:"listen"` // "HOST:PORT", for UDP and TCP; port 0: any free port
+	// Cert and Key are PEM. With them, connections over TCP must use TLS (DNS over TLS, RFC 7858).
 	Cert string `json:"cert,omitempty"`
 	Key  string `json:"key,omitempty"`
 }
 
-// Server is one that listens.
+// Server is a DNS server that listens.
 type Server struct {
 	udp   *net.UDPConn
 	tcp   net.Listener
 	begun time.Time
 	work  sync.WaitGroup
 
-	mu    sync.Mutex
-	books map[string]*book // by label; "" has what is of no label
-	conns map[net.Conn]bool
-	ended bool
+	mu     sync.Mutex
+	labels map[string]*labelCounts // by label; "" holds queries without a label
+	conns  map[net.Conn]bool
+	ended  bool
 }
 
-// book is what was asked under one label.
-type book struct {
+// labelCounts counts the queries under one label.
+type labelCounts struct {
 	answers map[Kind]int64
 	names   map[string]bool
 }
 
-// Bounds of what is kept for clients that may send anything.
+// Bounds of the counts, since clients may send any names.
 const (
 	mostLabels = 100_000
 	mostNames  = 100_000 // of a label
 )
 
-// Counts are the queries of one label, and those of none.
+// Counts holds the queries under one label, and those without a label.
 type Counts struct {
-	// At is when they were read, by the server's own clock: since it began.
+	// At is when the counts were read, since the server started, by its own clock.
 	At      time.Duration  `json:"at"`
-	Queries int64          `json:"queries"` // of the label
-	Names   int            `json:"names"`   // different ones that were asked for, of the label
-	Answers map[Kind]int64 `json:"answers"` // of the label, and of what belongs to none
+	Queries int64          `json:"queries"` // under the label
+	Names   int            `json:"names"`   // number of different names in queries under the label
+	Answers map[Kind]int64 `json:"answers"` // under the label and without a label
 }
 
-// Listen begins to serve. The server must be closed.
+// Listen starts a server. The caller must close it.
 func Listen(ctx context.Context, c Config) (*Server, error) {
-	s := &Server{begun: time.Now(), books: map[string]*book{}, conns: map[net.Conn]bool{}}
+	s := &Server{begun: time.Now(), labels: map[string]*labelCounts{}, conns: map[net.Conn]bool{}}
 	var secure *tls.Config
 	if c.Cert != "" {
 		pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
@@ -72,12 +72,12 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	packets, err := listen.ListenPacket(ctx, "udp", tcp.Addr().String()) // the same port, where any was asked for
+	packets, err := listen.ListenPacket(ctx, "udp", tcp.Addr().String()) // on the same port
 	if err != nil {
 		return nil, errors.Join(err, tcp.Close())
 	}
 	s.tcp, s.udp = tcp, packets.(*net.UDPConn)
-	_ = s.udp.SetReadBuffer(mostWaiting) // as much of it as the system allows
+	_ = s.udp.SetReadBuffer(receiveBuffer) // the system may allow less
 	if secure != nil {
 		s.tcp = tls.NewListener(tcp, secure)
 	}
@@ -88,25 +88,26 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// mostWaiting are the bytes of queries that may wait: those of thousands of hosts that are looked up at once.
-const mostWaiting = 4 << 20
+// receiveBuffer is the size of the buffer for waiting queries, in bytes. It suffices for thousands of hosts
+// that are looked up at once.
+const receiveBuffer = 4 << 20
 
-// Address is where the server listens.
+// Address returns the server's address.
 func (s *Server) Address() net.Addr { return s.udp.LocalAddr() }
 
-// Counts reads the counts of a label.
+// Counts reads the counts for a label.
 func (s *Server) Counts(label string) Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := Counts{At: time.Since(s.begun), Answers: map[Kind]int64{}}
-	if b := s.books[label]; b != nil {
+	if b := s.labels[label]; b != nil {
 		c.Names = len(b.names)
 		for kind, n := range b.answers {
 			c.Queries += n
 			c.Answers[kind] += n
 		}
 	}
-	if b := s.books[""]; b != nil && label != "" {
+	if b := s.labels[""]; b != nil && label != "" {
 		for kind, n := range b.answers {
 			c.Answers[kind] += n
 		}
@@ -118,13 +119,13 @@ func (s *Server) Counts(label string) Counts {
 func (s *Server) count(of name, kind Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.books[of.label]
+	b := s.labels[of.label]
 	if b == nil {
-		if len(s.books) >= mostLabels {
+		if len(s.labels) >= mostLabels {
 			return
 		}
-		b = &book{answers: map[Kind]int64{}, names: map[string]bool{}}
-		s.books[of.label] = b
+		b = &labelCounts{answers: map[Kind]int64{}, names: map[string]bool{}}
+		s.labels[of.label] = b
 	}
 	b.answers[kind]++
 	if of.label != "" && len(b.names) < mostNames {
@@ -132,7 +133,7 @@ func (s *Server) count(of name, kind Kind) {
 	}
 }
 
-// respond answers a query and counts it; nothing where it is none.
+// respond answers and counts a query. It returns nil for bytes that are no query.
 func (s *Server) respond(query, into []byte) []byte {
 	reply, of, kind, ok := answer(query, into)
 	if !ok {
@@ -142,7 +143,7 @@ func (s *Server) respond(query, into []byte) []byte {
 	return reply
 }
 
-// datagrams answers what comes over UDP, until the server is closed.
+// datagrams answers queries over UDP until the server is closed.
 func (s *Server) datagrams() {
 	query, reply := make([]byte, 64<<10), make([]byte, 0, 512)
 	for {
@@ -151,7 +152,7 @@ func (s *Server) datagrams() {
 			return
 		}
 		if err != nil {
-			continue // of an earlier answer that nobody took
+			continue // an error of an earlier response
 		}
 		if r := s.respond(query[:n], reply); r != nil {
 			_, _ = s.udp.WriteToUDPAddrPort(r, from)
@@ -159,10 +160,10 @@ func (s *Server) datagrams() {
 	}
 }
 
-// idle is how long a connection may be silent.
+// idle is the time after which a silent connection is closed.
 const idle = time.Minute
 
-// connections takes what comes over TCP, until the server is closed.
+// connections accepts connections over TCP until the server is closed.
 func (s *Server) connections() {
 	for {
 		conn, err := s.tcp.Accept()
@@ -173,7 +174,7 @@ func (s *Server) connections() {
 			time.Sleep(10 * time.Millisecond) // too many open files
 			continue
 		}
-		if !s.keep(conn) {
+		if !s.track(conn) {
 			_ = conn.Close()
 			return
 		}
@@ -187,8 +188,8 @@ func (s *Server) connections() {
 	}
 }
 
-// keep notes a connection, to be closed with the server; false: it is closed already.
-func (s *Server) keep(conn net.Conn) bool {
+// track registers a connection, to be closed with the server. It returns false if the server is closed.
+func (s *Server) track(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
@@ -197,7 +198,7 @@ func (s *Server) keep(conn net.Conn) bool {
 	return !s.ended
 }
 
-// connection answers queries in their order, each with its length before it (RFC 1035, 4.2.2).
+// connection answers queries in order. Each message follows its length (RFC 1035, 4.2.2).
 func (s *Server) connection(conn net.Conn) {
 	from, to := bufio.NewReader(conn), bufio.NewWriter(conn)
 	query, reply := make([]byte, 64<<10), make([]byte, 0, 512)
@@ -219,7 +220,7 @@ func (s *Server) connection(conn net.Conn) {
 		_, _ = to.Write(length[:])
 		_, _ = to.Write(r)
 		if from.Buffered() > 0 {
-			continue // answers of queries that came together go together
+			continue // responses to queries that came together are sent together
 		}
 		if err := to.Flush(); err != nil {
 			return

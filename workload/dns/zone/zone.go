@@ -1,12 +1,12 @@
-// Package zone is a DNS server of Tare's own that counts what it is asked. Names of its zone
-// say themselves for how long their addresses may be kept, and under which label questions
-// for them are counted: one server serves trials of any kind, and is told nothing of them.
+// Package zone is Tare's own DNS server, which counts queries. A name of its zone holds the time to live of
+// its addresses, and the label under which its queries count. One server can therefore serve all trials
+// without being configured for them.
 //
 //	host-17.ttl-5.t3.tare.test.   addresses for 5 seconds, counted as t3
 //
-// A is answered with an IPv4 address and AAAA with an IPv6 one, both of the blocks for
-// documentation; other types have no record, and other names do not exist. It answers over UDP and
-// TCP, or over UDP and TLS.
+// Queries for A get an IPv4 address and queries for AAAA an IPv6 address, both from the blocks for
+// documentation. Other types have no record, and other names do not exist. The server listens on UDP and TCP,
+// or on UDP and TLS.
 package zone
 
 import (
@@ -19,24 +19,24 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// origin is the zone, of the top-level domain that is for tests (RFC 2606).
+// origin is the zone, in the top-level domain for tests (RFC 2606).
 const origin = "tare.test."
 
-// Name is that of host i: its addresses may be kept for ttl, in whole seconds, and questions for
-// it are counted under the label, which is of letters and digits.
+// Name returns the name of host i. Its addresses live for ttl, in whole seconds. Its queries count under the
+// label, which has letters and digits.
 func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }
 
-// name is one of the zone.
+// name is a name of the zone.
 type name struct {
 	text  string // in lower case
-	ttl   uint32 // s
+	ttl   uint32 // seconds
 	label string
 }
 
-// read takes a name apart; false: it does not exist.
-func read(n dnsmessage.Name) (name, bool) {
+// parseName parses a name; false: the name does not exist.
+func parseName(n dnsmessage.Name) (name, bool) {
 	text := strings.ToLower(n.String())
 	rest, of := strings.CutSuffix(text, "."+origin)
 	parts := strings.Split(rest, ".")
@@ -48,19 +48,18 @@ func read(n dnsmessage.Name) (name, bool) {
 	return name{text, uint32(ttl), parts[2]}, is && err == nil
 }
 
-// Kind is what is in an answer.
+// Kind is the kind of a response.
 type Kind string
 
-// The kinds.
 const (
 	A        Kind = "a"        // an IPv4 address
 	AAAA     Kind = "aaaa"     // an IPv6 address
 	Empty    Kind = "empty"    // no record of that type
 	NXDomain Kind = "nxdomain" // no such name
-	Failed   Kind = "error"    // of a query that cannot be read, or asks for something else than records
+	Failed   Kind = "error"    // to a query that cannot be read, or is no standard query
 )
 
-// Kinds lists them.
+// Kinds lists the kinds.
 var Kinds = []Kind{A, AAAA, Empty, NXDomain, Failed}
 
 // The addresses of all hosts (RFC 5737, RFC 3849).
@@ -69,8 +68,8 @@ var (
 	ipv6 = [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}
 )
 
-// answer makes the answer to a query in into. It is false for what is no query: a server keeps
-// silent then.
+// answer encodes the response to a query into a buffer. It returns false for bytes that are no query, which
+// get no response.
 func answer(query, into []byte) (reply []byte, of name, kind Kind, ok bool) {
 	var p dnsmessage.Parser
 	asked, err := p.Start(query)
@@ -82,7 +81,7 @@ func answer(query, into []byte) (reply []byte, of name, kind Kind, ok bool) {
 	question, unread := p.Question()
 	known := false
 	if unread == nil {
-		of, known = read(question.Name)
+		of, known = parseName(question.Name)
 	}
 	switch {
 	case asked.OpCode != 0:

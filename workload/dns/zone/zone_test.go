@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// query is a question in its form on the wire.
+// query encodes a question.
 func query(t testing.TB, name string, of dnsmessage.Type) []byte {
 	t.Helper()
 	m := dnsmessage.Message{Header: dnsmessage.Header{ID: 4711, RecursionDesired: true},
@@ -25,7 +25,7 @@ func query(t testing.TB, name string, of dnsmessage.Type) []byte {
 	return text
 }
 
-// opened is an answer that was read.
+// opened parses a response.
 func opened(t testing.TB, reply []byte) dnsmessage.Message {
 	t.Helper()
 	var m dnsmessage.Message
@@ -77,7 +77,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	update := query(t, host, dnsmessage.TypeA)
-	update[2] |= 5 << 3 // the operation
+	update[2] |= 5 << 3 // the operation code
 	if reply, _, kind, ok := answer(update, nil); !ok || kind != Failed || opened(t, reply).RCode != dnsmessage.RCodeNotImplemented {
 		t.Errorf("an update: %s", kind)
 	}
@@ -86,7 +86,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// serve is a server for a test.
+// serve starts a server.
 func serve(t *testing.T) *Server {
 	t.Helper()
 	s, err := Listen(context.Background(), Config{Listen: "127.0.0.1:0"})
@@ -101,7 +101,7 @@ func serve(t *testing.T) *Server {
 	return s
 }
 
-// What is asked over UDP and TCP is counted under its label, and what has none beside each.
+// Queries over UDP and TCP count under their label. Queries without a label count beside each label.
 func TestServes(t *testing.T) {
 	s := serve(t)
 	ask := func(network string, queries ...[]byte) {
@@ -152,7 +152,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// A server ends with connections open.
+// A server ends with its connections open.
 func TestCloses(t *testing.T) {
 	s, err := Listen(context.Background(), Config{Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -171,7 +171,7 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever comes is answered by what can be read, with the same id, or not at all.
+// Any bytes get a valid response with the same id, or none.
 func FuzzAnswer(f *testing.F) {
 	f.Add(query(f, Name(1, time.Second, "t"), dnsmessage.TypeA))
 	f.Add(query(f, "elsewhere.", dnsmessage.TypeAAAA)[:17])
