@@ -23,8 +23,8 @@ type Seen struct {
 	Runs  int64    `json:"runs"`            // of the program, or answers
 }
 
-// MostMarks is how many kinds of marks are kept.
-const MostMarks = 16
+// mostMarks is how many kinds of marks are kept.
+const mostMarks = 16
 
 // Add takes in more of an aspect.
 func (b Behaviour) Add(a experiment.Aspect, more Seen) {
@@ -32,7 +32,7 @@ func (b Behaviour) Add(a experiment.Aspect, more Seen) {
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
 	for _, mark := range more.Marks {
 		same := func(m string) bool { return KindOf(a, m) == KindOf(a, mark) }
-		if len(s.Marks) < MostMarks && !slices.ContainsFunc(s.Marks, same) {
+		if len(s.Marks) < mostMarks && !slices.ContainsFunc(s.Marks, same) {
 			s.Marks = append(s.Marks, mark)
 		}
 	}
@@ -40,7 +40,7 @@ func (b Behaviour) Add(a experiment.Aspect, more Seen) {
 }
 
 // What is not the same in each run: where something is, and words with digits in them.
-var varying = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
+var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
 // KindOf is what a mark has in common with others that say the same: a line on stderr is taken
 // without directories and numbers, process ids and times among them.
@@ -48,7 +48,7 @@ func KindOf(a experiment.Aspect, mark string) string {
 	if a != experiment.Stderr {
 		return mark
 	}
-	return varying.ReplaceAllStringFunc(strings.TrimSpace(mark), func(part string) string {
+	return varyingPart.ReplaceAllStringFunc(strings.TrimSpace(mark), func(part string) string {
 		if strings.HasSuffix(part, "/") {
 			return ""
 		}
@@ -58,8 +58,8 @@ func KindOf(a experiment.Aspect, mark string) string {
 
 // Of what a program prints, only so much is looked at: that must not cost the program time.
 const (
-	linesKept = 1000
-	lineKept  = 4096 // bytes
+	maxLines      = 1000
+	maxLineLength = 4096 // bytes
 )
 
 // Listener counts what one run of a program prints. With Keep it keeps lines, each kind once.
@@ -84,7 +84,7 @@ func (l *Listener) Write(p []byte) (int, error) {
 		if end >= 0 {
 			part = rest[:end]
 		}
-		if room := lineKept - len(l.line); room > 0 {
+		if room := maxLineLength - len(l.line); room > 0 {
 			l.line = append(l.line, part[:min(room, len(part))]...)
 		}
 		if end < 0 {
@@ -97,7 +97,7 @@ func (l *Listener) Write(p []byte) (int, error) {
 }
 
 func (l *Listener) end() {
-	if l.Keep && l.lines < linesKept && len(bytes.TrimSpace(l.line)) > 0 {
+	if l.Keep && l.lines < maxLines && len(bytes.TrimSpace(l.line)) > 0 {
 		if l.kept == nil {
 			l.kept = Behaviour{}
 		}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate and its key for a builtin server, in PEM. The certificate signs itself:
-// clients trust the certificate, and no authority.
+// SelfSigned makes a certificate and its key for a builtin server, in PEM. The certificate signs itself.
+// Clients trust it directly, without an authority.
 func SelfSigned(at ByPath) (cert, key string, err error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "tare"},
@@ -31,8 +31,8 @@ func SelfSigned(at ByPath) (cert, key string, err error) {
 	return sign(template, template, private, private)
 }
 
-// Signed makes an authority, and a certificate and its key that the authority signs for servers at addresses,
-// all in PEM. The authority's key is forgotten at once.
+// Signed makes an authority, and a certificate for servers at addresses with its key, all in PEM. The
+// authority's key is forgotten at once.
 func Signed(name string, servers []netip.AddrPort) (authority, cert, key string, err error) {
 	root := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tare authority"},
@@ -58,7 +58,7 @@ func Signed(name string, servers []netip.AddrPort) (authority, cert, key string,
 	return authority, cert, key, err
 }
 
-// sign makes the certificate of a key, which the parent's key signs, for 30 days from an hour ago.
+// sign makes a certificate for a key, signed by the parent's key. It is valid for 30 days, from an hour ago.
 func sign(template, parent *x509.Certificate, private, by *ecdsa.PrivateKey) (cert, key string, err error) {
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(30*24*time.Hour)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), by)

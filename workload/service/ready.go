@@ -15,25 +15,25 @@ import (
 	"tare/testbed/orders"
 )
 
-// Helper waits, in the client's pod, until a server answers there.
-var Helper = testbed.Helper{Name: "service-ready", Run: orders.Reading("where the server is", reach)}
+// Helper is a helper in the client's pod that waits until the server answers.
+var Helper = testbed.Helper{Name: "service-ready", Run: orders.Reading("where the server is", repeatCheck)}
 
-// question is what the helper is asked: where the server is, and the page that must answer.
-type question struct {
+// readyCheck is the helper's input: the server's address, and the page that must answer.
+type readyCheck struct {
 	Address netip.AddrPort `json:"address"`
-	Path    string         `json:"path,omitempty"` // "": that a connection is accepted
+	Path    string         `json:"path,omitempty"` // "": the server must accept a connection
 }
 
-// await waits until the client's pod reaches the server, and its log says what it must.
+// await waits until the client's pod reaches the server and the server's output matches.
 func (r *Running) await(ctx context.Context, site testbed.Site, at netip.AddrPort, ready Ready) error {
 	limited, cancel := context.WithTimeoutCause(ctx, ready.limit().Std(), errSlow)
 	defer cancel()
 	var err error
 	if ready.Log != "" {
-		err = r.logs(limited, ready.Log)
+		err = r.awaitLog(limited, ready.Log)
 	}
 	if err == nil && (ready.Log == "" || ready.Path != "") {
-		err = r.reached(limited, site, question{at, ready.Path})
+		err = r.awaitReached(limited, site, readyCheck{at, ready.Path})
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -51,8 +51,8 @@ func (r *Running) await(ctx context.Context, site testbed.Site, at netip.AddrPor
 
 var errSlow = errors.New("it took too long")
 
-// logs waits until what the server prints matches.
-func (r *Running) logs(ctx context.Context, pattern string) error {
+// awaitLog waits until the server's output matches a pattern.
+func (r *Running) awaitLog(ctx context.Context, pattern string) error {
 	match, err := regexp.Compile("(?m)" + pattern)
 	if err != nil {
 		return fmt.Errorf("ready.log: %w", err)
@@ -63,7 +63,7 @@ func (r *Running) logs(ctx context.Context, pattern string) error {
 		if err := r.read(); err != nil {
 			return err
 		}
-		if r.printed.holds(match.Match) {
+		if r.printed.matches(match.Match) {
 			return nil
 		}
 		select {
@@ -76,13 +76,13 @@ func (r *Running) logs(ctx context.Context, pattern string) error {
 	}
 }
 
-// reached waits until the client's pod reaches the server.
-func (r *Running) reached(ctx context.Context, site testbed.Site, q question) error {
-	cmd, err := orders.Command(site, testbed.ClientPod, Helper.Name, q)
+// awaitReached waits until the client's pod reaches the server.
+func (r *Running) awaitReached(ctx context.Context, site testbed.Site, c readyCheck) error {
+	cmd, err := orders.Command(site, testbed.ClientPod, Helper.Name, c)
 	if err != nil {
 		return err
 	}
-	ctx, stop := testbed.Until(ctx, r.done) // a server that has ended answers nobody
+	ctx, stop := testbed.Until(ctx, r.done) // ends the wait when the server has ended
 	defer stop()
 	why, _, err := orders.Output(ctx, site, testbed.ClientPod, cmd)
 	if err == nil {
@@ -90,17 +90,17 @@ func (r *Running) reached(ctx context.Context, site testbed.Site, q question) er
 	}
 	lines := strings.Split(strings.TrimSpace(string(why)), "\n")
 	if last := lines[len(lines)-1]; last != "" && ctx.Err() != nil {
-		return fmt.Errorf("%s: %s", q.Address, last)
+		return fmt.Errorf("%s: %s", c.Address, last)
 	}
 	return err
 }
 
-// reach is the helper. It prints why the server was not reached, each time that the reason
-// changes, and ends when it is.
-func reach(ctx context.Context, q question) error {
+// repeatCheck is the helper's main function. It tries to reach the server until it succeeds, and prints each
+// new error.
+func repeatCheck(ctx context.Context, c readyCheck) error {
 	last := ""
 	for {
-		err := q.ask(ctx)
+		err := c.try(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -114,18 +114,18 @@ func reach(ctx context.Context, q question) error {
 	}
 }
 
-// ask asks once.
-func (q question) ask(ctx context.Context) error {
+// try tries once.
+func (c readyCheck) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if q.Path == "" {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", q.Address.String())
+	if c.Path == "" {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.Address.String())
 		if err != nil {
 			return err
 		}
 		return conn.Close()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+q.Address.String()+q.Path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.String()+c.Path, nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,5 @@
-// Package service is the server that a workload's load goes to: a program that stays up at the
-// site of an arm between trials, under the arm's layers, while the load comes from a client
-// beside it.
+// Package service starts servers that a workload's load goes to. A service stays up at the site of an arm
+// between trials, under the arm's layers. The load comes from a client in another pod.
 //
 //	workloads:
 //	  - command:
@@ -9,13 +8,11 @@
 //	        run: [./server, --listen, $(TARE_PORT)]
 //	        ready: {log: 'listening'}
 //
-// It is started when the site is ready and the arm's layers are up, and counts as ready when
-// the client's pod reaches it. What it prints during a trial is kept with the trial. CPU time
-// and memory are its own part. Its end is a failure of the trial under way, and has the arm set
-// up anew before the next one.
+// A service starts when the site is ready and the arm's layers are up. It is ready when the client's pod
+// reaches it. Its output during a trial is recorded with the trial. Its CPU time and memory are a part of
+// their own. If it ends, the trial under way fails, and the arm is set up again before the next trial.
 //
-// Workloads that bring their own server (a builtin one, the members of a cluster) start its
-// programs by Start.
+// Workloads with their own servers (a builtin server, the members of a cluster) start them by Start.
 package service
 
 import (
@@ -33,27 +30,27 @@ import (
 
 // Program is one program of a service.
 type Program struct {
-	Name    string // "server": of its part, and of its file in trials ("server.log")
+	Name    string // "server"; also names the part, and the log file in trials
 	Where   testbed.Place
 	Command testbed.Command // without outputs
 }
 
-// Running is a program that was started. It is used by one goroutine.
+// Running is a program that was started, for use by one goroutine.
 type Running struct {
 	Program
 	process testbed.Process
-	printed *recent
-	streams [2]*stream // stdout and stderr
+	printed *outputTail
+	streams [2]*outputStream // stdout and stderr
 	stop    context.CancelFunc
 	done    chan struct{}
-	err     error // of its end, once done is closed
+	err     error // error of its end, valid once done is closed
 }
 
 // Start starts a program, which runs until Down.
 func Start(ctx context.Context, site testbed.Site, p Program) (*Running, error) {
-	r := &Running{Program: p, printed: new(recent), done: make(chan struct{})}
+	r := &Running{Program: p, printed: new(outputTail), done: make(chan struct{})}
 	for i, name := range []string{"stdout", "stderr"} {
-		r.streams[i] = &stream{name: name, to: r.printed}
+		r.streams[i] = &outputStream{name: name, to: r.printed}
 	}
 	p.Command.Stdout, p.Command.Stderr = r.streams[0], r.streams[1]
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -69,10 +66,10 @@ func Start(ctx context.Context, site testbed.Site, p Program) (*Running, error) 
 	return r, nil
 }
 
-// Ended is closed when the program has ended.
+// Ended returns a channel that is closed when the program ends.
 func (r *Running) Ended() <-chan struct{} { return r.done }
 
-// Check says that the program has ended, and why.
+// Check returns an error with the cause if the program has ended.
 func (r *Running) Check(context.Context) error {
 	select {
 	case <-r.done:
@@ -94,7 +91,7 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// Judge says that the program has ended during a trial, which breaks a rule.
+// Judge returns an error that breaks a rule if the program has ended during a trial.
 func (r *Running) Judge(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance
@@ -104,7 +101,7 @@ func (r *Running) Judge(ctx context.Context) error {
 	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
 }
 
-// read reads what the program has printed since, where that does not come by itself.
+// read reads new output of the program, on a testbed that does not deliver output by itself.
 func (r *Running) read() error {
 	p, ok := r.process.(testbed.Printer)
 	if !ok {
@@ -113,20 +110,15 @@ func (r *Running) read() error {
 	return errors.Join(r.streams[0].read(p), r.streams[1].read(p))
 }
 
-// Log keeps with a trial what was printed since the last call.
+// Log records the output since the last call with a trial.
 func (r *Running) Log(raw workload.Raw) error {
 	if err := r.read(); err != nil {
 		return err
 	}
-	file, err := raw.Create(r.Name + ".log")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(r.printed.take())
-	return errors.Join(err, file.Close())
+	return workload.Keep(raw, r.Name+".log", r.printed.take())
 }
 
-// Down ends the program. To do so again does nothing.
+// Down ends the program. A second call does nothing.
 func (r *Running) Down(ctx context.Context) error {
 	select {
 	case <-r.done:
@@ -143,10 +135,10 @@ func (r *Running) Down(ctx context.Context) error {
 	}
 }
 
-// CPU is the CPU time that the program has used so far, for workload.Running.
+// CPU returns the CPU time that the program has used so far, for workload.Running.
 func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 
-// Memory is the program's resident memory now, in bytes.
+// Memory returns the program's resident memory now, in bytes.
 func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
 // Account begins an account of what the program uses.
@@ -155,63 +147,63 @@ func (r *Running) Account() (Account, error) { return Begin(r.process) }
 // Since returns what the program has used since an account began.
 func (r *Running) Since(a Account) (testbed.Usage, error) { return a.Since(r.process) }
 
-// stream takes an output, as it is written or in pieces that are read before.
-type stream struct {
+// outputStream receives one output, as it is written, or in pieces that read reads.
+type outputStream struct {
 	name string
-	to   *recent
+	to   *outputTail
 
-	mu  sync.Mutex
-	had int64 // bytes that were read, and come again when the program has ended
+	mu          sync.Mutex
+	alreadyRead int64 // bytes that read has read, which Write receives again when the program ends
 }
 
-func (s *stream) Write(b []byte) (int, error) {
+func (s *outputStream) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	again := min(s.had, int64(len(b)))
-	s.had -= again
+	again := min(s.alreadyRead, int64(len(b)))
+	s.alreadyRead -= again
 	_, err := s.to.Write(b[again:])
 	return len(b), err
 }
 
-// read reads what there is so far.
-func (s *stream) read(p testbed.Printer) error {
+// read reads the output so far.
+func (s *outputStream) read(p testbed.Printer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		piece, err := p.Printed(s.name, s.had)
+		piece, err := p.Printed(s.name, s.alreadyRead)
 		if err != nil || len(piece) == 0 {
 			return err
 		}
-		s.had += int64(len(piece))
+		s.alreadyRead += int64(len(piece))
 		_, _ = s.to.Write(piece)
 	}
 }
 
-// recent keeps the end of what a program prints.
-type recent struct {
+// outputTail keeps the last part of a program's output.
+type outputTail struct {
 	mu      sync.Mutex
 	text    []byte
-	dropped int // bytes before
+	dropped int // bytes dropped before text
 }
 
-// mostRecent is how much is kept of what a program prints between two trials, in bytes.
-const mostRecent = 1 << 20
+// maxTail bounds the output that is kept between two trials, in bytes.
+const maxTail = 1 << 20
 
-var _ io.Writer = (*recent)(nil)
+var _ io.Writer = (*outputTail)(nil)
 
-func (r *recent) Write(b []byte) (int, error) {
+func (r *outputTail) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.text = append(r.text, b...)
-	if over := len(r.text) - mostRecent; over > 0 {
+	if over := len(r.text) - maxTail; over > 0 {
 		r.text = append(r.text[:0], r.text[over:]...)
 		r.dropped += over
 	}
 	return len(b), nil
 }
 
-// take gives what was printed since the last call.
-func (r *recent) take() []byte {
+// take returns the output since the last call.
+func (r *outputTail) take() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := r.text
@@ -222,15 +214,15 @@ func (r *recent) take() []byte {
 	return text
 }
 
-// last is the end of what was printed, on one line.
-func (r *recent) last() string {
+// last returns the end of the output, on one line.
+func (r *outputTail) last() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return safetext.Line(string(r.text[max(0, len(r.text)-400):]))
 }
 
-// holds says whether what was printed since the last take matches.
-func (r *recent) holds(match func([]byte) bool) bool {
+// matches reports whether the output since the last take matches.
+func (r *outputTail) matches(match func([]byte) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return match(r.text)

@@ -20,7 +20,7 @@ import (
 	"tare/workload"
 )
 
-// Config says which program is the server.
+// Config is the configuration of a program that is the server.
 type Config struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments of the server; they may hold $NAME, $(file:PATH) and $(TARE_PORT)"`
 	Image string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the arm's pods on a cluster, which holds the program; the testbed's if absent. On this machine the program must be installed"`
@@ -30,7 +30,7 @@ type Config struct {
 	Ready Ready               `yaml:"ready" json:"ready" doc:"when the server counts as ready"`
 }
 
-// Declare adds what the server needs, if there is one.
+// Declare adds the needs of the server, if there is one.
 func (c *Config) Declare(d *experiment.Declaration) {
 	if c != nil && len(c.Run) > 0 {
 		d.Needs.Image = c.Image
@@ -38,22 +38,22 @@ func (c *Config) Declare(d *experiment.Declaration) {
 	}
 }
 
-// Ready says when a server is ready.
+// Ready is the condition for a server to be ready.
 type Ready struct {
 	Path   string            `yaml:"path" json:"path,omitempty" doc:"path that must answer over HTTP with a status of 2xx; with neither path nor log, the server must accept a connection"`
 	Log    string            `yaml:"log" json:"log,omitempty" doc:"regular expression that the server's output must match; ^ and $ match at each line"`
 	Within quantity.Duration `yaml:"within" json:"within,omitempty" doc:"time within which the server must be ready; 30s if absent"`
 }
 
-// limit is how long it may take until a server is ready.
+// limit returns the time within which the server must be ready.
 func (r Ready) limit() quantity.Duration {
 	return cmp.Or(r.Within, quantity.Duration(30*time.Second))
 }
 
-// portName is what stands for the port in arguments.
+// portName is the placeholder for the port in arguments.
 const portName = "$(TARE_PORT)"
 
-// Validate reports every problem, by the fields below the given one.
+// Validate returns all errors, with their fields below a field.
 func (c *Config) Validate(field string) []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
 	errs = append(errs, c.Env.Validate(field+".env")...)
@@ -78,8 +78,8 @@ func (c *Config) Shared() string {
 // Server is a server that is up.
 type Server struct {
 	*Running
-	Address ByPath // the addresses by which the client's pod reaches the server
-	Scratch string // directory for the server's files, which is removed with the site; "": none
+	Address ByPath // addresses by which the client's pod reaches the server
+	Scratch string // directory for the server's files, removed with the site; "": none
 }
 
 // SetUp starts the server in the server's pod and waits until it is ready.
@@ -115,7 +115,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
 	return up, nil
 }
 
-// Up starts the command of a server in the server's pod and waits until it is ready.
+// Up starts a server's command in the server's pod and waits until it is ready.
 func Up(ctx context.Context, s workload.SetUp, at ByPath, ready Ready, command testbed.Command) (*Server, error) {
 	r, err := Start(ctx, s.Site, Program{Name: "server", Where: testbed.ServerPod, Command: command})
 	if err != nil {
@@ -128,7 +128,7 @@ func Up(ctx context.Context, s workload.SetUp, at ByPath, ready Ready, command t
 	return &Server{Running: r, Address: at}, nil
 }
 
-// ByPath holds the addresses of a server by the path from the client's pod.
+// ByPath holds the addresses of a server, by the network path from the client's pod.
 type ByPath map[testbed.Path]netip.AddrPort
 
 // On returns the address on a path.
@@ -140,9 +140,9 @@ func (a ByPath) On(path testbed.Path) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// Addresses are those of a server that a workload keeps up at a site, on a port of its own
-// among those that the site's service forwards, or on the one given. By a port that the
-// service does not forward, only the pod itself is reached.
+// Addresses returns the addresses of a server at a site. Port 0 chooses one of the ports that the site's
+// service forwards, a different one for each server. A server at a port that is not forwarded is only reached
+// at its pod.
 func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	network, ok := testbed.As[testbed.Network](s.Site)
 	if !ok {
@@ -150,7 +150,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	}
 	ports := network.Ports()
 	if port == 0 {
-		// The first ones are for tools that are started anew in each trial.
+		// The first ports are for tools that start again in each trial.
 		if s.Number >= len(ports)-1 {
 			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
 		}
@@ -165,8 +165,8 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	return at, nil
 }
 
-// Variables tell a client where the server is: TARE_PEER, TARE_SERVICE and TARE_PORT, and where its files are:
-// TARE_SCRATCH.
+// Variables returns a client's environment variables: the server's address (TARE_PEER, TARE_SERVICE,
+// TARE_PORT) and the directory of its files (TARE_SCRATCH).
 func (s *Server) Variables() []string {
 	at := s.Address[testbed.PodToPod]
 	list := []string{"TARE_PEER=" + at.Addr().String(), "TARE_PORT=" + strconv.Itoa(int(at.Port()))}

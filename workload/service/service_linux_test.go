@@ -61,14 +61,14 @@ func serve(how string) {
 	os.Exit(1)
 }
 
-// cpu is the CPU time of this process.
+// cpu returns the CPU time of this process.
 func cpu() time.Duration {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now)
 	return time.Duration(now.Nano())
 }
 
-// server is a config of the server under test.
+// server returns the configuration of a server under test.
 func server(t *testing.T, how string) Config {
 	self, err := os.Executable()
 	if err != nil {
@@ -88,7 +88,7 @@ func setUp(t *testing.T, site testbed.Site, c Config, number int) (*Server, erro
 	return s, err
 }
 
-// ask asks from the client's pod.
+// ask sends a request from the client's pod.
 func ask(t *testing.T, site testbed.Site, url string) error {
 	process, err := site.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: []string{"curl", "-s", "-S", "-o", "/dev/null", url}})
 	if err != nil {

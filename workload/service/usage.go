@@ -47,11 +47,11 @@ func (a Account) Since(process Process) (testbed.Usage, error) {
 	return testbed.Usage{User: now.cpu - a.cpu, Wall: now.at.Sub(a.at), MaxRSS: memory}, nil
 }
 
-// Parts are the processes that a trial accounts for, by part: "client", "server".
+// Parts lists the processes that a trial accounts for, by part: "client", "server".
 type Parts map[string][]Process
 
-// Begin begins an account of all processes. The function that it returns ends the account, and gives the
-// usage of each part. CPU time and memory of a part are the sums over its processes.
+// Begin begins an account of all processes. The function that it returns ends the account, and returns the
+// usage of each part. The CPU time and memory of a part are sums over its processes.
 func (p Parts) Begin() (end func() (map[string]testbed.Usage, error), err error) {
 	begun := map[Process]Account{}
 	for _, processes := range p {

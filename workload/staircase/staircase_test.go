@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// searches are a fine and a coarse one.
+// searches are a fine and a coarse search.
 var searches = []Search{
 	{Fineness: Fine, Near: 1000, Least: 1, Most: 1e7, Unit: "per second"},
 	{Fineness: Coarse, Near: 1000, Least: 1, Most: 1e7, Unit: "per second"},
@@ -25,7 +25,7 @@ func TestFind(t *testing.T) {
 				tries := 0
 				found, err := s.Find(draw.Uint64(), func(load float64) (bool, error) {
 					tries++
-					return math.Log(load/truth) < 0.03*draw.NormFloat64(), nil // a server whose capacity moves by 3 %
+					return math.Log(load/truth) < 0.03*draw.NormFloat64(), nil // a server whose capacity varies by 3 %
 				})
 				if err != nil || tries > MostTries {
 					t.Fatalf("%d turns near %v: %v after %d tries", s.Turns, s.Near, err, tries)
@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Without noise, what is found is as likely anywhere within half a finest step of the truth.
+// Without noise, a result is equally likely anywhere within half a finest step of the truth.
 func TestFindOfAQuietServer(t *testing.T) {
 	draw := rand.New(rand.NewPCG(3, 4))
 	for _, s := range searches {
@@ -65,7 +65,7 @@ func TestFindOfAQuietServer(t *testing.T) {
 	}
 }
 
-// Searches take as many tries as they say.
+// Searches usually take the stated number of tries.
 func TestTries(t *testing.T) {
 	draw := rand.New(rand.NewPCG(5, 6))
 	for _, s := range searches {
@@ -86,7 +86,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// Searches begin anywhere within a doubling about what is near, and within the bounds.
+// Searches begin anywhere within a doubling about Near, and within the bounds.
 func TestFirst(t *testing.T) {
 	for _, c := range []struct{ near, least, most, from, to float64 }{
 		{1000, 1, 1e7, 707.1, 1414.2}, {400, 1, 400, 200, 400}, {10, 9, 500, 9, 18}, {10, 10, 15, 10, 15},
@@ -125,7 +125,7 @@ func TestWithoutEnd(t *testing.T) {
 	}
 }
 
-// A server whose answers are a coin's ends a search all the same.
+// A search ends even if tries are carried at random.
 func TestNoise(t *testing.T) {
 	draw := rand.New(rand.NewPCG(7, 8))
 	tries := 0
@@ -133,7 +133,7 @@ func TestNoise(t *testing.T) {
 		t.Errorf("%v after %d tries", err, tries)
 	}
 	const want = "rate: the search for the capacity: it was not found in 40 tries"
-	for turns := range 10 { // the last four are by the finest step, and then all is carried
+	for turns := range 10 { // the last four use the finest step, and then all loads are carried
 		tries = 0
 		s := searches[0]
 		s.Most = 1e99

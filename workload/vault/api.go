@@ -15,18 +15,18 @@ import (
 	"tare/workload/http/load"
 )
 
-// api is the HTTP API of one server. https://openbao.org/api-docs/ has it; Vault's is the same.
+// api is the HTTP API of one server (https://openbao.org/api-docs/), which OpenBao and Vault share.
 type api struct {
 	url    string // without a path
 	token  string
 	client *http.Client
 }
 
-// callLimit bounds one call.
+// callLimit is the time limit of one call.
 const callLimit = 30 * time.Second
 
-// openAPI is an API whose server's certificate is one of the authority in PEM; "" trusts the
-// system's.
+// openAPI returns the API of a server that an authority, in PEM, has signed a certificate for; "" trusts the
+// system's authorities.
 func openAPI(url, authority, token string) (*api, error) {
 	trust, err := load.Trust(authority)
 	if err != nil {
@@ -36,7 +36,7 @@ func openAPI(url, authority, token string) (*api, error) {
 	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}, nil
 }
 
-// statusError is an answer other than 2xx.
+// statusError is a response with a status other than 2xx.
 type statusError struct {
 	status int
 	text   string
@@ -44,8 +44,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// call asks, and reads the answer into out, unless that is nil. Errors name the path, and no
-// token.
+// call makes a call, and reads the response into out unless out is nil. Errors name the path, but no token.
 func (a *api) call(ctx context.Context, method, path string, content, out any) error {
 	var in io.Reader
 	if content != nil {
@@ -64,7 +63,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
-		return err // names method and address
+		return err // it names the method and address
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
@@ -75,7 +74,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 		var body struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(text, &body) // else the status alone
+		_ = json.Unmarshal(text, &body) // on failure the status alone remains
 		return &statusError{response.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, response.Status, strings.Join(body.Errors, "; "))))}
 	}
 	if out == nil {
@@ -87,7 +86,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 	return nil
 }
 
-// retry repeats what fails until it does not, or the time is over.
+// retry repeats a call until it succeeds or the context ends.
 func retry(ctx context.Context, do func(context.Context) error) error {
 	for {
 		err := do(ctx)

@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// The servers are shared by loads that differ, and not by servers that do.
+// Cells share servers if only their loads differ.
 func TestShared(t *testing.T) {
 	a, b := New().(*Config), New().(*Config)
 	b.Workers, b.Operations, b.Duration = factor.Of(7), Operations{Sign: 1}, 1
@@ -54,7 +54,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// Requests are drawn by their weights, those of KV spread over the secrets.
+// Requests are drawn by their weights. Requests to KV are spread over the secrets.
 func TestRequests(t *testing.T) {
 	c := New().(*Config)
 	c.Operations, c.Secrets = Operations{Sign: 3, Read: 1}, 4

@@ -12,9 +12,9 @@ import (
 	"tare/testbed/local"
 )
 
-// find gives the path of the program on this machine: on PATH, or bao where `make openbao`
-// puts it.
-func find(program string) (string, error) {
+// findProgram returns the path of the program on this machine. It looks on PATH, and for bao where `make
+// openbao` installs it.
+func findProgram(program string) (string, error) {
 	if program != "bao" {
 		path, err := exec.LookPath(program)
 		if err != nil {
@@ -29,7 +29,7 @@ func find(program string) (string, error) {
 	return path, nil
 }
 
-// probe looks for OpenBao, and for Vault where that is installed, and asks for versions.
+// probe looks for OpenBao, and for Vault if it is installed, and reads their versions.
 func probe(ctx context.Context) []testbed.Finding {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -41,7 +41,7 @@ func probe(ctx context.Context) []testbed.Finding {
 }
 
 func version(ctx context.Context, program string) testbed.Finding {
-	path, err := find(program)
+	path, err := findProgram(program)
 	if err != nil {
 		return testbed.Finding{Name: program, Status: testbed.Missing, Detail: err.Error(), Hint: "make openbao"}
 	}

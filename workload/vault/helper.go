@@ -13,27 +13,26 @@ import (
 	"tare/workload/service"
 )
 
-// request is what a process in a pod is told on its standard input. One member is set beside
-// the addresses.
+// request is one request to the workload's helper. Exactly one of the members from Prepare on is set.
 type request struct {
-	URLs  []string `json:"urls,omitempty"` // of the members' APIs, or of the server that exists
+	URLs  []string `json:"urls,omitempty"` // of the members' APIs, or of the existing server
 	CA    string   `json:"ca,omitempty"`
 	Token string   `json:"token,omitempty"`
-	// Foreign: the server is someone's, who may not let all be seen.
+	// Foreign is set for an existing server. Its owner may forbid some calls.
 	Foreign bool `json:"foreign,omitempty"`
 
 	Prepare *setUpRequest `json:"prepare,omitempty"`
 	Look    bool          `json:"look,omitempty"`
-	Clear   string        `json:"clear,omitempty"` // the prepared mount that is removed
-	// Size and Empty are of a file there.
+	Clear   string        `json:"clear,omitempty"` // name of the mounts to remove
+	// Size is a file whose size is asked for. Empty is a file to truncate.
 	Size  string `json:"size,omitempty"`
 	Empty string `json:"empty,omitempty"`
 }
 
-// requestHelper carries out one order, and prints its answer.
+// requestHelper carries out one request and prints the response.
 var requestHelper = testbed.Helper{Name: "vault-order", Run: orders.Answering("the request", carryOut)}
 
-// Helpers are the workload's own processes.
+// Helpers are the workload's helpers.
 var Helpers = slices.Concat([]testbed.Helper{memberHelper, requestHelper, service.Helper}, http.Helpers)
 
 func carryOut(ctx context.Context, r *request) (any, error) {
@@ -59,8 +58,7 @@ func carryOut(ctx context.Context, r *request) (any, error) {
 	return nil, errors.New("a request without content")
 }
 
-// ask has a process at a place carry an order out, and reads the answer into out unless that
-// is nil.
+// ask has a helper at a place carry out a request. It reads the response into out unless out is nil.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, limit time.Duration, r request, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -18,27 +18,27 @@ import (
 	"tare/workload/service"
 )
 
-// membership is what the process of one member is told on its standard input.
+// membership is the input of one member's process.
 type membership struct {
 	Program string `json:"program"` // path, or a name in the pod's PATH
-	Config  string `json:"config"`  // in HCL; certPath and keyPath stand for the files of Cert and Key
+	Config  string `json:"config"`  // in HCL; certPath and keyPath are placeholders for files
 	Cert    string `json:"cert,omitempty"`
 	Key     string `json:"key,omitempty"`
-	Dir     string `json:"dir"` // for its data
+	Dir     string `json:"dir"` // for the member's data
 }
 
-// What stands for the paths of the files that hold them.
+// Placeholders for the paths of files with the certificate and key.
 const (
 	certPath = "$(CERT)"
 	keyPath  = "$(KEY)"
 )
 
-// memberHelper becomes a member. Its files are in memory, so that no key is ever on a disk.
+// memberHelper becomes a member. Its files are in memory, so that no key is ever written to a disk.
 var memberHelper = testbed.Helper{Name: "vault-member", Run: orders.Reading("the member's configuration", runMember)}
 
-// configuration is that of one member. Audit devices are made through the API, which OpenBao
-// must be told to allow; Vault warns of the line and goes on. OpenBao never locks its memory, and
-// Vault is told not to, which takes rights.
+// configuration returns a member's configuration. Tare makes audit devices through the API, which OpenBao
+// must be told to allow. Vault only warns of that line. Vault must be told not to lock its memory, which
+// needs privileges; OpenBao never locks it.
 func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
 	scheme, listener := "http", "  tls_disable = true\n"
 	if tls {
@@ -81,11 +81,11 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 		}
 		dir := filepath.Join(volume, fmt.Sprintf("vault-%d", s.Number))
 		if up.auditFile == "" {
-			up.auditFile = filepath.Join(dir, "audit.log") // the same path everywhere on a cluster
+			up.auditFile = filepath.Join(dir, "audit.log") // on a cluster all members have the same path
 		}
 		m := membership{Program: c.Program, Dir: dir, Cert: cert, Key: key}
 		if remote, ok := testbed.As[testbed.Remote](s.Site); !ok || remote.Self(place) == "" {
-			path, err := find(c.Program)
+			path, err := findProgram(c.Program)
 			if err != nil {
 				return err
 			}
@@ -106,10 +106,10 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 	return nil
 }
 
-// clusterPort is the first of the ports by which members reach each other.
+// clusterPort is the first port of the members' own traffic.
 const clusterPort = 8201
 
-// runMember puts the configuration into files in memory and becomes the program.
+// runMember writes the configuration into files in memory and becomes the program.
 func runMember(_ context.Context, m membership) error {
 	path, err := exec.LookPath(m.Program)
 	if err != nil {
@@ -135,7 +135,7 @@ func runMember(_ context.Context, m membership) error {
 	if err != nil {
 		return err
 	}
-	drop := func(v string) bool { // the program must not take itself for a helper, nor read what is meant for its client
+	drop := func(v string) bool { // drops variables that would make the program a helper, or configure a client
 		return strings.HasPrefix(v, testbed.HelperVariable+"=") || strings.HasPrefix(v, "VAULT_") || strings.HasPrefix(v, "BAO_")
 	}
 	return execProgram(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))

@@ -10,7 +10,7 @@ import (
 	"tare/workload/http/load"
 )
 
-// EncryptionKey is a type of transit keys that encrypt.
+// EncryptionKey is a type of transit key that encrypts.
 type EncryptionKey string
 
 // Values lists the types.
@@ -18,7 +18,7 @@ func (EncryptionKey) Values() []string {
 	return []string{"aes256-gcm96", "aes128-gcm96", "chacha20-poly1305", "rsa-2048", "rsa-3072", "rsa-4096"}
 }
 
-// SigningKey is a type of transit keys that sign.
+// SigningKey is a type of transit key that signs.
 type SigningKey string
 
 // Values lists the types.
@@ -26,7 +26,8 @@ func (SigningKey) Values() []string {
 	return []string{"ed25519", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "rsa-4096"}
 }
 
-// Operations are what is asked for, by weight: one is drawn as often as its share of all weights.
+// Operations holds the weight of each operation. An operation's share of the requests is its share of all
+// weights.
 type Operations struct {
 	Sign    float64 `yaml:"sign" json:"sign,omitempty" min:"0" doc:"weight of transit/sign"`
 	Verify  float64 `yaml:"verify" json:"verify,omitempty" min:"0" doc:"weight of transit/verify, always of the same signature"`
@@ -36,8 +37,8 @@ type Operations struct {
 	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing a secret"`
 }
 
-// mostEncrypted is how many bytes a key encrypts at most: one block of RSA by OAEP with SHA-256
-// (RFC 8017, 7.1.1), any number otherwise.
+// mostEncrypted returns the most bytes that a key encrypts. An RSA key encrypts one block by OAEP with
+// SHA-256 (RFC 8017, 7.1.1). Other keys have no limit.
 func mostEncrypted(key EncryptionKey) int {
 	switch key {
 	case "rsa-2048":
@@ -50,13 +51,13 @@ func mostEncrypted(key EncryptionKey) int {
 	return math.MaxInt
 }
 
-// drawn is an operation that is drawn, with its weight.
+// operation is an operation with its weight.
 type operation struct {
 	name   string
 	weight float64
 }
 
-// drawn lists the operations with a weight; the four of transit alike if none has one.
+// drawn lists the operations with a weight. If none has one, it lists the four of transit with equal weights.
 func (o Operations) drawn() []operation {
 	if o == (Operations{}) {
 		o = Operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}
@@ -70,7 +71,7 @@ func (o Operations) drawn() []operation {
 	return list
 }
 
-// Where the engines are mounted is told apart from others' by a name of its own.
+// The mounts' names keep the engines apart from others at the server.
 func transitMount(mount string) string { return mount + "-transit" }
 func kvMount(mount string) string      { return mount + "-kv" }
 
@@ -79,8 +80,7 @@ const (
 	signingKey    = "signing"
 )
 
-// payload is what is signed, encrypted or kept: noise, the same at each set-up, as text of
-// so many bytes.
+// payload returns n bytes of text to sign, encrypt or keep. It is random, but the same in every set-up.
 func payload(n int) string {
 	random := rand.New(rand.NewPCG(1, 0x7461_7265))
 	text := make([]byte, n)
@@ -90,7 +90,7 @@ func payload(n int) string {
 	return string(text)
 }
 
-// requests are what a trial sends, by a token. Those of kv are spread over the secrets.
+// requests lists the requests of a trial. Requests to KV are spread over the secrets.
 func (c *Config) requests(p *prepared) []load.Request {
 	text := payload(int(c.Payload.One()))
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))
@@ -100,7 +100,7 @@ func (c *Config) requests(p *prepared) []load.Request {
 		r := load.Request{Name: o.name, Path: path, Weight: weight, Headers: [][2]string{{"X-Vault-Token", p.LoadToken}, {"X-Vault-Request", "true"}}}
 		if body != nil {
 			r.Method = "POST"
-			r.Body, _ = json.Marshal(body) // texts
+			r.Body, _ = json.Marshal(body) // cannot fail: it holds only texts
 		}
 		list = append(list, r)
 	}

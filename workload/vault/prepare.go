@@ -11,29 +11,29 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// setUpRequest is what is made at the servers before the first trial.
+// setUpRequest says what to make at the servers before the first trial.
 type setUpRequest struct {
-	Initialise bool          `json:"initialise"` // they are Tare's own, and new
+	Initialise bool          `json:"initialise"` // the servers are Tare's own, and new
 	AuditFile  string        `json:"auditFile,omitempty"`
 	Limit      time.Duration `json:"limit"`
 
-	Mount      string        `json:"mount"` // what the names of engines and policy begin with
+	Mount      string        `json:"mount"` // begins the names of engines and policy
 	Encryption EncryptionKey `json:"encryption"`
 	Signing    SigningKey    `json:"signing"`
 	Payload    int           `json:"payload"`
 	Secrets    int           `json:"secrets"` // 0: no KV engine
 }
 
-// prepared is what was made. It holds tokens, and stays in memory.
+// prepared is what was made at the servers. It holds tokens, and is only kept in memory.
 type prepared struct {
 	Mount      string `json:"mount"`
-	Token      string `json:"token"`     // that may do anything
-	LoadToken  string `json:"loadToken"` // of the load, which may do no more than that
+	Token      string `json:"token"`     // root token, or the user's
+	LoadToken  string `json:"loadToken"` // of the load, with just the rights that it needs
 	Signature  string `json:"signature"`
 	Ciphertext string `json:"ciphertext"`
 }
 
-// prepare initialises and unseals the members, if they are new, and makes the engines.
+// prepare initialises and unseals new members, and makes the engines.
 func (r *request) prepare(ctx context.Context) (*prepared, error) {
 	p := r.Prepare
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
@@ -59,8 +59,8 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 	return out, p.engines(ctx, a, out)
 }
 
-// initialise makes a cluster of new members, the first its leader, and gives the root token.
-// The key that unseals them is forgotten.
+// initialise makes a cluster of new members, with the first as leader, and returns the root token. The unseal
+// key is forgotten.
 func (r *request) initialise(ctx context.Context) (string, error) {
 	var apis []*api
 	for _, url := range r.URLs {
@@ -94,11 +94,12 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 	}
 	first.token = made.Token
 	if err := retry(ctx, func(ctx context.Context) error {
-		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // 200: it is the leader
+		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // status 200: it is the leader
 	}); err != nil {
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
 	}
-	if len(apis) > 1 { // members vote when they have been well for so long: usually 10 s
+	// New members vote after a time of stability, by default 10 s.
+	if len(apis) > 1 {
 		if err := first.call(ctx, http.MethodPost, "sys/storage/raft/autopilot/configuration", map[string]string{"server_stabilization_time": "500ms"}, nil); err != nil {
 			return "", err
 		}
@@ -130,7 +131,7 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 	})
 }
 
-// join makes a new member one of the first one's cluster, and waits until it stands by.
+// join adds a new member to the first member's cluster, and waits until the member is a standby.
 func (r *request) join(ctx context.Context, a *api, unseal func(context.Context, *api) error) error {
 	if err := retry(ctx, func(ctx context.Context) error {
 		return a.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
@@ -149,7 +150,7 @@ func (r *request) join(ctx context.Context, a *api, unseal func(context.Context,
 	})
 }
 
-// engines makes the engines, their keys and secrets, and the token of the load.
+// engines makes the engines with their keys and secrets, and the load's token.
 func (p *setUpRequest) engines(ctx context.Context, a *api, out *prepared) error {
 	transit, kv := transitMount(p.Mount), kvMount(p.Mount)
 	type step struct {
@@ -185,13 +186,14 @@ func (p *setUpRequest) engines(ctx context.Context, a *api, out *prepared) error
 	return p.fill(ctx, &asLoad, out)
 }
 
-// policy is what the load may do.
+// policy returns the policy with the load's rights.
 func policy(mount string) string {
 	return fmt.Sprintf("path %q { capabilities = [\"create\", \"update\"] }\npath %q { capabilities = [\"create\", \"read\", \"update\"] }\n",
 		transitMount(mount)+"/*", kvMount(mount)+"/data/*")
 }
 
-// fill makes what the load works on, as the load does: so it is known to be able to.
+// fill makes the data that the load works on. It uses the load's own token and operations, which shows that
+// the load can work.
 func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	text := payload(p.Payload)
 	input := base64.StdEncoding.EncodeToString([]byte(text))
@@ -233,7 +235,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 		write := func(ctx context.Context) error {
 			return a.call(ctx, http.MethodPost, kvMount(p.Mount)+"/data/"+secretName(i), secretOf(text), nil)
 		}
-		if i == 0 { // a new KV engine takes a moment to be one of version 2
+		if i == 0 { // a new KV engine takes a moment to become version 2
 			if err := retry(ctx, write); err != nil {
 				return err
 			}
@@ -244,7 +246,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	return nil
 }
 
-// clear removes what was made at a server that stays.
+// clear removes what prepare made at an existing server.
 func (r *request) clear(ctx context.Context) error {
 	a, err := openAPI(r.URLs[0], r.CA, r.Token)
 	if err != nil {

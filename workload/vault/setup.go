@@ -17,24 +17,24 @@ import (
 	"tare/workload/service"
 )
 
-// servers is the servers at a site.
+// servers are the servers at a site.
 type servers struct {
 	site      testbed.Site
-	apis      []netip.AddrPort // of the members that Tare started
+	apis      []netip.AddrPort // of members that Tare started
 	urls      []string
 	tls       bool
-	authority string // to be trusted, in PEM
+	authority string // certificates that clients trust, in PEM
 	auditFile string // "": there is no audit device
-	audited   int64  // bytes that the last trial's load has put there
+	audited   int64  // bytes that the load of the last trial added to the audit file
 	members   []*service.Running
 	prepared  prepared
 	down      bool
-	failure   error // why the servers must be set up anew; nil: they need not
+	failure   error // why the servers must be set up again; nil: they are well
 }
 
 var _ vaultserver.Servers = (*servers)(nil)
 
-// Shared names the servers that cells share: whatever their load, the servers are the same.
+// Shared names the servers that cells share. Cells that differ only in their load share servers.
 func (c *Config) Shared() string {
 	like := *c
 	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = Operations{}, nil, nil, "", 0
@@ -43,12 +43,12 @@ func (c *Config) Shared() string {
 	return name + " " + string(text)
 }
 
-// SetUp starts the members and makes what the load needs of them.
+// SetUp starts the members and makes the data that the load needs.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
 	up, err := c.setUp(ctx, s)
 	if err != nil {
 		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
-			err = ended // for which the rest was given up
+			err = ended // the first cause
 		}
 		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
 	}
@@ -75,7 +75,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 			return up, err
 		}
 		up.urls = []string{c.URL}
-		up.prepared = prepared{Mount: p.Mount, Token: token} // what Down removes
+		up.prepared = prepared{Mount: p.Mount, Token: token} // Down removes it
 	} else {
 		if err := up.startAll(ctx, s, c, settings); err != nil {
 			return up, err
@@ -87,7 +87,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 			up.auditFile = ""
 		}
 	}
-	for _, m := range up.members { // nobody waits for a member that has ended
+	for _, m := range up.members { // a member that ends also ends the wait
 		var stop context.CancelFunc
 		ctx, stop = testbed.Until(ctx, m.Ended())
 		defer stop()
@@ -100,7 +100,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 	return up, err
 }
 
-// startAll starts the members.
+// startAll chooses the members' addresses and certificate, and starts the members.
 func (up *servers) startAll(ctx context.Context, s workload.SetUp, c *Config, settings vaultserver.Settings) error {
 	at, err := service.Addresses(s, 0)
 	if err != nil {
@@ -128,13 +128,13 @@ func (up *servers) startAll(ctx context.Context, s workload.SetUp, c *Config, se
 	return up.start(ctx, s, c, cert, key)
 }
 
-// give has a process at a place carry an order out at the servers.
+// ask has a helper at a place carry out a request at the servers.
 func (up *servers) ask(ctx context.Context, where testbed.Place, limit time.Duration, r request, out any) error {
 	r.URLs, r.CA, r.Foreign = up.urls, up.authority, len(up.apis) == 0
 	return ask(ctx, up.site, where, limit, r, out)
 }
 
-// Look asks from the client's pod how the servers are.
+// Look returns the state of the servers, as seen from the client's pod.
 func (up *servers) Look(ctx context.Context) (*vaultserver.State, error) {
 	s := new(vaultserver.State)
 	if err := up.ask(ctx, testbed.ClientPod, 2*callLimit, request{Token: up.prepared.Token, Look: true}, s); err != nil {
@@ -143,10 +143,10 @@ func (up *servers) Look(ctx context.Context) (*vaultserver.State, error) {
 	return s, nil
 }
 
-// Audited is how much the load of the last trial has put into the leader's audit file.
+// Audited returns the bytes that the load of the last trial added to the leader's audit file.
 func (up *servers) Audited() int64 { return up.audited }
 
-// place is the pod of the member with that URL.
+// place returns the pod of the member at a URL.
 func (up *servers) place(url string) testbed.Place {
 	for i, u := range up.urls {
 		if u == url {
@@ -156,12 +156,12 @@ func (up *servers) place(url string) testbed.Place {
 	return testbed.ServerPod
 }
 
-// Check says that a member has ended, or that the servers did not answer in the last trial.
+// Check returns an error if a member has ended, or if the servers did not answer in the last trial.
 func (up *servers) Check(ctx context.Context) error {
 	return cmp.Or(up.memberEnded(ctx), up.failure)
 }
 
-// CPU is what the members have used so far, for workload.Running.
+// CPU returns the CPU time that the members have used so far, for workload.Running.
 func (up *servers) CPU() (sum time.Duration, err error) {
 	for _, m := range up.members {
 		cpu, e := m.CPU()
@@ -170,7 +170,7 @@ func (up *servers) CPU() (sum time.Duration, err error) {
 	return sum, err
 }
 
-// logged is the end of what a member printed that has ended, as an error; nil if all are up.
+// memberEnded returns an error with the last output of a member that has ended; nil if all are up.
 func (up *servers) memberEnded(ctx context.Context) error {
 	for _, m := range up.members {
 		if err := m.Check(ctx); err != nil {
@@ -180,7 +180,7 @@ func (up *servers) memberEnded(ctx context.Context) error {
 	return nil
 }
 
-// Down ends the members, or removes what was made at the server that stays.
+// Down ends the members, or removes the data at an existing server.
 func (up *servers) Down(ctx context.Context) error {
 	if up.down {
 		return nil

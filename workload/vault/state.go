@@ -16,7 +16,7 @@ import (
 	"tare/workload/http/load"
 )
 
-// state asks the members how they are.
+// state reads the state of the servers.
 func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 	var s vaultserver.State
 	a, err := openAPI(r.URLs[0], r.CA, r.Token)
@@ -39,7 +39,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	s.Leader = leader.Address
-	if !r.Foreign { // the leader alone says since when
+	if !r.Foreign { // only the leader knows since when it leads
 		if !slices.Contains(r.URLs, s.Leader) {
 			return nil, errors.New("the members have no leader")
 		}
@@ -70,7 +70,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 	return &s, nil
 }
 
-// peersOf are the members by the configuration of raft.
+// peersOf returns the members in raft's configuration.
 func peersOf(ctx context.Context, a *api) ([]vaultserver.Peer, error) {
 	var answer struct {
 		Data struct {
@@ -83,7 +83,7 @@ func peersOf(ctx context.Context, a *api) ([]vaultserver.Peer, error) {
 	return answer.Data.Config.Servers, err
 }
 
-// auditOf are the types of the audit devices.
+// auditOf returns the types of the audit devices.
 func auditOf(ctx context.Context, a *api) ([]string, error) {
 	var answer struct {
 		Data map[string]struct {
@@ -98,7 +98,7 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 	return types, err
 }
 
-// ignoreForeign leaves out the error that a server which is someone's does not let something be seen.
+// ignoreForeign drops the error of a call that the owner of an existing server forbids.
 func (r *request) ignoreForeign(err error) error {
 	var no *statusError
 	if r.Foreign && errors.As(err, &no) {

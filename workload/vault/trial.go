@@ -11,17 +11,17 @@ import (
 	"tare/workload/http/load"
 )
 
-// Prepare finds the leader, opens the connections and warms up.
+// Prepare finds the leader, opens the connections and sends the warm-up.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	return workload.Uncut(ctx, c, t)
 }
 
-// PrepareSlices does so too. Slices share the duration of the trial, and its connections.
+// PrepareSlices does the same for a trial in slices, which share its duration and connections.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	return c.begin(ctx, t, n)
 }
 
-// trial is one under way.
+// trial is a trial under way.
 type trial struct {
 	*http.Trial
 	up     *servers
@@ -39,7 +39,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
-	if up.auditFile != "" { // else it grows beyond its volume
+	if up.auditFile != "" { // keeps the audit file from filling its volume
 		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.fail(ctx, err)
 		}
@@ -62,8 +62,8 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	return one, nil
 }
 
-// fail is the trial that breaks a rule because the servers do not answer as they should. They
-// are set up anew before the next one.
+// fail returns an error that breaks a rule, since the servers do not answer as they should. The servers are
+// set up again before the next trial.
 func (up *servers) fail(ctx context.Context, err error) error {
 	var lost *testbed.Disturbance
 	if ctx.Err() != nil || errors.As(err, &lost) {
@@ -73,14 +73,13 @@ func (up *servers) fail(ctx context.Context, err error) error {
 	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
 }
 
-// Finish ends the clients and gives what they have measured. The leader must have been the same
-// all the time.
+// Finish ends the clients and returns the result of the trial. The leader must have stayed the same.
 func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	result, sent, err := r.End(ctx)
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // before anything else is asked
+	if r.up.auditFile != "" { // first, since every later request is audited too
 		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
 			return result, r.up.fail(ctx, err)
 		}

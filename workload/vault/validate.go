@@ -40,7 +40,7 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	c.validateURL(&errs)
-	probe := http.New().(*http.Config) // checks the fields that both have
+	probe := http.New().(*http.Config) // checks the fields that both workloads have
 	load := c.load()
 	probe.Workers, probe.Rate, probe.Connections, probe.Clients, probe.Threads = load.Workers, load.Rate, load.Connections, load.Clients, load.Threads
 	probe.Duration, probe.Warmup, probe.Timeout, probe.Judged = load.Duration, load.Warmup, load.Timeout, load.Judged
@@ -57,7 +57,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// encrypts says whether anything is encrypted.
+// encrypts reports whether the load encrypts or decrypts.
 func (c *Config) encrypts() bool {
 	return slices.ContainsFunc(c.Operations.drawn(), func(o operation) bool { return o.name == "encrypt" || o.name == "decrypt" })
 }

@@ -1,21 +1,19 @@
-// Package vault asks what a layer costs a secrets server: OpenBao, or Vault where that is
-// installed, of 1, 3 or 5 members with raft storage. It signs, verifies, encrypts and decrypts by
-// the transit engine, and reads and writes secrets.
+// Package vault measures what a layer costs a secrets server: OpenBao, or Vault if it is installed, with 1, 3
+// or 5 members and raft storage. The load signs, verifies, encrypts and decrypts with the transit engine, and
+// reads and writes secrets.
 //
 //	workloads:
 //	  - vault: {members: 5, workers: 300, duration: 10s}
 //
-// Tare starts the members in pods of their own, or uses a server at a URL. It initialises and
-// unseals them through their HTTP API (api.go), from the client's pod; keys and tokens stay in
-// memory and are in no record. A member is the program itself, which gets its configuration
-// and its certificate from files in memory (member.go). Members talk to each other over TLS
-// of their own always; TLS of the listener for clients is a parameter, and so is the audit
-// device. Arms differ by these through the layer vault-server.
+// Tare starts the members in pods of their own, or uses an existing server at a URL. It initialises and
+// unseals the members through their HTTP API (api.go), from the client's pod. Keys and tokens stay in memory
+// and are never recorded. A member is the program itself, with its configuration and certificate in files in
+// memory (member.go). Members always use TLS among themselves. TLS on the listener for clients is a
+// parameter, as is the audit device. The layer vault-server makes arms differ in these.
 //
-// Load goes to the leader. It is generated as that of the workload http (package load), over
-// HTTP/1.1, in a closed loop with workers, as vault-benchmark does, or in an open one at a
-// rate. A leader that changes during a trial breaks the rule "server"; requests that fail
-// count as errors.
+// The load goes to the leader over HTTP/1.1. Package load generates it, as for the workload http: in a closed
+// loop with workers, as vault-benchmark does, or in an open loop at a rate. A leader that changes during a
+// trial breaks the rule "server". Requests that fail count as errors.
 package vault
 
 import (
@@ -33,7 +31,7 @@ import (
 
 const name = "vault"
 
-// Config is the parameters of the workload.
+// Config holds the parameters of the workload.
 type Config struct {
 	Members    factor.Levels[int]                `yaml:"members" json:"members" min:"1" max:"9" doc:"members of the cluster, an odd number, each in a pod of its own"`
 	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the members' listener for clients, by an authority that Tare makes for each set-up; members always use TLS among themselves"`
@@ -62,10 +60,10 @@ type Config struct {
 	CA         string                            `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust at the url, in PEM; the system's if absent"`
 	Judged     []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; if absent rate and latency-mean of a closed loop or p50 and p99 of an open loop, and the CPU time per request"`
 
-	trusted string // what CA holds
+	trusted string // contents of CA
 }
 
-// New gives the workload with its defaults.
+// New returns the workload with its defaults.
 func New() workload.Workload {
 	return &Config{
 		Members: factor.Of(1), TLS: factor.Of(false), Audit: factor.Of(vaultserver.NoAudit),
@@ -86,7 +84,7 @@ var Kind = workload.Kind{
 	Helpers: Helpers,
 }
 
-// Declare says which pods the members need.
+// Declare declares the pods that the members need.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true}}
 	if c.URL == "" {
@@ -98,10 +96,10 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// usualWorkers is the closed loop of a file that gives neither workers nor rate.
+// usualWorkers is the number of workers if neither workers nor rate is given.
 const usualWorkers = 300
 
-// load is the workload's load as the workload http has it, which drives it.
+// load returns the load as a configuration of the workload http, which drives it.
 func (c *Config) load() *http.Config {
 	h := &http.Config{
 		Arrivals: c.Arrivals, Clients: c.Clients, Connections: factor.Of(c.Conns), Threads: c.Threads,
@@ -120,11 +118,11 @@ func (c *Config) load() *http.Config {
 	return h
 }
 
-// extra are the metrics of package load that the workload http does not have.
+// extra lists metrics of package load that the workload http does not have.
 var extra = []string{"latency-max", "latency-min"}
 
-// Measures says what a trial measures: what the workload http does, the extremes, and the
-// latency of each operation.
+// Measures lists what a trial measures: the metrics of the workload http, the extremes, and the latency of
+// each operation.
 func (c *Config) Measures() experiment.Measures {
 	m := c.load().MeasuresWith(extra...)
 	m.Expected += 200 * time.Millisecond

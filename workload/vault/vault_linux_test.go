@@ -25,15 +25,15 @@ import (
 	"tare/workload/workloadtest"
 )
 
-// step has this program step the leader down, as a helper: it is asked from the client's pod.
-var step = testbed.Helper{Name: "vault-test-call", Run: beCaller}
+// step is a helper in the client's pod that makes the leader step down.
+var step = testbed.Helper{Name: "vault-test-call", Run: runCaller}
 
 func TestMain(m *testing.M) {
 	localtest.Main(m, append(Helpers, step, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper})...)
 }
 
-// beCaller makes one call: URL, authority, token, method, path and body are its lines.
-func beCaller(ctx context.Context) error {
+// runCaller makes one call. The lines of its input are URL, authority, token, method, path and body.
+func runCaller(ctx context.Context) error {
 	text, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return err
@@ -60,10 +60,10 @@ func call(t testing.TB, up *servers, url, method, path, policy string) {
 	}
 }
 
-// config is a workload that takes little time.
+// config returns a short workload.
 func config(t *testing.T, members int) *Config {
 	t.Helper()
-	if _, err := find("bao"); err != nil {
+	if _, err := findProgram("bao"); err != nil {
 		t.Skip(err)
 	}
 	c := New().(*Config)
@@ -91,7 +91,7 @@ func up(t testing.TB, c *Config, site testbed.Site) *servers {
 
 func asStanding(s workload.Standing) *servers { return s.(*servers) }
 
-// trialOf runs one trial; between is called while it is measured, unless it is nil.
+// trialOf runs one trial. It calls between during the measured part, unless between is nil.
 func trialOf(t testing.TB, c *Config, up *servers, between func()) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
@@ -101,7 +101,7 @@ func trialOf(t testing.TB, c *Config, up *servers, between func()) (workload.Res
 	}
 	if between != nil {
 		go func() {
-			time.Sleep(c.Duration.Std() / 3) // in the middle of the load, whose time is fixed
+			time.Sleep(c.Duration.Std() / 3) // in the middle of the load, whose duration is fixed
 			between()
 		}()
 	}
@@ -109,7 +109,7 @@ func trialOf(t testing.TB, c *Config, up *servers, between func()) (workload.Res
 	return result, raw, err
 }
 
-// broke says whether an error is a broken rule whose detail holds a text.
+// broke checks that an error breaks a rule, and that its detail holds a text.
 func broke(t testing.TB, err error, rule, text string) {
 	t.Helper()
 	var invalid *workload.Invalid
@@ -118,7 +118,7 @@ func broke(t testing.TB, err error, rule, text string) {
 	}
 }
 
-// All operations of one member, closed and open.
+// One member performs all operations, in a closed and an open loop.
 func TestRealTimeOperations(t *testing.T) {
 	m := fit.Machine(t)
 	c := config(t, 1)
@@ -147,7 +147,7 @@ func TestRealTimeOperations(t *testing.T) {
 			m.Errorf("%s used %+v", part, used)
 		}
 	}
-	for name, file := range raw.Texts() { // nor may a token be in what the servers print
+	for name, file := range raw.Texts() { // the servers' output must not hold a token either
 		for _, secret := range []string{servers.prepared.Token, servers.prepared.LoadToken} {
 			if secret == "" || strings.Contains(file, secret) {
 				m.Errorf("%s holds a token", name)
@@ -164,7 +164,7 @@ func TestRealTimeOperations(t *testing.T) {
 		m.Errorf("at 100/s: %v, %v", result.Values, err)
 	}
 
-	// Whatever fails counts, and the limit on errors gates the trial.
+	// All errors count, and the limit on errors applies to the trial.
 	result, _, err = trialOf(m, c, servers, func() {
 		call(m, servers, servers.urls[0], http.MethodPut, "sys/policies/acl/"+servers.prepared.Mount, `path "secret/*" { capabilities = ["read"] }`)
 	})
@@ -172,7 +172,7 @@ func TestRealTimeOperations(t *testing.T) {
 		m.Errorf("a policy that forbids in the middle of a trial: %v of the requests failed, %v", result.Failed, err)
 	}
 
-	// A server of someone else's gets engines of its own, which are removed again.
+	// An existing server gets engines for the run, which are removed again.
 	foreign := config(t, 1)
 	foreign.URL, foreign.Token = servers.urls[0], "$TARE_TEST_VAULT"
 	t.Setenv("TARE_TEST_VAULT", servers.prepared.Token)
@@ -191,7 +191,7 @@ func TestRealTimeOperations(t *testing.T) {
 	}
 }
 
-// settings is a layer's active part, around a site.
+// settings puts the layer around a site.
 func settings(t testing.TB, site testbed.Site, l *vaultserver.Config) (*layer.Active, testbed.Site) {
 	t.Helper()
 	a, err := l.Up(t.Context(), new(layer.Run).At(site))
@@ -201,8 +201,8 @@ func settings(t testing.TB, site testbed.Site, l *vaultserver.Config) (*layer.Ac
 	return a, layer.Dress(site, a)
 }
 
-// Three members with TLS and an audit file by the layer, whose proofs hold, and do not for
-// other settings; and what breaks a trial.
+// The layer gives three members TLS and an audit file. Its proofs hold, and fail for other settings. Failures
+// of members break the trial.
 func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
 	m := fit.Machine(t)
 	c := config(t, 5)
@@ -261,7 +261,7 @@ func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
 		m.Error("proven without servers")
 	}
 
-	// The leader steps down in the middle: another one is found for the next trial.
+	// The leader steps down during a trial. The next trial finds the new leader.
 	leader := func() string {
 		s, err := servers.Look(t.Context())
 		if err != nil {
@@ -279,7 +279,7 @@ func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
 		return err == nil && result.Failed == 0
 	})
 
-	// A member that has ended breaks the trial, and has the arm set up anew.
+	// A member that has ended breaks the trial, and has the arm set up again.
 	_, raw, err := trialOf(m, c, servers, func() { _ = servers.members[2].Down(context.Background()) })
 	broke(m, err, workload.RuleServer, "member-3 has ended")
 	if servers.Check(t.Context()) == nil || !slices.Contains(raw.Names(), "member-3.log") {
@@ -287,7 +287,7 @@ func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
 	}
 }
 
-// A sealed leader breaks the trial, and has the arm set up anew.
+// A sealed leader breaks the trial, and has the arm set up again.
 func TestRealTimeSealed(t *testing.T) {
 	m := fit.Machine(t)
 	c := config(t, 1)
@@ -299,8 +299,8 @@ func TestRealTimeSealed(t *testing.T) {
 	}
 }
 
-// What members say to each other goes over the nodes' tunnel where there is one. New connections
-// of raft name their protocol in clear (ALPN).
+// The members' traffic uses the nodes' tunnel if there is one. Raft's new connections name their protocol in
+// plaintext (ALPN).
 func TestRealTimeMembersOverWireGuard(t *testing.T) {
 	m := fit.Machine(t)
 	c := config(t, 3)
@@ -338,7 +338,7 @@ func TestRealTimeMembersOverWireGuard(t *testing.T) {
 	}
 }
 
-// TestNotReady: that servers cannot be had is said with the reason.
+// An error of the set-up names its cause.
 func TestNotReady(t *testing.T) {
 	c := config(t, 1)
 	site := localtest.Members(t, 1, 0, 1500)
