@@ -9,24 +9,24 @@ import (
 	"tare/experiment"
 )
 
-// Behaviour is what the programs under test did in a trial besides being fast or slow, in all
-// their runs: package analysis compares arms by it before it compares their speed.
+// Behaviour describes what the programs under test did in all their runs of a trial, apart from speed: exit
+// status, output, answers, files. Package analysis compares the behaviour of arms before their speed.
 type Behaviour map[experiment.Aspect]Seen
 
 // Seen is one aspect of a Behaviour.
 type Seen struct {
-	// Marks are what was seen, each kind once, as it appeared: lines on stderr, exit statuses,
-	// ways in which answers were wrong, a digest of the output, files and what became of them.
+	// Marks holds one example of each kind of observation: lines on stderr, exit statuses, errors in answers,
+	// a digest of the output, changes to files.
 	Marks []string `json:"marks,omitempty"`
-	Bytes int64    `json:"bytes,omitempty"` // of all runs, or answers, together
-	Lines int64    `json:"lines,omitempty"` // the same
-	Runs  int64    `json:"runs"`            // of the program, or answers
+	Bytes int64    `json:"bytes,omitempty"` // total over all runs or answers
+	Lines int64    `json:"lines,omitempty"` // total over all runs
+	Runs  int64    `json:"runs"`            // number of runs of the program, or of answers
 }
 
-// mostMarks is how many kinds of marks are kept.
+// mostMarks is the number of kinds of marks that are kept.
 const mostMarks = 16
 
-// Add takes in more of an aspect.
+// Add adds observations of an aspect.
 func (b Behaviour) Add(a experiment.Aspect, more Seen) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
@@ -39,11 +39,11 @@ func (b Behaviour) Add(a experiment.Aspect, more Seen) {
 	b[a] = s
 }
 
-// What is not the same in each run: where something is, and words with digits in them.
+// varyingPart matches the parts of a line that differ between runs: directories, and words with digits.
 var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
-// KindOf is what a mark has in common with others that say the same: a line on stderr is taken
-// without directories and numbers, process ids and times among them.
+// KindOf returns a mark without the parts that differ between runs. For a line on stderr these are
+// directories and numbers, such as times and process ids. Marks of the same kind say the same.
 func KindOf(a experiment.Aspect, mark string) string {
 	if a != experiment.Stderr {
 		return mark
@@ -56,23 +56,23 @@ func KindOf(a experiment.Aspect, mark string) string {
 	})
 }
 
-// Of what a program prints, only so much is looked at: that must not cost the program time.
+// Bounds of the output that a Listener examines, so that it does not slow the program.
 const (
 	maxLines      = 1000
 	maxLineLength = 4096 // bytes
 )
 
-// Listener counts what one run of a program prints. With Keep it keeps lines, each kind once.
+// Listener counts the output of one run of a program. With Keep it also keeps one line of each kind.
 type Listener struct {
 	Keep bool
 
 	kept  Behaviour
 	bytes int64
 	lines int64
-	line  []byte // that is not at its end yet
+	line  []byte // incomplete last line
 }
 
-// Write takes in what was printed. A carriage return ends a line, too, as in a display of progress.
+// Write counts output. With Keep a carriage return ends a line too, as in a progress display.
 func (l *Listener) Write(p []byte) (int, error) {
 	l.bytes += int64(len(p))
 	for rest := p; len(rest) > 0; {
@@ -107,7 +107,7 @@ func (l *Listener) end() {
 	l.line = l.line[:0]
 }
 
-// Seen is what was printed in all.
+// Seen returns the observations of the whole output.
 func (l *Listener) Seen() Seen {
 	if len(l.line) > 0 {
 		l.end()

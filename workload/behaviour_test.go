@@ -10,7 +10,7 @@ import (
 	"tare/experiment"
 )
 
-// Lines that say the same are of one kind, whatever numbers and directories are in them.
+// Lines that differ only in numbers and directories are of one kind.
 func TestKindOf(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -32,7 +32,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// A listener counts all and keeps the first line of each kind, however it is cut.
+// A listener counts all output and keeps the first line of each kind, however the output is cut into pieces.
 func TestListener(t *testing.T) {
 	const text = "begin\n 1 %\r 2 %\r 3 %\nwarning: x\n\nend"
 	want := Seen{Marks: []string{"begin", " 1 %", "warning: x", "end"}, Bytes: int64(len(text)), Lines: 7, Runs: 1}

@@ -7,10 +7,9 @@ import (
 	"tare/experiment"
 )
 
-// Price computes the cost metrics of a trial in which the layers' own processes,
-// and the whole machine, used that much CPU time; 0 for the machine leaves its
-// metric out. Metrics that need what is not known are left out (see Unavailable). It fails
-// when the trial did no work or a part is missing.
+// Price returns the cost metrics of a trial. Layers is the CPU time of the layers' own processes, machine
+// that of the whole machine; 0 leaves out the machine's metric. Metrics whose data are unknown are left out
+// too (see Unavailable). A trial without work, or without the usage of a part, is an error.
 func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -41,14 +40,13 @@ func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[stri
 	return values, nil
 }
 
-// OfLayers names the cost metrics in which the layers are.
+// OfLayers names the cost metrics that include the layers' own processes.
 func OfLayers(c experiment.Cost) []string {
 	return []string{c.Prefix + "-cpu", c.Prefix + "-cpu-layer"}
 }
 
-// Unavailable names the cost metrics that are not to be had in a trial: those of parts
-// whose usage is not known, with the sum of the CPU times, and the memory of parts that
-// ended before anybody could look at it.
+// Unavailable names the cost metrics that a trial lacks: the metrics of parts whose usage is unknown, then
+// also the sum of CPU times, and the memory of parts that ended before it could be read.
 func Unavailable(c experiment.Cost, r Result) []string {
 	var names []string
 	known := true

@@ -11,8 +11,7 @@ import (
 	"tare/testbed"
 )
 
-// What the testbed does not tell is missing, and so is the sum: a part would pass
-// for the whole.
+// Metrics of an unknown part are missing. The sum is missing too, since it would lack the part.
 func TestCost(t *testing.T) {
 	cost := experiment.Cost{Prefix: "tcp", Unit: "Gbit", Parts: []string{"client", "server"}}
 	client := testbed.Usage{User: time.Second, System: time.Second, MaxRSS: 10}

@@ -7,42 +7,43 @@ import (
 	"tare/testbed"
 )
 
-// Resident is a workload of which something stays up at the site of an arm between trials,
-// such as the server that its load goes to.
+// Resident is a workload that keeps something up at the site of an arm between trials, such as the server that
+// its load goes to.
 //
 //	SetUp           when the site is ready and the arm's layers are up
 //	Standing.Check  before each trial of a cell that shares it
 //	…               the trials, which get it as Trial.Standing
 //	Standing.Down   before the layers are taken down
 //
-// What stays up beside the other arms' trials should use next to no CPU while nobody asks.
+// It should use next to no CPU while no trial uses it, since trials of other arms run then.
 type Resident interface {
 	Workload
-	// Shared names what stays up: cells that give the same share it. "": nothing does.
+	// Shared names the Standing: cells with the same name share it. "": the workload needs none.
 	Shared() string
-	// SetUp puts it up. It leaves nothing behind when it fails.
+	// SetUp starts the Standing. If SetUp fails, it leaves nothing behind.
 	SetUp(ctx context.Context, s SetUp) (Standing, error)
 }
 
-// SetUp is what a Resident is given to put something up at a site.
+// SetUp is the input of Resident.SetUp.
 type SetUp struct {
-	// Site is where to work: programs under test go through the wrappers of the arm's layers.
+	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
 	Site testbed.Site
-	// Number counts what stays up at the site, from 0: each needs ports of its own.
+	// Number numbers the Standings at the site, from 0. Each needs ports of its own.
 	Number int
 }
 
-// Standing is what stays up at one site.
+// Standing is what a Resident keeps up at one site, such as a server.
 type Standing interface {
-	// Check looks whether it is still whole. An error says what is not, and has the arm set
-	// up anew. It costs next to nothing.
+	// Check returns an error if the Standing is broken. The arm is then set up again. Check costs next to
+	// nothing.
 	Check(ctx context.Context) error
-	// Down takes it away. To do so again does nothing.
+	// Down ends the Standing. A second call does nothing.
 	Down(ctx context.Context) error
 }
 
-// Running is a Standing with processes. What they use during a trial is not foreign.
+// Running is a Standing with processes. Their CPU time during a trial does not count as that of foreign
+// programs.
 type Running interface {
-	// CPU is the CPU time that they have used so far.
+	// CPU returns the CPU time that the processes have used so far.
 	CPU() (time.Duration, error)
 }

@@ -2,36 +2,35 @@ package workload
 
 import "context"
 
-// Sliceable is a workload whose trials can be cut into slices, between which trials of the
-// other arms run. It declares that by experiment.Measures.Slice.
+// Sliceable is a workload whose trials can be cut into slices. Between the slices, trials of the other arms
+// run. The workload declares this by experiment.Measures.Slice.
 //
-//	PrepareSlices  what belongs to the trial but is not measured
-//	Sliced.Run     one slice; then as long a pause as the other arms take for theirs
+//	PrepareSlices  the unmeasured preparation of the trial
+//	Sliced.Run     one slice; a pause follows, in which the other arms run theirs
 //	…
-//	Sliced.Finish  what the slices have measured together
+//	Sliced.Finish  the result of all slices
 //
-// Whether a slice is a process of its own or a stretch in which a load generator that stays
-// up sends requests, is the workload's to choose. What stays up between slices must use no
-// CPU there: it would slow the other arms, and would count as a foreign program.
+// A slice may be a process of its own, or a stretch in which a running load generator sends requests. Between
+// slices the workload's processes must use no CPU. They would slow the other arms, and count as foreign
+// programs.
 type Sliceable interface {
 	Workload
-	// PrepareSlices is called in place of Prepare for a trial that is cut into n slices.
-	// The context lasts as long as the trial: what is started with it, and runs between
-	// slices, ends with it at the latest.
+	// PrepareSlices replaces Prepare for a trial that is cut into n slices. The context ends with the trial,
+	// and then ends all processes that were started with it.
 	PrepareSlices(ctx context.Context, t *Trial, n int) (Sliced, error)
 }
 
-// Sliced is a trial that is cut into slices. An error of any method breaks the trial as one
-// of Measured does; no other method is called after it.
+// Sliced is a trial that is cut into slices. An error of any method ends the trial, as an error of Measured
+// does. No other method is called after an error.
 type Sliced interface {
-	// Run runs slice i, from 0. CPU time and conditions cover the calls of Run alone, and
-	// the wall clock of the trial is the sum of theirs.
+	// Run runs slice i, from 0. CPU time, conditions and wall-clock time of the trial only cover the calls of
+	// Run.
 	Run(ctx context.Context, i int) error
-	// Finish gives one value for each metric, made of all slices, and ends what ran between them.
+	// Finish returns the result of all slices together, and ends the processes that ran between slices.
 	Finish(ctx context.Context) (Result, error)
 }
 
-// Uncut is Prepare of a workload for which a whole trial is one slice.
+// Uncut implements Prepare by PrepareSlices: the whole trial is one slice.
 func Uncut(ctx context.Context, w Sliceable, t *Trial) (Measured, error) {
 	s, err := w.PrepareSlices(ctx, t, 1)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"tare/testbed/local"
 )
 
-// Tool is a program that a workload measures by.
+// Tool is an external program by which a workload measures, such as fio.
 type Tool struct {
-	Name    string         // of the program, and of its package
-	Version *regexp.Regexp // in what it says of itself: two groups of digits
-	Oldest  [2]int         // version that is known to say what is needed
+	Name    string         // of the program and its package
+	Version *regexp.Regexp // matches the version in the tool's output, as two groups of digits
+	Oldest  [2]int         // oldest version that works
 }
 
-// ReadVersion finds the version in a text of the tool's.
+// ReadVersion finds the version in the tool's output.
 func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 	m := t.Version.FindStringSubmatch(text)
 	if m == nil {
@@ -41,8 +41,8 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
 
-// Check refuses a version that the tool gives at a site ("the volume"): it need not be
-// the one of this machine.
+// Check returns an error if the version at a place such as "the volume" is too old. The tool there may differ
+// from this machine's.
 func (t Tool) Check(text, where string) error {
 	version, ok := t.ReadVersion(text)
 	switch {
@@ -54,7 +54,7 @@ func (t Tool) Check(text, where string) error {
 	return nil
 }
 
-// Probe looks for the tool on this machine, and tries it.
+// Probe looks for the tool on this machine, checks its version and tries it.
 func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbed.Finding {
 	missing := func(format string, args ...any) testbed.Finding {
 		return testbed.Finding{Name: t.Name, Status: testbed.Missing, Detail: fmt.Sprintf(format, args...), Hint: "apt-get install " + t.Name}
@@ -78,7 +78,7 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 }
 
-// Start starts the tool under test. args begin with its name.
+// Start starts the tool as a program under test. Args begin with its name.
 func (t Tool) Start(ctx context.Context, site testbed.Site, where testbed.Place, args []string, stdout, stderr io.Writer) (testbed.Process, error) {
 	process, err := site.Start(ctx, where, testbed.Command{Args: args, Env: []string{"LC_ALL=C"}, Stdout: stdout, Stderr: stderr, Subject: true})
 	if errors.Is(err, exec.ErrNotFound) {
@@ -87,7 +87,7 @@ func (t Tool) Start(ctx context.Context, site testbed.Site, where testbed.Place,
 	return process, err
 }
 
-// Keep keeps an output of a tool.
+// Keep records data in a raw file.
 func Keep(raw Raw, name string, data []byte) error {
 	f, err := raw.Create(name)
 	if err != nil {
@@ -97,7 +97,7 @@ func Keep(raw Raw, name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// KeepJSON records data as JSON with a trial.
+// KeepJSON records a value as JSON in a raw file.
 func KeepJSON(raw Raw, name string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
