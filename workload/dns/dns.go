@@ -53,7 +53,7 @@ type Config struct {
 	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"time for which a response of the builtin server may be cached, in whole seconds"`
 	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; the TTL if absent"`
 	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
-	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
+	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" above:"0/s" max:"10000000/s" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
 	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how queries are spaced: constant, or poisson"`
 	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"transport of queries: udp, tcp, or tls (DNS over TLS)"`
 	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that queries use in turn"`
@@ -62,11 +62,12 @@ type Config struct {
 	Address    string                                `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of an existing server, in place of one that Tare starts"`
 	TLS        *TLS                                  `yaml:"tls" json:"tls,omitempty" doc:"certificates to trust with the transport tls, for a server that is not Tare's own"`
 	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"network paths to the server's pod from the client's pod, in which proxies or the generator run"`
-	Duration   quantity.Duration                     `yaml:"duration" json:"duration" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
-	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
-	Timeout    quantity.Duration                     `yaml:"timeout" json:"timeout" doc:"time after which a query without a response is lost"`
-	Late       quantity.Percent                      `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
-	Judged     []string                              `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
+	Duration   quantity.Duration                     `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
+	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
+	// Timeout is shorter than orders.Limit, the time that a helper may take for a request.
+	Timeout quantity.Duration `yaml:"timeout" json:"timeout" min:"1ms" max:"15s" doc:"time after which a query without a response is lost"`
+	Late    quantity.Percent  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
+	Judged  []string          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
 }
 
 // TLS configures the client's side of TLS.

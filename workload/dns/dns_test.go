@@ -49,11 +49,9 @@ func TestValidate(t *testing.T) {
 			c.Address, c.Names = "10.96.0.10:53", []string{"kubernetes.default.svc.cluster.local", "a..b"}
 		}, []string{"names[1]"}},
 		{func(c *Config) { c.Names, c.TLS = []string{"a"}, &TLS{} }, []string{"names", "tls"}},
-		{func(c *Config) { c.Rate = factor.Of(quantity.Frequency(0), 1e9) }, []string{"rate[0]", "rate[1]"}},
 		{func(c *Config) {
 			c.Judged, c.Rate = []string{"latency-p99.9", "p5"}, factor.Of(quantity.Frequency(100))
 		}, []string{"headline[0]", "headline[1]"}},
-		{func(c *Config) { c.Duration, c.Warmup, c.Timeout = 0, -1, quantity.Duration(time.Hour) }, []string{"duration", "warmup", "timeout"}},
 	} {
 		w := New().(*Config)
 		c.change(w)

@@ -7,30 +7,16 @@ import (
 	"time"
 
 	"tare/experiment"
-	"tare/experiment/quantity"
 	"tare/layer/dnstransport"
 	"tare/workload/dns/query"
 	"tare/workload/http/load"
 )
-
-// longestTimeout bounds the wait for the last response. It is shorter than the time that a helper may take
-// for a request (orders.Limit).
-const longestTimeout = 15 * time.Second
 
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i, ttl := range c.TTL {
 		if ttl.Std()%time.Second != 0 {
 			errs.Add(fmt.Sprintf("ttl[%d]", i), "%v is not a whole number of seconds, the unit in which DNS counts", ttl)
-		}
-	}
-	for _, d := range []struct {
-		field        string
-		value        quantity.Duration
-		least, limit time.Duration
-	}{{"duration", c.Duration, 10 * time.Millisecond, 24 * time.Hour}, {"warmup", c.Warmup, 0, 24 * time.Hour}, {"timeout", c.Timeout, time.Millisecond, longestTimeout}} {
-		if d.value.Std() < d.least || d.value.Std() > d.limit {
-			errs.Add(d.field, "%v is not a time from %v to %v", d.value, quantity.Duration(d.least), quantity.Duration(d.limit))
 		}
 	}
 	if c.Server != nil {
@@ -67,11 +53,6 @@ func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 
 // validateLoad checks a configuration with a rate.
 func (c *Config) validateLoad(errs *experiment.FieldErrors) {
-	for i, r := range c.Rate {
-		if r <= 0 || r > load.MostRate {
-			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, load.MostRate)
-		}
-	}
 	if len(c.Refresh) > 0 {
 		errs.Add("refresh", "only proxies use it: give proxies, or leave it out")
 	}
@@ -79,7 +60,7 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 		errs.Add("resolution", "only proxies use it: give proxies, or leave it out")
 	}
 	if c.Server != nil && c.Address != "" {
-		errs.Add("address", "a server is given too: give only one of them")
+		errs.Add("address", "there is a server too: give only one of them")
 	}
 	if _, port, err := net.SplitHostPort(c.Address); c.Address != "" && (err != nil || port == "") {
 		errs.Add("address", "%q is not HOST:PORT", c.Address)

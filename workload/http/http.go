@@ -29,25 +29,25 @@ const name = "http"
 
 // Config holds the parameters of the workload.
 type Config struct {
-	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"requests per second of all clients together, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor workers is given"`
+	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" above:"0/s" max:"10000000/s" doc:"requests per second of all clients together, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor workers is given"`
 	Arrivals    load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
-	Workers     factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop, in place of rate: this many requests are under way at a time, and each response is followed by the next request"`
-	Connections factor.Levels[int]                `yaml:"connections" json:"connections" doc:"connections of all clients together"`
-	Streams     factor.Levels[int]                `yaml:"streams" json:"streams" doc:"requests under way at a time on one connection of h2 or grpc"`
-	PerConn     factor.Levels[int]                `yaml:"requestsPerConnection" json:"requestsPerConnection" doc:"requests after which a connection is closed and replaced; 0: it stays open"`
+	Workers     factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" min:"1" max:"100000" doc:"closed loop, in place of rate: this many requests are under way at a time, and each response is followed by the next request"`
+	Connections factor.Levels[int]                `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of all clients together"`
+	Streams     factor.Levels[int]                `yaml:"streams" json:"streams" min:"1" max:"10000" doc:"requests under way at a time on one connection of h2 or grpc"`
+	PerConn     factor.Levels[int]                `yaml:"requestsPerConnection" json:"requestsPerConnection" min:"0" max:"1073741824" doc:"requests after which a connection is closed and replaced; 0: it stays open"`
 	Protocol    factor.Levels[load.Protocol]      `yaml:"protocol" json:"protocol" doc:"http/1.1, h2 (over TLS with ALPN, without TLS with prior knowledge) or grpc (unary calls)"`
-	Payload     factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" doc:"bytes of a request's body; a request with a body is a POST"`
-	Answer      factor.Levels[quantity.Size]      `yaml:"answer" json:"answer,omitempty" doc:"bytes of the builtin server's responses"`
+	Payload     factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"0B" max:"64MiB" doc:"bytes of a request's body; a request with a body is a POST"`
+	Answer      factor.Levels[quantity.Size]      `yaml:"answer" json:"answer,omitempty" min:"0B" max:"64MiB" doc:"bytes of the builtin server's responses"`
 	Path        string                            `yaml:"path" json:"path,omitempty" doc:"path and query of requests; those of the url if absent; for grpc /SERVICE/METHOD"`
 	Paths       factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"network paths from the client's pod to the server's"`
 	Server      *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`
 	URL         string                            `yaml:"url" json:"url,omitempty" doc:"URL of an existing server, in place of one that Tare starts: http://HOST[:PORT][/PATH], or https"`
 	TLS         *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"TLS between client and server"`
-	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" doc:"clients that share the load and begin together: processes on this machine, pods on a cluster"`
-	Threads     int                               `yaml:"threads" json:"threads,omitempty" doc:"CPUs that each client, and the builtin server, may use at a time; 0 for all"`
-	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"measured time of a trial"`
-	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time before the measured time, with the same load"`
-	Timeout     quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without a response has failed"`
+	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"clients that share the load and begin together: processes on this machine, pods on a cluster"`
+	Threads     int                               `yaml:"threads" json:"threads,omitempty" min:"0" max:"1024" doc:"CPUs that each client, and the builtin server, may use at a time; 0 for all"`
+	Duration    quantity.Duration                 `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial"`
+	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"time before the measured time, with the same load"`
+	Timeout     quantity.Duration                 `yaml:"timeout" json:"timeout" min:"1ms" max:"1m" doc:"time after which a request without a response has failed"`
 	Late        quantity.Percent                  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
 	Objective   *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"limits on latency and errors. A trial then searches its capacity, the highest rate that meets them, in place of measuring latency at one rate. The search begins at rate"`
 	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; p50, p99 and the CPU time per request if absent"`
@@ -87,7 +87,7 @@ var Kind = workload.Kind{
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true, AppProtocol: c.appProtocol()}}
 	for _, n := range c.Clients {
-		d.Needs.Clients = max(d.Needs.Clients, min(n, mostClients))
+		d.Needs.Clients = max(d.Needs.Clients, n)
 	}
 	if d.Needs.Clients == 1 {
 		d.Needs.Clients = 0 // one client is the default

@@ -3,65 +3,18 @@ package http
 import (
 	"fmt"
 	"net/url"
-	"time"
 
 	"tare/experiment"
-	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/workload/http/load"
-)
-
-// Bounds of the load.
-const (
-	mostClients = 256
-	longest     = 24 * time.Hour
 )
 
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
-	within := func(field string, levels factor.Levels[int], least, most int) {
-		for i, n := range levels {
-			if n < least || n > most {
-				errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number from %d to %d", n, least, most)
-			}
-		}
-	}
-	within("connections", c.Connections, 1, load.MostConnections)
-	within("streams", c.Streams, 1, load.MostStreams)
-	within("requestsPerConnection", c.PerConn, 0, 1<<30)
-	within("clients", c.Clients, 1, mostClients)
-	within("workers", c.Workers, 1, load.MostConnections)
-	for i, r := range c.Rate {
-		if r <= 0 || r > load.MostRate {
-			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, load.MostRate)
-		}
-	}
 	if len(c.Rate) > 0 && len(c.Workers) > 0 {
 		errs.Add("workers", "there is rate too: a loop is open (rate) or closed (workers)")
 	}
 	if len(c.Workers) > 0 && len(c.Workers)*len(c.Connections)*len(c.Streams)*len(c.Protocol) == 1 && c.workersFit() != "" {
 		errs.Add("workers", "%s", c.workersFit())
-	}
-	sizes := func(field string, levels factor.Levels[quantity.Size]) {
-		for i, size := range levels {
-			if size < 0 || size > load.MostPayload {
-				errs.Add(fmt.Sprintf("%s[%d]", field, i), "%v is not a size from 0B to 64MiB", size)
-			}
-		}
-	}
-	sizes("payload", c.Payload)
-	sizes("answer", c.Answer)
-	if c.Threads < 0 || c.Threads > 1024 {
-		errs.Add("threads", "%d is not a number of CPUs from 0 to 1024", c.Threads)
-	}
-	if c.Duration.Std() < 10*time.Millisecond || c.Duration.Std() > longest {
-		errs.Add("duration", "%v is not a time from 10ms to 24h", c.Duration)
-	}
-	if c.Warmup < 0 || c.Warmup.Std() > longest {
-		errs.Add("warmup", "%v is not a time from 0s to 24h", c.Warmup)
-	}
-	if c.Timeout.Std() < time.Millisecond || c.Timeout.Std() > time.Minute {
-		errs.Add("timeout", "%v is not a time from 1ms to 1m, which is as much as histograms hold", c.Timeout)
 	}
 	if c.Objective != nil {
 		c.Objective.validate(&errs)
@@ -97,7 +50,7 @@ func (c *Config) validateServer(errs *experiment.FieldErrors) {
 		u, err := url.Parse(c.URL)
 		switch {
 		case c.Server != nil:
-			errs.Add("url", "a server is given too: give only one of them")
+			errs.Add("url", "there is a server too: give only one of them")
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 			errs.Add("url", "%q is not http://HOST[:PORT][/PATH] or https", c.URL)
 		case u.User != nil:

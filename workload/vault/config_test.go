@@ -27,7 +27,6 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.URL, c.Token, c.TLS = "https://v:8200", "$T", factor.Of(true, false) }, "url: what the server there is like"},
 		{func(c *Config) { c.URL, c.Token = "https://v/v1", "$T" }, "url: "},
 		{func(c *Config) { c.Judged = []string{"latency"} }, "headline[0]: "},
-		{func(c *Config) { c.Duration = 1 }, "duration: "},
 	} {
 		c := New().(*Config)
 		test.change(c)

@@ -6,7 +6,7 @@ import (
 
 	"tare/experiment"
 	"tare/workload"
-	"tare/workload/http"
+	"tare/workload/http/load"
 )
 
 // readFiles reads the certificates to trust.
@@ -24,11 +24,6 @@ func (c *Config) validate() []experiment.FieldError {
 	if len(c.Rate) > 0 && len(c.Workers) > 0 {
 		errs.Add("rate", "there is workers too: a loop is open (rate) or closed (workers)")
 	}
-	for _, n := range c.Workers {
-		if n < 1 || n > 100_000 {
-			errs.Add("workers", "%d is not a number from 1 to 100000", n)
-		}
-	}
 	if c.Program == "" {
 		errs.Add("program", "no program is given")
 	}
@@ -40,20 +35,7 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	c.validateURL(&errs)
-	probe := http.New().(*http.Config) // checks the fields that both workloads have
-	load := c.load()
-	probe.Workers, probe.Rate, probe.Connections, probe.Clients, probe.Threads = load.Workers, load.Rate, load.Connections, load.Clients, load.Threads
-	probe.Duration, probe.Warmup, probe.Timeout, probe.Judged = load.Duration, load.Warmup, load.Timeout, load.Judged
-	known := []string{"rate", "clients", "threads", "duration", "warmup", "timeout"}
-	for _, e := range probe.Declare().Validate() {
-		field := e.Field
-		if i := slices.IndexFunc([]byte(field), func(b byte) bool { return b == '[' }); i >= 0 {
-			field = field[:i]
-		}
-		if slices.Contains(known, field) || field == "headline" {
-			errs = append(errs, e)
-		}
-	}
+	load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, c.Duration, "requests")
 	return errs
 }
 

@@ -41,15 +41,15 @@ type Config struct {
 	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" doc:"type of the transit key for sign and verify"`
 	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes to sign or encrypt, or of a secret"`
 	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"number of secrets that kv-read and kv-write use"`
-	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop: this many requests are under way at a time, each on its own connection, and each response is followed by the next request; 300 if neither workers nor rate is given"`
-	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"open loop, in place of workers: requests per second of all clients together, each sent at its time whatever the server does"`
+	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" min:"1" max:"100000" doc:"closed loop: this many requests are under way at a time, each on its own connection, and each response is followed by the next request; 300 if neither workers nor rate is given"`
+	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" above:"0/s" max:"10000000/s" doc:"open loop, in place of workers: requests per second of all clients together, each sent at its time whatever the server does"`
 	Arrivals   load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
 	Conns      int                               `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of an open loop, of all clients together"`
-	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" doc:"processes that share the load"`
-	Threads    int                               `yaml:"threads" json:"threads,omitempty" doc:"CPUs that each client may use at a time; 0 for all"`
-	Duration   quantity.Duration                 `yaml:"duration" json:"duration" doc:"measured time of a trial"`
-	Warmup     quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time before the measured time, with the same load"`
-	Timeout    quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without a response has failed"`
+	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the load"`
+	Threads    int                               `yaml:"threads" json:"threads,omitempty" min:"0" max:"1024" doc:"CPUs that each client may use at a time; 0 for all"`
+	Duration   quantity.Duration                 `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial"`
+	Warmup     quantity.Duration                 `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"time before the measured time, with the same load"`
+	Timeout    quantity.Duration                 `yaml:"timeout" json:"timeout" min:"1ms" max:"1m" doc:"time after which a request without a response has failed"`
 	Within     quantity.Duration                 `yaml:"within" json:"within" min:"1s" max:"10m" doc:"time within which the servers must be ready"`
 	Pace       int                               `yaml:"performanceMultiplier" json:"performanceMultiplier" min:"1" max:"10" doc:"multiplier of raft's timeouts. At 1, which upstream recommends for production, a member is suspected after a second without a heartbeat; 5 is upstream's default"`
 	Program    string                            `yaml:"program" json:"program" doc:"program of the servers: bao, vault, or a path"`

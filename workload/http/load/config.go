@@ -90,10 +90,10 @@ type TLS struct {
 
 // Bounds of a configuration. They keep a mistake from overloading the machine.
 const (
-	MostConnections = 100_000
-	MostStreams     = 10_000
-	MostPayload     = 64 << 20   // bytes
-	MostRate        = 10_000_000 // requests per second
+	mostConnections = 100_000
+	mostStreams     = 10_000
+	mostPayload     = 64 << 20   // bytes
+	mostRate        = 10_000_000 // requests per second
 )
 
 // Validate returns all errors of the configuration.
@@ -120,11 +120,11 @@ func (c Config) Validate() error {
 	if c.Protocol == HTTP1 && c.Streams > 1 {
 		no("streams %d: %s carries one request at a time", c.Streams, HTTP1)
 	}
-	if c.Connections < 1 || c.Connections > MostConnections {
-		no("connections %d: it must be 1 to %d", c.Connections, MostConnections)
+	if c.Connections < 1 || c.Connections > mostConnections {
+		no("connections %d: it must be 1 to %d", c.Connections, mostConnections)
 	}
-	if c.Streams < 0 || c.Streams > MostStreams {
-		no("streams %d: it must be 0 to %d", c.Streams, MostStreams)
+	if c.Streams < 0 || c.Streams > mostStreams {
+		no("streams %d: it must be 0 to %d", c.Streams, mostStreams)
 	}
 	if c.RequestsPerConnection < 0 {
 		no("requestsPerConnection %d: it must not be negative", c.RequestsPerConnection)
@@ -166,14 +166,14 @@ func (r Request) validate(p Protocol) error {
 			no("header %q: it is set by the generator", h[0])
 		}
 	}
-	if r.Payload < 0 || r.Payload > MostPayload || len(r.Body) > MostPayload {
-		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), MostPayload)
+	if r.Payload < 0 || r.Payload > mostPayload || len(r.Body) > mostPayload {
+		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), mostPayload)
 	}
 	if r.Payload > 0 && r.Body != nil {
 		no("payload and body: only one of them")
 	}
-	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > MostPayload) {
-		no("answer %d: it must be 0 to %d bytes", *r.Answer, MostPayload)
+	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > mostPayload) {
+		no("answer %d: it must be 0 to %d bytes", *r.Answer, mostPayload)
 	}
 	if !(r.Weight >= 0 && r.Weight < 1e12) {
 		no("weight %v: it must not be negative", r.Weight)

@@ -47,8 +47,8 @@ func (s Span) Validate() error {
 		no("rate and workers: only one of them")
 	case s.Rate == 0 && s.Workers == 0:
 		no("give a rate (open loop) or workers (closed loop)")
-	case s.Rate != 0 && !(s.Rate > 0 && s.Rate <= MostRate):
-		no("rate %v: it must be over 0, and at most %v per second", s.Rate, MostRate)
+	case s.Rate != 0 && !(s.Rate > 0 && s.Rate <= mostRate):
+		no("rate %v: it must be over 0, and at most %v per second", s.Rate, mostRate)
 	case s.Workers < 0:
 		no("workers %d: it must not be negative", s.Workers)
 	}
