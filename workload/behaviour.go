@@ -23,8 +23,8 @@ type Seen struct {
 	Runs  int64    `json:"runs"`            // number of runs of the program, or of answers
 }
 
-// mostMarks is the number of kinds of marks that are kept.
-const mostMarks = 16
+// MostMarks is the number of kinds of marks that are kept.
+const MostMarks = 16
 
 // Add adds observations of an aspect.
 func (b Behaviour) Add(a experiment.Aspect, more Seen) {
@@ -32,7 +32,7 @@ func (b Behaviour) Add(a experiment.Aspect, more Seen) {
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
 	for _, mark := range more.Marks {
 		same := func(m string) bool { return KindOf(a, m) == KindOf(a, mark) }
-		if len(s.Marks) < mostMarks && !slices.ContainsFunc(s.Marks, same) {
+		if len(s.Marks) < MostMarks && !slices.ContainsFunc(s.Marks, same) {
 			s.Marks = append(s.Marks, mark)
 		}
 	}

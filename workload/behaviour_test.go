@@ -59,7 +59,7 @@ func TestListener(t *testing.T) {
 		fmt.Fprintln(&many, strings.Repeat("x", i+1))
 	}
 	fmt.Fprint(&many, strings.Repeat("y", 1<<20))
-	if got := many.Seen(); len(got.Marks) != mostMarks || got.Lines != 101 {
+	if got := many.Seen(); len(got.Marks) != MostMarks || got.Lines != 101 {
 		t.Errorf("%d marks, %d lines", len(got.Marks), got.Lines)
 	}
 }
