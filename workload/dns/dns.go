@@ -53,7 +53,7 @@ type Config struct {
 	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"time for which a response of the builtin server may be cached, in whole seconds"`
 	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; the TTL if absent"`
 	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
-	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" above:"0/s" max:"10000000/s" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
+	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
 	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how queries are spaced: constant, or poisson"`
 	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"transport of queries: udp, tcp, or tls (DNS over TLS)"`
 	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that queries use in turn"`

@@ -29,7 +29,7 @@ const name = "http"
 
 // Config holds the parameters of the workload.
 type Config struct {
-	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" above:"0/s" max:"10000000/s" doc:"requests per second of all clients together, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor workers is given"`
+	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"requests per second of all clients together, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor workers is given"`
 	Arrivals    load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
 	Workers     factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" min:"1" max:"100000" doc:"closed loop, in place of rate: this many requests are under way at a time, and each response is followed by the next request"`
 	Connections factor.Levels[int]                `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of all clients together"`
