@@ -53,12 +53,12 @@ func sent(t *testing.T, c Config, span load.Span) *load.Result {
 
 var names = []string{zone.Name(1, time.Second, "t"), zone.Name(2, time.Second, "t")}
 
-// Every query that falls due ends once, over each transport. The warm-up does not count.
+// Every query that falls due ends once, over each transport.
 func TestTransports(t *testing.T) {
 	for _, transport := range []dnstransport.Transport{dnstransport.UDP, dnstransport.TCP, dnstransport.TLS} {
 		address, authority := serve(t, transport == dnstransport.TLS)
 		c := Config{Address: address, Transport: transport, CA: authority, Sockets: 3, Names: names, Families: 2, Timeout: 20 * time.Second}
-		r := sent(t, c, load.Span{Rate: 500, Arrivals: load.Poisson, Seed: 7, WarmUp: 100 * time.Millisecond, Duration: 400 * time.Millisecond})
+		r := sent(t, c, load.Span{Rate: 500, Arrivals: load.Poisson, Seed: 7, Duration: 400 * time.Millisecond})
 		if r.Due != r.OK || r.Due < 100 || r.Due > 300 || r.Latency.Count() != r.OK || r.Lag.Count() != r.OK || len(r.Errors) > 0 || r.Duration != 400*time.Millisecond || r.Elapsed < r.Duration {
 			t.Errorf("%s: %+v", transport, r)
 		}

@@ -31,7 +31,7 @@ type Session struct {
 
 	mu     sync.Mutex // guards the following fields
 	result *load.Result
-	from   time.Duration // start of the measured time
+	begin  time.Duration // start of the measured time
 }
 
 // socket is one UDP socket or connection. A closed connection is made again.
@@ -50,7 +50,6 @@ type socket struct {
 type pending struct {
 	intended time.Duration
 	question int
-	counted  bool
 }
 
 // Open opens the sockets. The caller must close the session.
@@ -112,22 +111,21 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	defer timer.Close()
 	defer context.AfterFunc(ctx, timer.Close)()
 	begin := s.now()
-	from, to := begin+span.WarmUp, begin+span.WarmUp+span.Duration
 	s.mu.Lock()
 	made := s.result // counts connections made before the span
-	s.result, s.from = load.NewResult(), from
+	s.result, s.begin = load.NewResult(), begin
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()
 	due := span.Times()
 	for n := 0; ctx.Err() == nil; n++ {
 		at := begin + due()
-		if at >= to {
+		if at >= begin+span.Duration {
 			break
 		}
 		if wait := at - s.now(); wait > 0 {
 			timer.Wait(wait)
 		}
-		s.sockets[n%len(s.sockets)].send(pending{intended: at, question: n % len(s.questions), counted: at >= from})
+		s.sockets[n%len(s.sockets)].send(pending{intended: at, question: n % len(s.questions)})
 	}
 	for ctx.Err() == nil && s.underWay() {
 		timer.Wait(time.Millisecond)
@@ -159,13 +157,10 @@ func (s *Session) underWay() bool {
 
 // end counts a query that has ended.
 func (s *Session) end(p pending, kind load.Kind, text string) {
-	if !p.counted {
-		return
-	}
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.result.Count(kind, text, now-p.intended, now-s.from)
+	s.result.Count(kind, text, now-p.intended, now-s.begin)
 }
 
 // send sends a query, without waiting for the response.
@@ -200,12 +195,10 @@ func (k *socket) send(p pending) {
 	}
 	text = append(text, question...)
 	binary.BigEndian.PutUint16(text[len(text)-len(question):], id)
-	if p.counted {
-		lag := s.now() - p.intended
-		s.mu.Lock()
-		s.result.Lag.Record(lag)
-		s.mu.Unlock()
-	}
+	lag := s.now() - p.intended
+	s.mu.Lock()
+	s.result.Lag.Record(lag)
+	s.mu.Unlock()
 	if s.conf.Transport != dnstransport.UDP { // keeps the pacer from waiting for a server that reads no more
 		_ = conn.SetWriteDeadline(time.Now().Add(s.conf.Timeout))
 	}

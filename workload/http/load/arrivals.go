@@ -16,7 +16,7 @@ type arrivals struct {
 }
 
 // Times returns a function that generates the intended times of an open loop. They count from the start of
-// the warm-up.
+// the span.
 func (s Span) Times() func() time.Duration {
 	return newArrivals(s, rand.New(rand.NewPCG(s.Seed, 0x7461_7265))).next
 }

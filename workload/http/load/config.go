@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -33,9 +32,7 @@ func (Protocol) Values() []string { return []string{string(HTTP1), string(H2), s
 type Config struct {
 	// URL is the address of the server: http://HOST[:PORT][/PATH], or https. For gRPC the path is
 	// /SERVICE/METHOD.
-	URL string `json:"url"`
-	// Connect is the "HOST:PORT" of a proxy to connect to, in place of the host in the URL.
-	Connect  string   `json:"connect,omitempty"`
+	URL      string   `json:"url"`
 	Protocol Protocol `json:"protocol"`
 	// Connections is the number of connections that are open at a time.
 	Connections int `json:"connections"`
@@ -76,16 +73,10 @@ type Request struct {
 // answerHeader is the header that asks the builtin server for a response of a number of bytes.
 const answerHeader = "Tare-Answer-Bytes"
 
-// TLS is the client's side of TLS. All fields but ServerName are PEM.
+// TLS is the client's side of TLS.
 type TLS struct {
-	CA   string `json:"ca,omitempty"` // certificates to trust; "": the system's
-	Cert string `json:"cert,omitempty"`
-	// Key is the private key of Cert. It is in the JSON of a Config, which the sending process needs: never
-	// record that JSON.
-	Key        string `json:"key,omitempty"`
+	CA         string `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
 	ServerName string `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
-	// Resume resumes earlier TLS sessions on new connections, which saves most of a handshake.
-	Resume bool `json:"resume,omitempty"`
 }
 
 // Bounds of a configuration. They keep a mistake from overloading the machine.
@@ -108,11 +99,6 @@ func (c Config) Validate() error {
 		no("url %q: it must be http://HOST or https://HOST", c.URL)
 	case u.User != nil:
 		no("url: it must not hold a user; give an Authorization header")
-	}
-	if c.Connect != "" {
-		if _, _, err := net.SplitHostPort(c.Connect); err != nil {
-			no("connect: %w", err)
-		}
 	}
 	if !slices.Contains([]Protocol{HTTP1, H2, GRPC}, c.Protocol) {
 		no("protocol %q: it must be one of %s, %s, %s", c.Protocol, HTTP1, H2, GRPC)
@@ -206,16 +192,6 @@ func (c Config) clientTLS(u *url.URL) (*tls.Config, error) {
 	conf.ServerName, conf.NextProtos = cmp.Or(t.ServerName, u.Hostname()), []string{"http/1.1"}
 	if c.Protocol != HTTP1 {
 		conf.NextProtos = []string{"h2"}
-	}
-	if t.Cert != "" || t.Key != "" {
-		pair, err := tls.X509KeyPair([]byte(t.Cert), []byte(t.Key))
-		if err != nil {
-			return nil, fmt.Errorf("tls: cert and key: %w", err)
-		}
-		conf.Certificates = []tls.Certificate{pair}
-	}
-	if t.Resume {
-		conf.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	}
 	return conf, nil
 }

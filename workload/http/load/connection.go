@@ -120,6 +120,6 @@ func giveUp(why Kind) outcome {
 // end counts the slot's request and frees the slot. The slot is not busy, and the caller holds no lock.
 func (sl *slot) end(o outcome, now time.Duration) {
 	r := sl.run
-	r.tallies[sl.number%len(r.tallies)].count(sl, o, r.session.requests[sl.due.request].payload, now, r.from)
+	r.tallies[sl.number%len(r.tallies)].count(sl, o, r.session.requests[sl.due.request].payload, now, r.begin)
 	r.freed(sl, now)
 }

@@ -78,9 +78,6 @@ func TestErrorsByKind(t *testing.T) {
 		{"no certificate", builtin(needsClient), func(c *Config) {
 			c.URL, c.TLS = strings.Replace(c.URL, "http:", "https:", 1), &TLS{CA: cert}
 		}, Handshake, "certificate required"},
-		{"a certificate", builtin(needsClient), func(c *Config) {
-			c.URL, c.TLS = strings.Replace(c.URL, "http:", "https:", 1), &TLS{CA: cert, Cert: cert, Key: key, Resume: true}
-		}, "", ""},
 		{"no HTTP/2 over TLS", func(t testing.TB) *counted {
 			l := listen(t)
 			s := &http.Server{ErrorLog: log.New(io.Discard, "", 0), TLSConfig: onlyHTTP1, Protocols: new(http.Protocols)}

@@ -41,7 +41,7 @@ func hear(t testing.TB, said []byte) *Result {
 	h := newHTTP2(k, conn)
 	k.wire, l.link = h, k
 	for _, sl := range s.slots {
-		sl.send(r, due{counted: true}, 0)
+		sl.send(r, due{}, 0)
 	}
 	k.ended(h.read())
 	<-r.done // refused requests are sent again, to an address where no server listens

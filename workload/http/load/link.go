@@ -168,9 +168,6 @@ func agreed(state tls.ConnectionState) string {
 	if state.NegotiatedProtocol != "" {
 		parts = append(parts, state.NegotiatedProtocol)
 	}
-	if state.DidResume {
-		parts = append(parts, "resumed")
-	}
 	if len(state.PeerCertificates) > 0 {
 		for _, uri := range state.PeerCertificates[0].URIs {
 			parts = append(parts, uri.String())

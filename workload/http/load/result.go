@@ -22,7 +22,7 @@ const (
 	Unanswered Kind = "unanswered" // no response, or not even sent, by the end of the drain
 )
 
-// Result is the result of a span of load. It covers the measured time, without the warm-up.
+// Result is the result of a span of load.
 type Result struct {
 	// Due is the number of requests that fell due: the sum of OK and Errors.
 	Due    int64          `json:"due"`
@@ -41,11 +41,11 @@ type Result struct {
 	// latency, and cover all requests sent in an open loop.
 	Lag    *Histogram `json:"lag"`
 	Waited *Histogram `json:"waited"`
-	// Connect is the time that new connections took, including TLS and the warm-up. Connections made before a
+	// Connect is the time that new connections took, including TLS. Connections made before a
 	// span do not count.
 	Connect *Histogram `json:"connect"`
 	// Handshakes counts the connections of the span by what TLS agreed on: "TLS 1.3, TLS_AES_128_GCM_SHA256,
-	// X25519MLKEM768, h2, resumed, spiffe://…"; "clear" without TLS.
+	// X25519MLKEM768, h2, spiffe://…"; "clear" without TLS.
 	Handshakes map[string]int64 `json:"handshakes,omitempty"`
 	// BytesSent and BytesReceived count the bytes of bodies.
 	BytesSent     int64 `json:"bytesSent"`

@@ -163,7 +163,7 @@ func TestConstant(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	c := Config{
-		URL: "ftp://x", Protocol: "spdy", Streams: -1, RequestsPerConnection: -1, Connect: "x",
+		URL: "ftp://x", Protocol: "spdy", Streams: -1, RequestsPerConnection: -1,
 		Requests: []Request{{Method: "HEAD", Path: "x y", Payload: 1, Body: []byte("a"), Headers: [][2]string{{"Host", "a"}, {"a b", "c"}, {"a", "b\r\nc: d"}}, Weight: -1}},
 	}
 	err := c.Validate()
@@ -171,7 +171,7 @@ func TestValidate(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`url "ftp://x": it must be http://HOST or https://HOST`, "connect:", `protocol "spdy"`, "connections 0", "streams -1",
+		`url "ftp://x": it must be http://HOST or https://HOST`, `protocol "spdy"`, "connections 0", "streams -1",
 		"requestsPerConnection -1", "method HEAD", `path "x y"`, `"Host"`, `"a b"`, `b\r\nc: d`, "payload and body", "weight -1",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -14,19 +14,18 @@ import (
 // due is a request that falls due.
 type due struct {
 	intended time.Duration // start of the latency
-	counted  bool          // within the measured time
 	request  int           // index of its kind
 }
 
 // run is one span under way. Its times count from the start of the session.
 type run struct {
-	session  *Session
-	span     Span
-	from, to time.Duration // the measured time
-	last     time.Duration // end of the drain
-	tallies  []tally
-	wake     chan struct{} // tells the pacer that a slot is free again
-	done     chan struct{} // closed when no request is under way and none will follow
+	session    *Session
+	span       Span
+	begin, end time.Duration // the measured time
+	last       time.Duration // end of the drain
+	tallies    []tally
+	wake       chan struct{} // tells the pacer that a slot is free again
+	done       chan struct{} // closed when no request is under way and none will follow
 
 	mu        sync.Mutex
 	arrivals  *arrivals // nil: a closed loop
@@ -54,8 +53,7 @@ func newRun(s *Session, span Span) *run {
 	}
 	r := &run{
 		session: s, span: span,
-		from: begin + span.WarmUp, to: begin + span.WarmUp + span.Duration,
-		last:    begin + span.WarmUp + span.Duration + drain,
+		begin: begin, end: begin + span.Duration, last: begin + span.Duration + drain,
 		tallies: make([]tally, min(runtime.GOMAXPROCS(0), 8)),
 		wake:    make(chan struct{}, 1), done: make(chan struct{}),
 		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
@@ -77,15 +75,15 @@ func newRun(s *Session, span Span) *run {
 	}
 	r.arrivals = newArrivals(span, random)
 	r.free, r.n = append(r.free, s.slots...), len(s.slots)
-	r.draw(begin)
+	r.draw()
 	return r
 }
 
-// draw draws the next due request of an open loop. Begin is the start of the loop.
-func (r *run) draw(begin time.Duration) {
-	at := begin + r.arrivals.next()
-	r.next = due{intended: at, counted: at >= r.from, request: r.mix.draw()}
-	r.more = at < r.to
+// draw draws the next due request of an open loop.
+func (r *run) draw() {
+	at := r.begin + r.arrivals.next()
+	r.next = due{intended: at, request: r.mix.draw()}
+	r.more = at < r.end
 }
 
 // do runs the span.
@@ -100,7 +98,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	defer last.Stop()
 	if r.arrivals != nil {
 		if err := r.pace(ctx, last.C); err != nil {
-			r.end()
+			r.finish()
 			return nil, err
 		}
 	} else {
@@ -113,7 +111,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		case <-ctx.Done():
 		}
 	}
-	r.end()
+	r.finish()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -137,7 +135,7 @@ func (r *run) startWorkers() {
 
 // dueNow draws the next request of a worker, which is due at once.
 func (r *run) dueNow(now time.Duration) due {
-	return due{intended: now, counted: now >= r.from, request: r.mix.draw()}
+	return due{intended: now, request: r.mix.draw()}
 }
 
 // pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free
@@ -149,7 +147,6 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 	}
 	defer timer.Close()
 	defer context.AfterFunc(ctx, timer.Close)()
-	begin := r.from - r.span.WarmUp
 	for ctx.Err() == nil {
 		now := r.session.now()
 		if now > r.last {
@@ -179,7 +176,7 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 		t, since, sl := r.next, r.freeSince, r.free[r.first]
 		r.first, r.n = (r.first+1)%len(r.free), r.n-1
 		r.underWay++
-		r.draw(begin)
+		r.draw()
 		r.mu.Unlock()
 		sl.send(r, t, since)
 	}
@@ -194,7 +191,7 @@ func (r *run) freed(sl *slot, now time.Duration) {
 	switch {
 	case r.over:
 	case r.arrivals == nil:
-		if r.more = now < r.to; r.more {
+		if r.more = now < r.end; r.more {
 			t, send = r.dueNow(now), true
 		}
 	case r.more && r.next.intended <= now:
@@ -202,7 +199,7 @@ func (r *run) freed(sl *slot, now time.Duration) {
 			since = r.freeSince // the pacer is late: it could have sent the request
 		}
 		t, send = r.next, true
-		r.draw(r.from - r.span.WarmUp)
+		r.draw()
 	default:
 		if r.n == 0 {
 			r.freeSince = now
@@ -237,15 +234,15 @@ func (r *run) closeIfDone() {
 	}
 }
 
-// end stops sending, gives up requests under way, and counts the requests that were not sent.
-func (r *run) end() {
+// finish stops sending, gives up requests under way, and counts the requests that were not sent.
+func (r *run) finish() {
 	r.mu.Lock()
 	r.over = true
 	now := r.session.now()
 	if r.arrivals != nil {
 		for r.more {
-			r.tallies[0].unsent(r.next, now, r.from)
-			r.draw(r.from - r.span.WarmUp)
+			r.tallies[0].unsent(r.next, now, r.begin)
+			r.draw()
 		}
 	}
 	r.closeIfDone()

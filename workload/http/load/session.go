@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -44,21 +45,13 @@ func Open(c Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.Streams = max(c.Streams, 1)
 	if len(c.Requests) == 0 {
 		c.Requests = []Request{{}}
 	}
-	s := &Session{conf: c, address: c.Connect, began: time.Now()}
-	if s.address == "" {
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
-		s.address = net.JoinHostPort(u.Hostname(), port)
-	}
+	s := &Session{conf: c, began: time.Now()}
+	s.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	if s.tls, err = c.clientTLS(u); err != nil {
 		return nil, err
 	}

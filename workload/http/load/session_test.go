@@ -112,7 +112,7 @@ func TestSpans(t *testing.T) {
 			defer s.Close()
 			for i, span := range []Span{
 				{Rate: 400, Duration: 50 * time.Millisecond, Start: time.Now().Add(2 * time.Second)},
-				{Rate: 400, Arrivals: Poisson, Duration: 50 * time.Millisecond, WarmUp: 20 * time.Millisecond},
+				{Rate: 400, Arrivals: Poisson, Duration: 50 * time.Millisecond},
 				{Workers: 2, Duration: 20 * time.Millisecond},
 			} {
 				r, err := s.Run(t.Context(), span)

@@ -28,13 +28,12 @@ type Span struct {
 	Phase float64 `json:"phase,omitempty"`
 	// Workers is the number of requests under way at a time, at most Connections × Streams.
 	Workers int `json:"workers,omitempty"`
-	// Duration is the measured time. WarmUp is the time before it, whose requests are not counted.
+	// Duration is the measured time.
 	Duration time.Duration `json:"duration"`
-	WarmUp   time.Duration `json:"warmUp,omitempty"`
 	// Drain is the time after the measured time in which overdue requests are still sent and responses still
 	// count; 0 is the session's Timeout.
 	Drain time.Duration `json:"drain,omitempty"`
-	// Start is when the warm-up begins, for clients that begin together; zero: at once.
+	// Start is when the span begins, for clients that begin together; zero: at once.
 	Start time.Time `json:"start,omitzero"`
 }
 
@@ -63,8 +62,8 @@ func (s Span) Validate() error {
 	if s.Duration <= 0 {
 		no("duration %v: it must be positive", s.Duration)
 	}
-	if s.WarmUp < 0 || s.Drain < 0 {
-		no("warmUp %v, drain %v: they must not be negative", s.WarmUp, s.Drain)
+	if s.Drain < 0 {
+		no("drain %v: it must not be negative", s.Drain)
 	}
 	return errors.Join(wrong...)
 }

@@ -20,15 +20,12 @@ type outcome struct {
 	received int64  // bytes of the body
 }
 
-// count counts a request that has ended. From is the start of the measured time.
-func (b *tally) count(sl *slot, o outcome, sent int, now, from time.Duration) {
-	if !sl.due.counted {
-		return
-	}
+// count counts a request that has ended. Begin is the start of the measured time.
+func (b *tally) count(sl *slot, o outcome, sent int, now, begin time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.result
-	b.add(sl.due, o, now, from)
+	b.add(sl.due, o, now, begin)
 	r.BytesSent += int64(sent)
 	r.BytesReceived += o.received
 	if sl.run.arrivals != nil {
@@ -38,18 +35,15 @@ func (b *tally) count(sl *slot, o outcome, sent int, now, from time.Duration) {
 }
 
 // unsent counts a request that was never sent, since no connection was free.
-func (b *tally) unsent(d due, now, from time.Duration) {
-	if !d.counted {
-		return
-	}
+func (b *tally) unsent(d due, now, begin time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.add(d, outcome{kind: Unanswered, text: "not sent: no connection was free until the end of the drain"}, now, from)
+	b.add(d, outcome{kind: Unanswered, text: "not sent: no connection was free until the end of the drain"}, now, begin)
 }
 
 // add adds a request to the result. The caller holds the lock.
-func (b *tally) add(d due, o outcome, now, from time.Duration) {
-	b.result.Count(o.kind, o.text, now-d.intended, now-from)
+func (b *tally) add(d due, o outcome, now, begin time.Duration) {
+	b.result.Count(o.kind, o.text, now-d.intended, now-begin)
 	if name := b.names[d.request]; o.kind == "" && name != "" {
 		b.result.named(name).Record(now - d.intended)
 	}

@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,11 +15,9 @@ import (
 // Config is the configuration that the server's process reads.
 type Config struct {
 	Listen string `json:"listen"` // "HOST:PORT"; port 0: any free port
-	// Cert and Key are PEM. With them the server speaks TLS. ClientCA holds the authorities, in PEM, that
-	// must have signed clients' certificates; "": clients need no certificate.
-	Cert     string `json:"cert,omitempty"`
-	Key      string `json:"key,omitempty"`
-	ClientCA string `json:"clientCA,omitempty"`
+	// Cert and Key are PEM. With them the server speaks TLS.
+	Cert string `json:"cert,omitempty"`
+	Key  string `json:"key,omitempty"`
 	// Threads bounds the CPUs that the server uses at a time; 0 leaves the bound to Go's runtime.
 	Threads int `json:"threads,omitempty"`
 }
@@ -33,23 +30,13 @@ type Ready struct {
 // tls returns the server's TLS configuration; nil: it speaks no TLS.
 func (c Config) tls() (*tls.Config, error) {
 	if c.Cert == "" && c.Key == "" {
-		if c.ClientCA != "" {
-			return nil, errors.New("clientCA: it needs cert and key")
-		}
 		return nil, nil
 	}
 	pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
 	if err != nil {
 		return nil, fmt.Errorf("cert and key: %w", err)
 	}
-	conf := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	if c.ClientCA != "" {
-		conf.ClientCAs, conf.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-		if !conf.ClientCAs.AppendCertsFromPEM([]byte(c.ClientCA)) {
-			return nil, errors.New("clientCA holds no certificate in PEM")
-		}
-	}
-	return conf, nil
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // Run listens, writes its address as one line of JSON (Ready), and serves until ctx ends.

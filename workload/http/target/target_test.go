@@ -81,7 +81,7 @@ func TestRun(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	for _, c := range []Config{{Listen: "nowhere"}, {Listen: "127.0.0.1:0", ClientCA: "x"}, {Listen: "127.0.0.1:0", Cert: "x", Key: "y"}} {
+	for _, c := range []Config{{Listen: "nowhere"}, {Listen: "127.0.0.1:0", Cert: "x", Key: "y"}} {
 		if err := Run(t.Context(), c, io.Discard); err == nil {
 			t.Errorf("%+v: no error", c)
 		}
