@@ -33,7 +33,7 @@ type clientResponse struct {
 	Now    time.Time `json:"now,omitzero"` // by the clock of the client's process
 }
 
-// Client carries out requests of another process. Its session stays open between streams of requests.
+// Client carries out requests of another process. Its session stays open between requests.
 type Client struct{ session *Session }
 
 // Close closes the session.
@@ -44,50 +44,29 @@ func (c *Client) Close() {
 	}
 }
 
-// Serve reads requests, a ClientRequest in JSON on each line, and writes one line of response to each. It
-// returns when the requests end. The end of the requests also ends a span under way.
-func (c *Client) Serve(ctx context.Context, requests io.Reader, responses io.Writer) error {
+// Serve reads one ClientRequest in JSON, carries it out, and writes the response as one line of JSON. The end
+// of the input ends a span under way.
+func (c *Client) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	lines := make(chan json.RawMessage)
-	var failed error
-	go func() {
-		defer cancel()
-		defer close(lines)
-		for d := json.NewDecoder(requests); ; {
-			var line json.RawMessage
-			if err := d.Decode(&line); err != nil {
-				if !errors.Is(err, io.EOF) {
-					failed = fmt.Errorf("read requests: %w", err)
-				}
-				return
-			}
-			select {
-			case lines <- line:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	encoder := json.NewEncoder(responses)
-	for line := range lines {
-		r, err := c.carryOut(ctx, line)
-		response := clientResponse{Result: r, Late: errors.Is(err, ErrLate), Now: time.Now()}
-		if err != nil {
-			response.Error = err.Error()
-		}
-		if err := encoder.Encode(response); err != nil {
-			return fmt.Errorf("respond: %w", err)
-		}
+	var request ClientRequest
+	var result *Result
+	err := json.NewDecoder(in).Decode(&request)
+	if err == nil {
+		go func() {
+			_, _ = io.Copy(io.Discard, in) // until the end
+			cancel()
+		}()
+		result, err = c.carryOut(ctx, request)
 	}
-	return failed
+	response := clientResponse{Result: result, Late: errors.Is(err, ErrLate), Now: time.Now()}
+	if err != nil {
+		response.Error = err.Error()
+	}
+	return json.NewEncoder(out).Encode(response)
 }
 
-func (c *Client) carryOut(ctx context.Context, line json.RawMessage) (*Result, error) {
-	var r ClientRequest
-	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, err
-	}
+func (c *Client) carryOut(ctx context.Context, r ClientRequest) (*Result, error) {
 	switch {
 	case r.Open != nil:
 		c.Close()

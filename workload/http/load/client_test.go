@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
@@ -8,28 +9,23 @@ import (
 	"time"
 )
 
-// A client that reads requests from a pipe works like a session. The end of the requests ends a span.
+// A client carries out requests like a session. The end of the input ends a span.
 func TestServe(t *testing.T) {
 	l := serve(t, nil, nil)
-	requests, stdin := io.Pipe()
-	stdout, responses := io.Pipe()
-	ended := make(chan error, 1)
 	var client Client
 	defer client.Close()
-	go func() {
-		ended <- client.Serve(t.Context(), requests, responses)
-		responses.Close()
-	}()
-	to, from := json.NewEncoder(stdin), json.NewDecoder(stdout)
+	in, stdin := io.Pipe()
+	defer stdin.Close()
 	ask := func(r ClientRequest) (*Result, error) {
-		if err := to.Encode(r); err != nil {
-			return nil, err
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
 		}
-		var response json.RawMessage
-		if err := from.Decode(&response); err != nil {
-			return nil, err
+		var out bytes.Buffer
+		if err := client.Serve(t.Context(), io.MultiReader(bytes.NewReader(text), in), &out); err != nil {
+			t.Fatal(err)
 		}
-		result, _, err := ReadResponse(response)
+		result, _, err := ReadResponse(out.Bytes())
 		return result, err
 	}
 	run := func(s Span) (*Result, error) { return ask(ClientRequest{Run: &s}) }
@@ -61,18 +57,14 @@ func TestServe(t *testing.T) {
 	if _, err := run(Span{Workers: 2, Duration: time.Hour}); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("a span that was interrupted: %v", err)
 	}
-	if err := <-ended; err != nil {
-		t.Errorf("the end of requests: %v", err)
-	}
 }
 
 func TestServeGarbage(t *testing.T) {
-	var out strings.Builder
-	err := new(Client).Serve(t.Context(), strings.NewReader(`{"run": 3} {} nonsense`), &out)
-	if err == nil || !strings.Contains(err.Error(), "read requests") {
-		t.Errorf("nonsense: %v", err)
-	}
-	if got := out.String(); strings.Count(got, `{"error":`) != 2 {
-		t.Errorf("responses: %s", got)
+	for _, text := range []string{`{"run": 3}`, "{}", "nonsense", ""} {
+		var out bytes.Buffer
+		err := new(Client).Serve(t.Context(), strings.NewReader(text), &out)
+		if err != nil || !strings.HasPrefix(out.String(), `{"error":`) {
+			t.Errorf("%q: %v, %s", text, err, out.String())
+		}
 	}
 }
