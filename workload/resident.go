@@ -32,7 +32,7 @@ type SetUp struct {
 	Number int
 }
 
-// Standing is what a Resident keeps up at one site, such as a server.
+// Standing is something that a Resident keeps up at one site, such as a server.
 type Standing interface {
 	// Check returns an error if the Standing is broken. The arm is then set up again. Check costs next to
 	// nothing.

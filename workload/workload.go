@@ -60,7 +60,7 @@ type Trial struct {
 	Site testbed.Site
 	// Raw takes raw files, such as the output of tools.
 	Raw Raw
-	// Standing is what a Resident keeps up at the site; nil for other workloads.
+	// Standing is the server, or the like, that a Resident keeps up at the site; nil for other workloads.
 	Standing Standing
 	// Lateness multiplies the lateness that a workload allows its load generator (limits.late); 0 means 1.
 	Lateness float64

@@ -145,7 +145,7 @@ func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
 // builtin reports whether the server is Tare's own.
 func (c *Config) builtin() bool { return c.Server == nil && c.Address == "" }
 
-// Measures lists what a trial measures.
+// Measures returns the metrics of a trial and its expected duration.
 func (c *Config) Measures() experiment.Measures {
 	if c.proxied() {
 		return c.proxyMeasures()

@@ -29,7 +29,7 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// loadMeasures lists what a trial of queries at a rate measures.
+// loadMeasures returns the metrics of a trial of queries at a rate.
 func (c *Config) loadMeasures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,

@@ -31,8 +31,8 @@ const (
 // readyLimit is the time within which proxies must have looked up all their hosts.
 const readyLimit = 30 * time.Second
 
-// proxyMeasures lists what a trial of proxies measures. Zero queries are a valid value for proxies that send
-// none.
+// proxyMeasures returns the metrics of a trial of proxies. For proxies that send no queries, zero is a valid
+// value.
 func (c *Config) proxyMeasures() experiment.Measures {
 	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio

@@ -29,7 +29,7 @@ var (
 // Helpers are the workload's helpers.
 var Helpers = []testbed.Helper{clientHelper, requestHelper, targetHelper}
 
-// clientInput is what a client and a request's process read from standard input.
+// clientInput is the input of a client's process, and of the process that passes a request to it.
 type clientInput struct {
 	Socket  string              `json:"socket"` // abstract, in the network namespace of the pod
 	Request *load.ClientRequest `json:"order,omitempty"`

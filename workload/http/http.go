@@ -134,10 +134,10 @@ func (c *Config) rate() float64 {
 	return float64(c.Rate.One())
 }
 
-// Measures lists what a trial measures.
+// Measures returns the metrics of a trial and its expected duration.
 func (c *Config) Measures() experiment.Measures { return c.MeasuresWith() }
 
-// MeasuresWith lists what a trial measures, with extra metrics of package load.
+// MeasuresWith returns the same as Measures, with extra metrics of package load.
 func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 300*time.Millisecond,

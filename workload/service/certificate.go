@@ -58,7 +58,8 @@ func Signed(name string, servers []netip.AddrPort) (authority, cert, key string,
 	return authority, cert, key, err
 }
 
-// sign makes a certificate for a key, signed by the parent's key. It is valid for 30 days, from an hour ago.
+// sign makes a certificate for a key. The parent's key signs it. The certificate is valid for 30 days, from
+// an hour ago.
 func sign(template, parent *x509.Certificate, private, by *ecdsa.PrivateKey) (cert, key string, err error) {
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(30*24*time.Hour)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), by)

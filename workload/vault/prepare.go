@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// setUpRequest says what to make at the servers before the first trial.
+// setUpRequest describes the engines, keys and secrets to make at the servers before the first trial.
 type setUpRequest struct {
 	Initialise bool          `json:"initialise"` // the servers are Tare's own, and new
 	AuditFile  string        `json:"auditFile,omitempty"`
@@ -24,7 +24,7 @@ type setUpRequest struct {
 	Secrets    int           `json:"secrets"` // 0: no KV engine
 }
 
-// prepared is what was made at the servers. It holds tokens, and is only kept in memory.
+// prepared describes the engines that were made at the servers. It holds tokens, and is only kept in memory.
 type prepared struct {
 	Mount      string `json:"mount"`
 	Token      string `json:"token"`     // root token, or the user's
@@ -246,7 +246,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	return nil
 }
 
-// clear removes what prepare made at an existing server.
+// clear removes the engines and the policy from an existing server.
 func (r *request) clear(ctx context.Context) error {
 	a, err := openAPI(r.URLs[0], r.CA, r.Token)
 	if err != nil {

@@ -24,9 +24,9 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 // trial is a trial under way.
 type trial struct {
 	*http.Trial
-	up     *servers
-	before *vaultserver.State
-	names  []string // of the operations
+	up         *servers
+	before     *vaultserver.State
+	operations []operation
 }
 
 func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
@@ -55,11 +55,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	if err != nil {
 		return nil, err
 	}
-	one := &trial{Trial: driven, up: up, before: before}
-	for _, o := range c.Operations.drawn() {
-		one.names = append(one.names, o.name)
-	}
-	return one, nil
+	return &trial{Trial: driven, up: up, before: before, operations: c.Operations.drawn()}, nil
 }
 
 // fail returns an error that breaks a rule, since the servers do not answer as they should. The servers are
@@ -92,7 +88,8 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 		return result, workload.Invalidf(workload.RuleServer, "the leader changed during the trial: %s since %s, then %s since %s", r.before.Leader, r.before.Since, after.Leader, after.Since)
 	}
 	result.Values, result.Unavailable = sent.Values(extra...)
-	for _, name := range r.names {
+	for _, o := range r.operations {
+		name := o.name
 		h := sent.Named[name]
 		if h == nil {
 			continue

@@ -121,8 +121,8 @@ func (c *Config) load() *http.Config {
 // extra lists metrics of package load that the workload http does not have.
 var extra = []string{"latency-max", "latency-min"}
 
-// Measures lists what a trial measures: the metrics of the workload http, the extremes, and the latency of
-// each operation.
+// Measures returns the metrics of a trial: those of the workload http, the extremes of the latency, and the
+// latency of each operation.
 func (c *Config) Measures() experiment.Measures {
 	m := c.load().MeasuresWith(extra...)
 	m.Expected += 200 * time.Millisecond

@@ -16,12 +16,12 @@ type connection struct {
 	link *link      // takes new requests; nil: the next request makes a link
 }
 
-// slot carries one request at a time. A free slot belongs to the run's ring. From the ring it passes to the
-// goroutine that sends its next request. Once sent, the connection's lock guards the slot.
+// slot carries one request at a time. A free slot is in the ring of its activeSpan. It passes from there to
+// the goroutine that sends its next request. Once sent, the connection's lock guards the slot.
 type slot struct {
 	conn    *connection
 	number  int
-	run     *run
+	run     *activeSpan
 	due     due
 	lag     time.Duration
 	waited  time.Duration
@@ -34,7 +34,7 @@ type slot struct {
 }
 
 // send sends a request through a free slot. Since is when the connection for it became free.
-func (sl *slot) send(r *run, d due, since time.Duration) {
+func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c := sl.conn
 	c.mu.Lock()
 	now := r.session.now()
@@ -79,7 +79,7 @@ func (c *connection) current() *link {
 	return c.link
 }
 
-// agreed describes what TLS agreed on; false: the connection is not up.
+// agreed returns the TLS version, cipher and protocol in use; false: the connection is not up.
 func (c *connection) agreed() (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

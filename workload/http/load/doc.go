@@ -32,7 +32,7 @@
 // net/http would take several times the CPU time per request, and a server on the same machine would lack it.
 //
 // A Session has connections. Each connection has slots, and a link: its current network connection. A slot
-// carries one request at a time. A run, which is one span of load under way, hands each due request to a
+// carries one request at a time. An activeSpan is a span of load under way. It hands each due request to a
 // free slot. Only the holder of a connection's lock ends a request.
 //
 // A Session keeps its connections open between spans of load, and uses no CPU meanwhile. A Client runs

@@ -72,8 +72,8 @@ func (h *Histogram) Min() time.Duration {
 	return time.Duration(h.hdr.Min())
 }
 
-// At returns the quantile q: the smallest recorded time such that a share q of all times is not longer. It
-// has three digits, and is a minute if the quantile is longer.
+// At returns the quantile q: the smallest recorded time with at least a share q of all times at or below it.
+// It has three digits, and is a minute if the quantile is longer.
 func (h *Histogram) At(q float64) time.Duration {
 	n := h.hdr.TotalCount()
 	if n == 0 && h.over == 0 {

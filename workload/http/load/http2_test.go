@@ -31,7 +31,7 @@ func hear(t testing.TB, said []byte) *Result {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r := newRun(s, Span{Workers: 2, Duration: time.Hour})
+	r := newActiveSpan(s, Span{Workers: 2, Duration: time.Hour})
 	r.underWay, r.over = 2, true
 	l := s.connections[0]
 	k := newLink(l)

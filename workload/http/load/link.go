@@ -25,7 +25,7 @@ type link struct {
 	retired  bool    // the link takes no more requests
 	wire     wire    // nil: not dialled yet
 	raw      net.Conn
-	agreed   string // what TLS agreed on
+	agreed   string // TLS version, cipher and protocol in use
 }
 
 // wire speaks one protocol on a network connection.
@@ -159,7 +159,8 @@ func (k *link) kind(err error, otherwise Kind) Kind {
 	return otherwise
 }
 
-// agreed describes in words what TLS agreed on, and the server's URI names.
+// agreed returns the TLS version, cipher, key exchange and protocol in use, and the URI names in the server's
+// certificate.
 func agreed(state tls.ConnectionState) string {
 	parts := []string{tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite)}
 	if state.CurveID != 0 {

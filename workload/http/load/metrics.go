@@ -12,8 +12,8 @@ import (
 	"tare/workload"
 )
 
-// metric is a metric of a load, and how a Result gives its value.
-type metric struct {
+// metricRow is a metric of a load, and how a Result gives its value.
+type metricRow struct {
 	experiment.Metric
 	quantile float64 // the share of requests that a quantile of the latency is for; 0 for other metrics
 	openLoop bool    // only an open loop has a value
@@ -22,8 +22,9 @@ type metric struct {
 }
 
 // metrics lists the metrics of loads, in the order in which results show them. The workloads http, dns and
-// vault have all of them but those marked extra, which they name.
-var metrics = []metric{
+// vault all have these metrics, except for metrics marked extra. A workload asks for an extra metric by its
+// name.
+var metrics = []metricRow{
 	latencyQuantile("latency-p50", 0.5),
 	latencyQuantile("latency-p90", 0.9),
 	latencyQuantile("latency-p99", 0.99),
@@ -54,17 +55,17 @@ func share(name string) experiment.Metric {
 	return m
 }
 
-func latencyQuantile(name string, q float64) metric {
-	return metric{Metric: cost(name, "s", experiment.Ratio), quantile: q, value: func(r *Result) (float64, bool) {
+func latencyQuantile(name string, q float64) metricRow {
+	return metricRow{Metric: cost(name, "s", experiment.Ratio), quantile: q, value: func(r *Result) (float64, bool) {
 		v, known := r.Quantile(q)
 		return v.Seconds(), known
 	}}
 }
 
-// Metrics lists the metrics of a trial that sends this many requests; 0: it sends in a closed loop. An open
-// loop lacks quantiles for which it sends too few requests. A closed loop measures quantiles if it can. The
-// headlines are those of judged. If judged is empty, they are p50 and p99, or rate and latency-mean of a
-// closed loop. Extra names further metrics.
+// Metrics returns the metrics of a trial that sends a number of requests; 0: it sends in a closed loop. An
+// open loop lacks quantiles for which it sends too few requests. In a closed loop quantiles are optional.
+// Judged names the headlines. If judged is empty, the headlines are p50 and p99, or rate and latency-mean of
+// a closed loop. Extra names the extra metrics.
 func Metrics(requests float64, judged []string, extra ...string) (list []experiment.Metric) {
 	closed := requests == 0
 	switch {
@@ -85,8 +86,8 @@ func Metrics(requests float64, judged []string, extra ...string) (list []experim
 	return list
 }
 
-// Values returns the values of the metrics, and the names of metrics whose value is unknown. Extra names
-// further metrics.
+// Values returns the values of the metrics, and the names of metrics without a known value. Extra names the
+// extra metrics.
 func (r *Result) Values(extra ...string) (values map[string]float64, unavailable []string) {
 	values = map[string]float64{}
 	for _, m := range metrics {

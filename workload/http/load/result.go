@@ -44,8 +44,8 @@ type Result struct {
 	// Connect is the time that new connections took, including TLS. Connections made before a
 	// span do not count.
 	Connect *Histogram `json:"connect"`
-	// Handshakes counts the connections of the span by what TLS agreed on: "TLS 1.3, TLS_AES_128_GCM_SHA256,
-	// X25519MLKEM768, h2, spiffe://…"; "clear" without TLS.
+	// Handshakes counts the connections of the span by their TLS version, cipher, key exchange, protocol and
+	// server names: "TLS 1.3, TLS_AES_128_GCM_SHA256, X25519MLKEM768, h2, spiffe://…"; "clear" without TLS.
 	Handshakes map[string]int64 `json:"handshakes,omitempty"`
 	// BytesSent and BytesReceived count the bytes of bodies.
 	BytesSent     int64 `json:"bytesSent"`

@@ -33,7 +33,7 @@ type Session struct {
 	cancel  context.CancelFunc
 	links   sync.WaitGroup // goroutines of links
 	running sync.Mutex     // held by Run
-	run     atomic.Pointer[run]
+	run     atomic.Pointer[activeSpan]
 }
 
 // Open makes a session. Run makes the connections. The caller must close the session.
@@ -104,7 +104,7 @@ func (s *Session) Run(ctx context.Context, span Span) (*Result, error) {
 	if err := waitUntil(ctx, span.Start); err != nil {
 		return nil, err
 	}
-	r := newRun(s, span)
+	r := newActiveSpan(s, span)
 	s.run.Store(r)
 	defer s.run.Store(nil)
 	return r.do(ctx)

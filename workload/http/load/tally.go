@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// tally is a part of a run's result. A run has several, so that its connections do not wait for one lock.
+// tally is a part of a span's result. A span has several tallies, so that its connections do not all wait for
+// one lock.
 type tally struct {
 	mu     sync.Mutex
 	result *Result

@@ -122,7 +122,7 @@ func fill(w io.Writer, n int) {
 	}
 }
 
-// parse reads from a request what to answer.
+// parse reads from a request which response it asks for.
 func parse(r *http.Request) (responseSpec, error) {
 	a := responseSpec{bytes: -1, status: http.StatusOK}
 	size, delay, status := r.Header.Get(answerHeader), r.Header.Get(delayHeader), ""

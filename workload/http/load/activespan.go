@@ -17,8 +17,8 @@ type due struct {
 	request  int           // index of its kind
 }
 
-// run is one span under way. Its times count from the start of the session.
-type run struct {
+// activeSpan is one span under way. Its times count from the start of the session.
+type activeSpan struct {
 	session    *Session
 	span       Span
 	begin, end time.Duration // the measured time
@@ -41,7 +41,7 @@ type run struct {
 	ended atomic.Bool // over is set, and requests under way are given up
 }
 
-func newRun(s *Session, span Span) *run {
+func newActiveSpan(s *Session, span Span) *activeSpan {
 	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
 	begin := s.now()
 	if !span.Start.IsZero() {
@@ -51,7 +51,7 @@ func newRun(s *Session, span Span) *run {
 	if drain == 0 {
 		drain = s.conf.Timeout
 	}
-	r := &run{
+	r := &activeSpan{
 		session: s, span: span,
 		begin: begin, end: begin + span.Duration, last: begin + span.Duration + drain,
 		tallies: make([]tally, min(runtime.GOMAXPROCS(0), 8)),
@@ -80,14 +80,14 @@ func newRun(s *Session, span Span) *run {
 }
 
 // draw draws the next due request of an open loop.
-func (r *run) draw() {
+func (r *activeSpan) draw() {
 	at := r.begin + r.arrivals.next()
 	r.next = due{intended: at, request: r.mix.draw()}
 	r.more = at < r.end
 }
 
 // do runs the span.
-func (r *run) do(ctx context.Context) (*Result, error) {
+func (r *activeSpan) do(ctx context.Context) (*Result, error) {
 	expiring, stop := context.WithCancel(ctx)
 	var expirer sync.WaitGroup
 	expirer.Go(func() { r.expire(expiring) })
@@ -119,7 +119,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 }
 
 // startWorkers sends the first request of each worker of a closed loop.
-func (r *run) startWorkers() {
+func (r *activeSpan) startWorkers() {
 	now := r.session.now()
 	r.mu.Lock()
 	r.underWay = r.span.Workers
@@ -134,13 +134,13 @@ func (r *run) startWorkers() {
 }
 
 // dueNow draws the next request of a worker, which is due at once.
-func (r *run) dueNow(now time.Duration) due {
+func (r *activeSpan) dueNow(now time.Duration) due {
 	return due{intended: now, request: r.mix.draw()}
 }
 
 // pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free
 // when a request falls due, freed sends the request.
-func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
+func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	timer, err := pause.NewTimer()
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 }
 
 // freed frees a slot whose request has ended. An overdue request is sent through it at once.
-func (r *run) freed(sl *slot, now time.Duration) {
+func (r *activeSpan) freed(sl *slot, now time.Duration) {
 	r.mu.Lock()
 	r.underWay--
 	t, since, send := due{}, now, false
@@ -223,7 +223,7 @@ func (r *run) freed(sl *slot, now time.Duration) {
 }
 
 // closeIfDone closes done if no request is under way and none will follow. The caller holds the lock.
-func (r *run) closeIfDone() {
+func (r *activeSpan) closeIfDone() {
 	if r.underWay > 0 || r.more && !r.over {
 		return
 	}
@@ -235,7 +235,7 @@ func (r *run) closeIfDone() {
 }
 
 // finish stops sending, gives up requests under way, and counts the requests that were not sent.
-func (r *run) finish() {
+func (r *activeSpan) finish() {
 	r.mu.Lock()
 	r.over = true
 	now := r.session.now()
@@ -255,7 +255,7 @@ func (r *run) finish() {
 }
 
 // expire gives up requests that are under way for longer than the timeout.
-func (r *run) expire(ctx context.Context) {
+func (r *activeSpan) expire(ctx context.Context) {
 	timeout := r.session.conf.Timeout
 	tick := time.NewTicker(min(max(timeout/20, time.Millisecond), 100*time.Millisecond))
 	defer tick.Stop()
@@ -273,7 +273,7 @@ func (r *run) expire(ctx context.Context) {
 }
 
 // result adds up the tallies.
-func (r *run) result() *Result {
+func (r *activeSpan) result() *Result {
 	var parts []*Result
 	for i := range r.tallies {
 		b := &r.tallies[i]
