@@ -60,7 +60,7 @@ type Config struct {
 	Names      []string                              `yaml:"names" json:"names,omitempty" doc:"names that queries ask for, with server or address"`
 	Server     *service.Config                       `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`
 	Address    string                                `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of an existing server, in place of one that Tare starts"`
-	TLS        *TLS                                  `yaml:"tls" json:"tls,omitempty" doc:"certificates to trust with the transport tls, for a server that is not Tare's own"`
+	TLS        *load.TLSConfig                       `yaml:"tls" json:"tls,omitempty" doc:"certificates to trust with the transport tls, for a server that is not Tare's own"`
 	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"network paths to the server's pod from the client's pod, in which proxies or the generator run"`
 	Duration   quantity.Duration                     `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
 	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
@@ -68,14 +68,6 @@ type Config struct {
 	Timeout quantity.Duration `yaml:"timeout" json:"timeout" min:"1ms" max:"15s" doc:"time after which a query without a response is lost"`
 	Late    quantity.Percent  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
 	Judged  []string          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
-}
-
-// TLS configures the client's side of TLS.
-type TLS struct {
-	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
-	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
-
-	trusted string // contents of CA
 }
 
 // New returns the workload with its defaults.
@@ -120,7 +112,7 @@ func probe(ctx context.Context) []testbed.Finding {
 // Declare declares that the workload needs a client's and a server's pod, and that proxies need the local
 // testbed.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true},
+	d := experiment.Declaration{ReadFiles: c.TLS.ReadFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true},
 		Elsewhere: "on a cluster the workload dns only sends queries at a rate; the queries of a mesh's own sidecars are not measured yet"}
 	if c.proxied() {
 		path, _ := testbed.Installed(program, program)
@@ -129,14 +121,6 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 	c.Server.Declare(&d)
 	return d
-}
-
-// readFiles reads the certificates to trust.
-func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
-	if c.TLS == nil {
-		return nil
-	}
-	return workload.ReadFile(read, "tls.ca", c.TLS.CA, &c.TLS.trusted)
 }
 
 // proxied reports whether proxies send the queries.

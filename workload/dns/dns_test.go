@@ -48,7 +48,7 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) {
 			c.Address, c.Names = "10.96.0.10:53", []string{"kubernetes.default.svc.cluster.local", "a..b"}
 		}, []string{"names[1]"}},
-		{func(c *Config) { c.Names, c.TLS = []string{"a"}, &TLS{} }, []string{"names", "tls"}},
+		{func(c *Config) { c.Names, c.TLS = []string{"a"}, &load.TLSConfig{} }, []string{"names", "tls"}},
 		{func(c *Config) {
 			c.Judged, c.Rate = []string{"latency-p99.9", "p5"}, factor.Of(quantity.Frequency(100))
 		}, []string{"headline[0]", "headline[1]"}},

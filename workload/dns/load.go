@@ -134,9 +134,8 @@ func (l *loadTrial) open(ctx context.Context) error {
 func (l *loadTrial) destination() (query.Config, error) {
 	to := query.Config{Address: l.Address, Transport: l.transport(l.t.Site), Sockets: l.Conns.One(),
 		Names: l.Names, Families: l.Families.One(), Timeout: l.Timeout.Std()}
-	if l.TLS != nil {
-		to.CA, to.ServerName = l.TLS.trusted, l.TLS.ServerName
-	}
+	with := l.TLS.Client()
+	to.CA, to.ServerName = with.CA, with.ServerName
 	if l.Address != "" {
 		return to, nil
 	}

@@ -13,7 +13,7 @@ func TestAppProtocol(t *testing.T) {
 		"http":  {Protocol: factor.Of(load.HTTP1)},
 		"http2": {Protocol: factor.Of(load.H2)},
 		"grpc":  {Protocol: factor.Of(load.GRPC)},
-		"https": {Protocol: factor.Of(load.H2), TLS: &TLS{}},
+		"https": {Protocol: factor.Of(load.H2), TLS: &load.TLSConfig{}},
 		"tcp":   {Protocol: factor.Of(load.HTTP1, load.H2)},
 	} {
 		if got := c.Declare().Needs.AppProtocol; got != want {

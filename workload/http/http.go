@@ -42,7 +42,7 @@ type Config struct {
 	Paths       factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"network paths from the client's pod to the server's"`
 	Server      *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`
 	URL         string                            `yaml:"url" json:"url,omitempty" doc:"URL of an existing server, in place of one that Tare starts: http://HOST[:PORT][/PATH], or https"`
-	TLS         *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"TLS between client and server"`
+	TLS         *load.TLSConfig                   `yaml:"tls" json:"tls,omitempty" doc:"TLS between client and server"`
 	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"clients that share the load and begin together: processes on this machine, pods on a cluster"`
 	Threads     int                               `yaml:"threads" json:"threads,omitempty" min:"0" max:"1024" doc:"CPUs that each client, and the builtin server, may use at a time; 0 for all"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial"`
@@ -51,15 +51,6 @@ type Config struct {
 	Late        quantity.Percent                  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
 	Objective   *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"limits on latency and errors. A trial then searches its capacity, the highest rate that meets them, in place of measuring latency at one rate. The search begins at rate"`
 	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; p50, p99 and the CPU time per request if absent"`
-}
-
-// TLS configures encryption between client and server. The builtin server gets a certificate that Tare makes
-// for each set-up.
-type TLS struct {
-	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; if absent the system's, or Tare's own for the builtin server"`
-	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
-
-	trusted string // contents of CA
 }
 
 // New returns the workload with its defaults.
@@ -85,7 +76,7 @@ var Kind = workload.Kind{
 
 // Declare declares that the workload needs a client's and a server's pod.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true, AppProtocol: c.appProtocol()}}
+	d := experiment.Declaration{ReadFiles: c.TLS.ReadFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true, AppProtocol: c.appProtocol()}}
 	for _, n := range c.Clients {
 		d.Needs.Clients = max(d.Needs.Clients, n)
 	}
@@ -107,14 +98,6 @@ func (c *Config) appProtocol() string {
 		all = all.And(experiment.Needs{AppProtocol: spoken[p]})
 	}
 	return all.AppProtocol
-}
-
-// readFiles reads the certificates to trust.
-func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
-	if c.TLS == nil {
-		return nil
-	}
-	return workload.ReadFile(read, "tls.ca", c.TLS.CA, &c.TLS.trusted)
 }
 
 // builtin reports whether the server is Tare's own.

@@ -117,10 +117,7 @@ func (c *Config) session(up *server) (load.Config, error) {
 		return config, err
 	}
 	if strings.HasPrefix(config.URL, "https:") {
-		config.TLS = &load.TLS{}
-		if c.TLS != nil {
-			config.TLS.CA, config.TLS.ServerName = c.TLS.trusted, c.TLS.ServerName
-		}
+		config.TLS = c.TLS.Client()
 		if up != nil && up.authority != "" {
 			config.TLS.CA = up.authority
 		}

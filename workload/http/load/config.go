@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"tare/experiment"
+	"tare/workload"
 )
 
 // Protocol is the protocol of requests.
@@ -77,6 +80,30 @@ const answerHeader = "Tare-Answer-Bytes"
 type TLS struct {
 	CA         string `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
 	ServerName string `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
+}
+
+// TLSConfig is the client's side of TLS in an experiment file.
+type TLSConfig struct {
+	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent, but Tare's own for the builtin server"`
+	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
+
+	trusted string // contents of CA
+}
+
+// ReadFiles reads the certificates to trust.
+func (t *TLSConfig) ReadFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	if t == nil {
+		return nil
+	}
+	return workload.ReadFile(read, "tls.ca", t.CA, &t.trusted)
+}
+
+// Client returns the client's side of TLS.
+func (t *TLSConfig) Client() *TLS {
+	if t == nil {
+		return &TLS{}
+	}
+	return &TLS{CA: t.trusted, ServerName: t.ServerName}
 }
 
 // Bounds of a configuration. They keep a mistake from overloading the machine.
