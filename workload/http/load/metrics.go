@@ -12,55 +12,52 @@ import (
 	"tare/workload"
 )
 
-// metricRow is a metric of a load, and how a Result gives its value.
+// metricRow is a metric of a load, with the function of Result that gives its value.
 type metricRow struct {
 	experiment.Metric
-	quantile float64 // the share of requests that a quantile of the latency is for; 0 for other metrics
-	openLoop bool    // only an open loop has a value
-	extra    bool    // only workloads that name the metric have it
-	value    func(*Result) (value float64, known bool)
+	value    func(*Result) float64 // nil: the quantile
+	quantile float64               // the share of requests at or below a quantile of the latency; 0 for other metrics
+	openLoop bool                  // only an open loop has a value
+	extra    bool                  // only workloads that ask for the metric have it
 }
 
 // metrics lists the metrics of loads, in the order in which results show them. The workloads http, dns and
 // vault all have these metrics, except for metrics marked extra. A workload asks for an extra metric by its
 // name.
 var metrics = []metricRow{
-	latencyQuantile("latency-p50", 0.5),
-	latencyQuantile("latency-p90", 0.9),
-	latencyQuantile("latency-p99", 0.99),
-	latencyQuantile("latency-p99.9", 0.999),
-	{Metric: cost("latency-mean", "s", experiment.Ratio), value: func(r *Result) (float64, bool) { return r.Latency.Mean().Seconds(), true }},
+	{Metric: latency("latency-p50"), quantile: 0.5},
+	{Metric: latency("latency-p90"), quantile: 0.9},
+	{Metric: latency("latency-p99"), quantile: 0.99},
+	{Metric: latency("latency-p99.9"), quantile: 0.999},
+	{Metric: latency("latency-mean"), value: (*Result).meanLatency},
 	{
 		Metric: experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Discrete: true},
-		value:  func(r *Result) (float64, bool) { return r.Rate(), true },
+		value:  (*Result).Rate,
 	},
-	{Metric: share("lost"), extra: true, value: func(r *Result) (float64, bool) { return float64(r.Errors[Timeout]) / float64(r.Due), true }},
-	{Metric: share("errors"), value: func(r *Result) (float64, bool) { return r.ErrorShare(), true }},
+	{Metric: share("lost"), value: (*Result).lostShare, extra: true},
+	{Metric: share("errors"), value: (*Result).ErrorShare},
 	{
-		Metric:   experiment.Metric{Name: "send-lag-p99", Unit: "s", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
-		openLoop: true, value: func(r *Result) (float64, bool) { return r.Lag.At(0.99).Seconds(), true },
+		Metric: experiment.Metric{Name: "send-lag-p99", Unit: "s", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
+		value:  (*Result).sendLag, openLoop: true,
 	},
-	{Metric: cost("latency-max", "s", experiment.Ratio), extra: true, value: func(r *Result) (float64, bool) { return r.Latency.Max().Seconds(), true }},
-	{Metric: cost("latency-min", "s", experiment.Ratio), extra: true, value: func(r *Result) (float64, bool) { return r.Latency.Min().Seconds(), true }},
+	{Metric: latency("latency-max"), value: (*Result).maxLatency, extra: true},
+	{Metric: latency("latency-min"), value: (*Result).minLatency, extra: true},
 }
 
-func cost(name, unit string, scale experiment.Scale) experiment.Metric {
-	return experiment.Metric{Name: name, Unit: unit, Better: experiment.Lower, Scale: scale}
+func latency(name string) experiment.Metric {
+	return experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
 }
 
 // share is a metric whose value is a share of the requests.
 func share(name string) experiment.Metric {
-	m := cost(name, "", experiment.Difference)
-	m.Discrete = true
-	return m
+	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Discrete: true}
 }
 
-func latencyQuantile(name string, q float64) metricRow {
-	return metricRow{Metric: cost(name, "s", experiment.Ratio), quantile: q, value: func(r *Result) (float64, bool) {
-		v, known := r.Quantile(q)
-		return v.Seconds(), known
-	}}
-}
+func (r *Result) meanLatency() float64 { return r.Latency.Mean().Seconds() }
+func (r *Result) maxLatency() float64  { return r.Latency.Max().Seconds() }
+func (r *Result) minLatency() float64  { return r.Latency.Min().Seconds() }
+func (r *Result) sendLag() float64     { return r.Lag.At(0.99).Seconds() }
+func (r *Result) lostShare() float64   { return float64(r.Errors[Timeout]) / float64(r.Due) }
 
 // Metrics returns the metrics of a trial that sends a number of requests; 0: it sends in a closed loop. An
 // open loop lacks quantiles for which it sends too few requests. In a closed loop quantiles are optional.
@@ -94,8 +91,10 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 		if m.extra && !slices.Contains(extra, m.Name) || m.openLoop && r.Closed {
 			continue
 		}
-		if v, known := m.value(r); known {
-			values[m.Name] = v
+		if m.value != nil {
+			values[m.Name] = m.value(r)
+		} else if v, known := r.Quantile(m.quantile); known {
+			values[m.Name] = v.Seconds()
 		} else {
 			unavailable = append(unavailable, m.Name)
 		}
