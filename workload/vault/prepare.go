@@ -217,7 +217,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 		return err
 	}
 	if !answer.Data.Valid {
-		return errors.New("the server does not take its own signature for valid")
+		return errors.New("the server rejects its own signature")
 	}
 	if len(text) <= mostEncrypted(p.Encryption) {
 		if err := ask("encrypt/"+encryptionKey, map[string]string{"plaintext": input}); err != nil {
@@ -228,7 +228,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 			return err
 		}
 		if answer.Data.Plaintext != input {
-			return errors.New("the server decrypts to something else")
+			return errors.New("the server decrypts its ciphertext to another text")
 		}
 	}
 	for i := range p.Secrets {

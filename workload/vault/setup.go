@@ -68,7 +68,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 	token := ""
 	if c.URL != "" {
 		if len(others) > 0 {
-			return up, errors.New("the layer vault-server sets what Tare starts, and the server at the url is someone else's")
+			return up, errors.New("the layer vault-server only configures servers that Tare starts, and not the server at the url")
 		}
 		var err error
 		if token, err = c.Token.Resolve(ctx); err != nil {

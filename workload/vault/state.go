@@ -50,7 +50,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 			return nil, err
 		}
 		if !leader.Self {
-			return nil, errors.New("the members have no leader that they agree on")
+			return nil, errors.New("the members do not agree on a leader")
 		}
 	}
 	s.Since = leader.Since

@@ -51,7 +51,7 @@ func (c *Config) validateURL(errs *experiment.FieldErrors) {
 			errs.Add("token", "there is no url: servers that Tare starts get a token that it makes")
 		}
 		if c.CA != "" {
-			errs.Add("ca", "there is no url: servers that Tare starts have an authority that it makes")
+			errs.Add("ca", "there is no url: servers that Tare starts have certificates that it makes")
 		}
 		return
 	}
@@ -60,12 +60,12 @@ func (c *Config) validateURL(errs *experiment.FieldErrors) {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/":
 		errs.Add("url", "%q is not http://HOST[:PORT] or https", c.URL)
 	case u.User != nil:
-		errs.Add("url", "it holds a user, which would be kept with the run")
+		errs.Add("url", "it holds a user, which would be recorded with the run")
 	}
 	if c.Token == "" {
 		errs.Add("token", "the server at the url asks for a token: give a reference to it, such as $VAULT_TOKEN")
 	}
 	if len(c.Members) != 1 || len(c.TLS) != 1 || len(c.Audit) != 1 {
-		errs.Add("url", "what the server there is like is its owner's: leave members, tls and audit out")
+		errs.Add("url", "an existing server keeps its own members, tls and audit: leave them out")
 	}
 }

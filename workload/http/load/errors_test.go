@@ -59,7 +59,7 @@ func TestErrorsByKind(t *testing.T) {
 		{"until the end", then("HTTP/1.1 200 OK\r\n\r\nall of it", hangUp), nil, "", ""},
 		{"silent", then("", nil), nil, Timeout, "within the timeout"},
 		{"a byte short", then("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", nil), nil, Timeout, "within the timeout"},
-		{"too long", then(ok+"k", nil), nil, Malformed, "behind"},
+		{"too long", then(ok+"k", nil), nil, Malformed, "bytes after"},
 		{"garbage", then("220 mail.example.org ESMTP\r\n", nil), nil, Malformed, "status line"},
 		{"two lengths", then("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok", nil), nil, Malformed, "length"},
 		{"bare line feeds", then("HTTP/1.1 200 OK\nContent-Length: 2\n\nok", nil), nil, Malformed, "CRLF"},

@@ -106,12 +106,12 @@ func (h *http1) complete(resp response) error {
 	c.mu.Lock()
 	if !sl.busy || sl.link != h.link {
 		c.mu.Unlock()
-		return malformedf("an answer to no request")
+		return malformedf("a response without a request")
 	}
 	o := c.session.requests[sl.due.request].outcome(resp)
 	behind := h.parser.pending() > 0
 	if behind && o.kind == "" {
-		o = outcome{Malformed, "bytes behind the answer", resp.body}
+		o = outcome{Malformed, "bytes after the response", resp.body}
 	}
 	if sl.givenUp != "" { // the connection is cut, but the response was already read
 		o = giveUp(sl.givenUp)

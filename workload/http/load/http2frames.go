@@ -52,7 +52,7 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		}
 		c, ok := next.(*http2.ContinuationFrame)
 		if !ok {
-			return malformedf("headers that do not end")
+			return malformedf("headers without an end")
 		}
 		block, all = c.HeaderBlockFragment(), c.HeadersEnded()
 	}
@@ -173,7 +173,7 @@ func (h *http2conn) settings(f *http2.SettingsFrame) error {
 			table = int64(s.Val)
 		case http2.SettingMaxConcurrentStreams:
 			if int64(s.Val) < int64(len(c.slots)) {
-				return malformedf("the server takes %d streams on a connection, and %d are asked for", s.Val, len(c.slots))
+				return malformedf("the server allows %d streams on a connection, and %d are needed", s.Val, len(c.slots))
 			}
 		}
 		return nil

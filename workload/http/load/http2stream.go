@@ -44,7 +44,7 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	}
 	if s.status != 0 || f.status < 200 { // trailers, or an interim response
 		if s.status == 0 && end {
-			return "an interim answer that ends the stream"
+			return "an interim response that ends the stream"
 		}
 		return ""
 	}
@@ -93,7 +93,7 @@ func (s *stream) outcome(q *encodedRequest, p Protocol) outcome {
 	}
 	switch {
 	case s.grpc < 0:
-		return outcome{Malformed, "an answer without grpc-status", s.body}
+		return outcome{Malformed, "a response without grpc-status", s.body}
 	case s.grpc > 0:
 		return outcome{Kind("grpc-" + strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.grpcMessage), s.body}
 	}

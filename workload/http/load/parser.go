@@ -140,14 +140,14 @@ func (p *responseParser) headerLine() (bool, error) {
 	}
 	h := &p.head
 	if h.chunked && (h.length >= 0 || h.http10) {
-		return false, malformedf("chunks where there is a length, or HTTP/1.0")
+		return false, malformedf("chunked although there is a length, or in HTTP/1.0")
 	}
 	h.close = h.close || h.http10 && !h.keep
 	switch {
 	case h.status == http.StatusSwitchingProtocols:
-		return false, malformedf("an answer 101 that nobody asked for")
+		return false, malformedf("a response 101, which was not asked for")
 	case h.status < 200 && (h.chunked || h.length >= 0):
-		return false, malformedf("an interim answer %d with a body", h.status)
+		return false, malformedf("an interim response %d with a body", h.status)
 	case h.status < 200:
 		p.state = (*responseParser).statusLine
 	case h.status == http.StatusNoContent || h.status == http.StatusNotModified || h.length == 0:
@@ -190,7 +190,7 @@ func (p *responseParser) chunkSize() (bool, error) {
 	size, _, _ := bytes.Cut(line, []byte(";"))
 	n, ok := number(bytes.TrimRight(size, " \t"), 16)
 	if !ok || p.body+n > mostBody {
-		return false, malformedf("size of a chunk %.60q", line)
+		return false, malformedf("chunk size %.60q", line)
 	}
 	if p.left = n; n == 0 {
 		p.state = (*responseParser).trailerLine
@@ -217,7 +217,7 @@ func (p *responseParser) chunkEnd() (bool, error) {
 		return false, err
 	}
 	if len(line) > 0 {
-		return false, malformedf("%.60q behind a chunk", line)
+		return false, malformedf("%.60q after a chunk", line)
 	}
 	p.state = (*responseParser).chunkSize
 	return true, nil

@@ -75,9 +75,9 @@ func TestAnswersMalformed(t *testing.T) {
 		ok + " folded: 1\r\n":                                          "header line",
 		ok + "A: b\x00\r\n":                                            "header line",
 		ok + "Transfer-Encoding: gzip, chunked\r\n":                    "transfer encoding",
-		ok + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n": "chunks where",
-		ok + "Transfer-Encoding: chunked\r\n\r\n-1\r\n":                "size of a chunk",
-		ok + "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n":           "behind a chunk",
+		ok + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n": "chunked although",
+		ok + "Transfer-Encoding: chunked\r\n\r\n-1\r\n":                "chunk size",
+		ok + "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n":           "after a chunk",
 		ok + strings.Repeat("A: b\r\n", 60_000):                        "more than 262144 bytes",
 	} {
 		for _, piece := range []int{3, 1 << 20} {
