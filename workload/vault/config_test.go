@@ -24,7 +24,7 @@ func TestValidate(t *testing.T) {
 		}, ""},
 		{func(c *Config) { c.Token = "$T" }, "token: there is no url"},
 		{func(c *Config) { c.URL = "https://v:8200" }, "token: the server at the url asks for a token"},
-		{func(c *Config) { c.URL, c.Token, c.TLS = "https://v:8200", "$T", factor.Of(true, false) }, "url: what the server there is like"},
+		{func(c *Config) { c.URL, c.Token, c.TLS = "https://v:8200", "$T", factor.Of(true, false) }, "url: an existing server keeps its own"},
 		{func(c *Config) { c.URL, c.Token = "https://v/v1", "$T" }, "url: "},
 		{func(c *Config) { c.Judged = []string{"latency"} }, "headline[0]: "},
 	} {

@@ -54,7 +54,7 @@ func (c *Client) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	err := json.NewDecoder(in).Decode(&request)
 	if err == nil {
 		go func() {
-			_, _ = io.Copy(io.Discard, in) // until the end
+			_, _ = io.Copy(io.Discard, in) // returns when the input ends
 			cancel()
 		}()
 		result, err = c.carryOut(ctx, request)

@@ -34,7 +34,7 @@ func (h *Histogram) Record(d time.Duration) {
 		h.over++
 		return
 	}
-	_ = h.hdr.RecordValue(max(int64(d), 0)) // cannot fail within the range
+	_ = h.hdr.RecordValue(max(int64(d), 0)) // a value within the range cannot fail
 }
 
 // Merge adds all times of another histogram.
