@@ -38,8 +38,8 @@ const name = "dns"
 type Resolution string
 
 const (
-	ByDNS Resolution = "dns"  // proxies look each host up repeatedly
-	None  Resolution = "none" // proxies use a connection's original address, and send no queries
+	ByDNS Resolution = "dns"  // a proxy looks each host up repeatedly
+	None  Resolution = "none" // a proxy uses a connection's original address, and sends no queries
 )
 
 // Values lists the resolutions.

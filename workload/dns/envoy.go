@@ -133,7 +133,7 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 	var stats struct {
 		Stats []struct {
 			Name  string
-			Value json.RawMessage // not a number for a histogram
+			Value json.RawMessage // a number, except for histograms
 		}
 	}
 	if err := json.Unmarshal(text, &stats); err != nil {

@@ -46,8 +46,8 @@ func (c *Config) loadMeasures() experiment.Measures {
 // clientRequest is one request to the generator. Exactly one member is set.
 type clientRequest struct {
 	Open   *query.Config `json:"open,omitempty"`
-	Begin  *load.Span    `json:"begin,omitempty"`  // answered at once, without a result
-	Result *struct{}     `json:"result,omitempty"` // answered by the load.Result of the last span
+	Begin  *load.Span    `json:"begin,omitempty"`  // begins a span; the response comes at once
+	Result *struct{}     `json:"result,omitempty"` // waits for the load.Result of the span
 }
 
 // runClient is the generator, a helper. It carries out requests from standard input until the input ends.

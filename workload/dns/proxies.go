@@ -19,13 +19,13 @@ import (
 // Names of the metrics of a trial with proxies.
 const (
 	queryRate     = "queries"           // queries that the server received, 1/s
-	perProxy      = "queries-per-proxy" // 1/s
-	perHost       = "queries-per-host"  // of one proxy, 1/s
+	perProxy      = "queries-per-proxy" // queries divided by the number of proxies, 1/s
+	perHost       = "queries-per-host"  // queries of one proxy per host, 1/s
 	repeated      = "queries-repeated"  // queries sent again, since a response was lost, 1/s
 	answersPrefix = "answers-"          // responses by kind, 1/s
-	proxyCPU      = "cpu-proxies"       // sum of all proxies, in cores
-	serverCPU     = "cpu-server"        // in cores
-	proxyMemory   = "memory-proxies"    // sum of all proxies, in bytes
+	proxyCPU      = "cpu-proxies"       // CPU time of all proxies, in cores
+	serverCPU     = "cpu-server"        // CPU time of the server, in cores
+	proxyMemory   = "memory-proxies"    // memory of all proxies, in bytes
 )
 
 // readyLimit is the time within which proxies must have looked up all their hosts.
@@ -222,7 +222,7 @@ func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error
 type proxyCounts struct {
 	Before    zone.Counts         `json:"before"`
 	After     zone.Counts         `json:"after"`
-	Resolvers [2][]resolverCounts `json:"resolvers"` // of the proxies, before and after
+	Resolvers [2][]resolverCounts `json:"resolvers"` // counters of the proxies' resolvers, before and after
 	used      map[string]testbed.Usage
 }
 

@@ -25,8 +25,8 @@ var Helpers = []testbed.Helper{serverHelper, clientHelper}
 
 // serverRequest is one request to the builtin server. Exactly one member is set.
 type serverRequest struct {
-	Listen *zone.Config `json:"listen,omitempty"` // answered without a result when the server listens
-	Count  *string      `json:"count,omitempty"`  // a label; answered by its zone.Counts
+	Listen *zone.Config `json:"listen,omitempty"` // starts the server; the response comes when it listens
+	Count  *string      `json:"count,omitempty"`  // asks for the zone.Counts of a label
 }
 
 // runServer is the builtin server, a helper. It carries out requests from standard input until the input
@@ -81,7 +81,7 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 // server is the server at a site, with the proxies of the trial under way.
 type server struct {
 	program   *service.Server // the user's program
-	builtin   *orders.Helper  // nil, as is program: the server is not Tare's
+	builtin   *orders.Helper  // nil with program nil: the server is not Tare's
 	address   service.ByPath
 	authority string // certificate that clients trust, in PEM; "": they trust the file's or the system's
 	trials    int    // number of trials so far

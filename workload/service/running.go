@@ -32,7 +32,7 @@ import (
 type Program struct {
 	Name    string // "server"; also names the part, and the log file in trials
 	Where   testbed.Place
-	Command testbed.Command // without outputs
+	Command testbed.Command // command without outputs
 }
 
 // Running is a program that was started, for use by one goroutine.
@@ -40,7 +40,7 @@ type Running struct {
 	Program
 	process testbed.Process
 	printed *outputTail
-	streams [2]*outputStream // stdout and stderr
+	streams [2]*outputStream // streams of stdout and stderr
 	stop    context.CancelFunc
 	done    chan struct{}
 	err     error // error of its end, valid once done is closed

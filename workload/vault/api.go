@@ -63,7 +63,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
-		return err // it names the method and address
+		return err // the error names the method and address
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
@@ -74,7 +74,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 		var body struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(text, &body) // on failure the status alone remains
+		_ = json.Unmarshal(text, &body) // if this fails, the status alone remains
 		return &statusError{response.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, response.Status, strings.Join(body.Errors, "; "))))}
 	}
 	if out == nil {

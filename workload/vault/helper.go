@@ -15,7 +15,7 @@ import (
 
 // request is one request to the workload's helper. Exactly one of the members from Prepare on is set.
 type request struct {
-	URLs  []string `json:"urls,omitempty"` // of the members' APIs, or of the existing server
+	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs, or of the existing server
 	CA    string   `json:"ca,omitempty"`
 	Token string   `json:"token,omitempty"`
 	// Foreign is set for an existing server. Its owner may forbid some calls.

@@ -21,10 +21,10 @@ import (
 // membership is the input of one member's process.
 type membership struct {
 	Program string `json:"program"` // path, or a name in the pod's PATH
-	Config  string `json:"config"`  // in HCL; certPath and keyPath are placeholders for files
+	Config  string `json:"config"`  // HCL with the placeholders certPath and keyPath
 	Cert    string `json:"cert,omitempty"`
 	Key     string `json:"key,omitempty"`
-	Dir     string `json:"dir"` // for the member's data
+	Dir     string `json:"dir"` // directory of the member's data
 }
 
 // Placeholders for the paths of files with the certificate and key.
@@ -81,7 +81,7 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 		}
 		dir := filepath.Join(volume, fmt.Sprintf("vault-%d", s.Number))
 		if up.auditFile == "" {
-			up.auditFile = filepath.Join(dir, "audit.log") // on a cluster all members have the same path
+			up.auditFile = filepath.Join(dir, "audit.log") // on a cluster the path is the same for all members
 		}
 		m := membership{Program: c.Program, Dir: dir, Cert: cert, Key: key}
 		if remote, ok := testbed.As[testbed.Remote](s.Site); !ok || remote.Self(place) == "" {

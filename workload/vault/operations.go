@@ -100,7 +100,7 @@ func (c *Config) requests(p *prepared) []load.Request {
 		r := load.Request{Name: o.name, Path: path, Weight: weight, Headers: [][2]string{{"X-Vault-Token", p.LoadToken}, {"X-Vault-Request", "true"}}}
 		if body != nil {
 			r.Method = "POST"
-			r.Body, _ = json.Marshal(body) // cannot fail: it holds only texts
+			r.Body, _ = json.Marshal(body) // texts cannot fail
 		}
 		list = append(list, r)
 	}

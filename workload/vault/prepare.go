@@ -17,18 +17,18 @@ type setUpRequest struct {
 	AuditFile  string        `json:"auditFile,omitempty"`
 	Limit      time.Duration `json:"limit"`
 
-	Mount      string        `json:"mount"` // begins the names of engines and policy
+	Mount      string        `json:"mount"` // prefix of the names of engines and policy
 	Encryption EncryptionKey `json:"encryption"`
 	Signing    SigningKey    `json:"signing"`
 	Payload    int           `json:"payload"`
-	Secrets    int           `json:"secrets"` // 0: no KV engine
+	Secrets    int           `json:"secrets"` // number of secrets; 0: no KV engine
 }
 
 // prepared describes the engines that were made at the servers. It holds tokens, and is only kept in memory.
 type prepared struct {
 	Mount      string `json:"mount"`
 	Token      string `json:"token"`     // root token, or the user's
-	LoadToken  string `json:"loadToken"` // of the load, with just the rights that it needs
+	LoadToken  string `json:"loadToken"` // token of the load, with just the rights that it needs
 	Signature  string `json:"signature"`
 	Ciphertext string `json:"ciphertext"`
 }
@@ -94,7 +94,7 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 	}
 	first.token = made.Token
 	if err := retry(ctx, func(ctx context.Context) error {
-		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // status 200: it is the leader
+		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // the status is 200 for the leader
 	}); err != nil {
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
 	}

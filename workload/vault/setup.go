@@ -20,11 +20,11 @@ import (
 // servers are the servers at a site.
 type servers struct {
 	site      testbed.Site
-	apis      []netip.AddrPort // of members that Tare started
+	apis      []netip.AddrPort // addresses of members that Tare started
 	urls      []string
 	tls       bool
 	authority string // certificates that clients trust, in PEM
-	auditFile string // "": there is no audit device
+	auditFile string // path of the audit file; "": there is no audit device
 	audited   int64  // bytes that the load of the last trial added to the audit file
 	members   []*service.Running
 	prepared  prepared
@@ -48,7 +48,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	up, err := c.setUp(ctx, s)
 	if err != nil {
 		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
-			err = ended // the first cause
+			err = ended // the end of the member is the cause
 		}
 		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
 	}
@@ -75,7 +75,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 			return up, err
 		}
 		up.urls = []string{c.URL}
-		up.prepared = prepared{Mount: p.Mount, Token: token} // Down removes it
+		up.prepared = prepared{Mount: p.Mount, Token: token} // Down removes this mount
 	} else {
 		if err := up.startAll(ctx, s, c, settings); err != nil {
 			return up, err

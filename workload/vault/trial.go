@@ -39,7 +39,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
-	if up.auditFile != "" { // keeps the audit file from filling its volume
+	if up.auditFile != "" { // the audit file must not fill its volume
 		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.fail(ctx, err)
 		}
@@ -75,7 +75,7 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // first, since every later request is audited too
+	if r.up.auditFile != "" { // the size comes first, since every later request is audited too
 		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
 			return result, r.up.fail(ctx, err)
 		}

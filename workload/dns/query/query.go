@@ -39,11 +39,11 @@ type Config struct {
 	Address    string                 `json:"address"` // "HOST:PORT"
 	Transport  dnstransport.Transport `json:"transport"`
 	CA         string                 `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
-	ServerName string                 `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
+	ServerName string                 `json:"serverName,omitempty"` // name in the server's certificate; "": the host
 	Sockets    int                    `json:"sockets"`              // number of sockets or connections
-	Names      []string               `json:"names"`                // asked for in turn
+	Names      []string               `json:"names"`                // names that queries ask for in turn
 	Families   int                    `json:"families"`             // 1: IPv4 only; 2: IPv4 and then IPv6 of each name
-	Timeout    time.Duration          `json:"timeout"`              // for a response, from the intended time
+	Timeout    time.Duration          `json:"timeout"`              // limit for a response, from the intended time
 }
 
 // CheckName returns an error unless the name is valid.

@@ -40,7 +40,7 @@ type socket struct {
 	opened  chan struct{} // closed after the first attempt to connect
 
 	mu   sync.Mutex
-	conn net.Conn // nil: there is none now
+	conn net.Conn // nil: there is no connection now
 	err  error    // why there is no connection
 	next uint16
 	open map[uint16]pending
@@ -112,7 +112,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	defer context.AfterFunc(ctx, timer.Close)()
 	begin := s.now()
 	s.mu.Lock()
-	made := s.result // counts connections made before the span
+	made := s.result // holds connections made before the span
 	s.result, s.begin = load.NewResult(), begin
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()
@@ -199,7 +199,7 @@ func (k *socket) send(p pending) {
 	s.mu.Lock()
 	s.result.Lag.Record(lag)
 	s.mu.Unlock()
-	if s.conf.Transport != dnstransport.UDP { // keeps the pacer from waiting for a server that reads no more
+	if s.conf.Transport != dnstransport.UDP { // the pacer must not wait for a server that reads no more
 		_ = conn.SetWriteDeadline(time.Now().Add(s.conf.Timeout))
 	}
 	if _, err := conn.Write(text); err != nil {

@@ -30,7 +30,7 @@ type Server struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	labels map[string]*labelCounts // by label; "" holds queries without a label
+	labels map[string]*labelCounts // counts by label; "": queries without a label
 	conns  map[net.Conn]bool
 	ended  bool
 }
@@ -44,16 +44,16 @@ type labelCounts struct {
 // Bounds of the counts, since clients may send any names.
 const (
 	mostLabels = 100_000
-	mostNames  = 100_000 // of a label
+	mostNames  = 100_000 // names that are kept per label
 )
 
 // Counts holds the queries under one label, and those without a label.
 type Counts struct {
 	// At is when the counts were read, since the server started, by its own clock.
 	At      time.Duration  `json:"at"`
-	Queries int64          `json:"queries"` // under the label
+	Queries int64          `json:"queries"` // number of queries under the label
 	Names   int            `json:"names"`   // number of different names in queries under the label
-	Answers map[Kind]int64 `json:"answers"` // under the label and without a label
+	Answers map[Kind]int64 `json:"answers"` // responses under the label and without a label
 }
 
 // Listen starts a server. The caller must close it.
@@ -77,7 +77,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, tcp.Close())
 	}
 	s.tcp, s.udp = tcp, packets.(*net.UDPConn)
-	_ = s.udp.SetReadBuffer(receiveBuffer) // the system may allow less
+	_ = s.udp.SetReadBuffer(receiveBuffer) // the system may allow a smaller buffer
 	if secure != nil {
 		s.tcp = tls.NewListener(tcp, secure)
 	}
@@ -152,7 +152,7 @@ func (s *Server) datagrams() {
 			return
 		}
 		if err != nil {
-			continue // an error of an earlier response
+			continue // this error belongs to an earlier response
 		}
 		if r := s.respond(query[:n], reply); r != nil {
 			_, _ = s.udp.WriteToUDPAddrPort(r, from)
@@ -171,7 +171,7 @@ func (s *Server) connections() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // too many open files
+			time.Sleep(10 * time.Millisecond) // the process has too many open files
 			continue
 		}
 		if !s.track(conn) {

@@ -30,8 +30,8 @@ func Name(i int, ttl time.Duration, label string) string {
 
 // name is a name of the zone.
 type name struct {
-	text  string // in lower case
-	ttl   uint32 // seconds
+	text  string // the whole name in lower case
+	ttl   uint32 // time to live in seconds
 	label string
 }
 
@@ -56,7 +56,7 @@ const (
 	AAAA     Kind = "aaaa"     // an IPv6 address
 	Empty    Kind = "empty"    // no record of that type
 	NXDomain Kind = "nxdomain" // no such name
-	Failed   Kind = "error"    // to a query that cannot be read, or is no standard query
+	Failed   Kind = "error"    // the query cannot be read, or is no standard query
 )
 
 // Kinds lists the kinds.

@@ -68,7 +68,7 @@ func (h *http2conn) flush() {
 	_, err := h.conn.Write(h.out.Bytes())
 	h.out.Reset()
 	if err != nil {
-		_ = h.link.raw.Close() // read returns the error
+		_ = h.link.raw.Close() // read then returns the error
 	}
 }
 
@@ -106,7 +106,7 @@ func (h *http2conn) write(sl *slot, q *encodedRequest, turn uint64, _ bool) {
 
 	h.block.Reset()
 	for _, f := range q.headers {
-		_ = h.encoder.WriteField(f) // cannot fail: writes to memory
+		_ = h.encoder.WriteField(f) // writing to memory cannot fail
 	}
 	_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: h.block.Bytes(), EndHeaders: true, EndStream: n == 0})
 	if whole {
@@ -153,7 +153,7 @@ func (h *http2conn) drop(sl *slot) bool {
 	delete(h.streams, sl.stream.id)
 	h.room.Broadcast()
 	id := sl.stream.id
-	go func() { // a goroutine, since writing may take long and the caller holds the connection's lock
+	go func() { // the caller holds the connection's lock, and writing may take long
 		_ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel)
 		h.flush()
 		h.writing.Unlock()

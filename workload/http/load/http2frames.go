@@ -46,7 +46,7 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		if all {
 			break
 		}
-		next, err := h.framer.ReadFrame() // fails unless the frame is a continuation
+		next, err := h.framer.ReadFrame() // ReadFrame fails unless the frame is a continuation
 		if err != nil {
 			return frameError(err)
 		}

@@ -11,18 +11,18 @@ import (
 // stream is the state of a slot's request on HTTP/2.
 type stream struct {
 	id          uint32
-	window      int64 // bytes that may be sent
+	window      int64 // bytes of the request that may be sent
 	status      int
-	grpc        int // grpc-status; -1: none yet
+	grpc        int // header grpc-status; -1: not received
 	grpcMessage string
-	length      int64   // content-length; -1: none
-	body        int64   // bytes of DATA frames
-	prefix      [5]byte // of the gRPC message: a flag and the length
+	length      int64   // header content-length; -1: not received
+	body        int64   // bytes received in DATA frames
+	prefix      [5]byte // prefix of the gRPC message: a flag and the length
 }
 
 // headerFields are the relevant headers of one block.
 type headerFields struct {
-	status, grpc int // -1: none
+	status, grpc int // -1: the block lacks the header
 	message      string
 	length       int64
 	wrong        string
@@ -42,7 +42,7 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	if f.grpc >= 0 {
 		s.grpc, s.grpcMessage = f.grpc, f.message
 	}
-	if s.status != 0 || f.status < 200 { // trailers, or an interim response
+	if s.status != 0 || f.status < 200 { // the block holds trailers, or an interim response
 		if s.status == 0 && end {
 			return "an interim response that ends the stream"
 		}

@@ -15,13 +15,13 @@ import (
 // link is one network connection, from its dial to its end.
 type link struct {
 	conn    *connection
-	ctx     context.Context // for the dial only
+	ctx     context.Context // ends with the dial
 	cancel  context.CancelFunc
 	dialled chan struct{} // closed when the dial has ended
 
 	// The connection's lock guards these fields.
 	waiting  []*slot // slots whose requests wait for the dial
-	requests int     // requests so far
+	requests int     // number of requests so far
 	retired  bool    // the link takes no more requests
 	wire     wire    // nil: not dialled yet
 	raw      net.Conn
@@ -86,7 +86,7 @@ func (k *link) live() {
 	if err != nil {
 		close(k.dialled)
 		if r := s.run.Load(); r != nil && r.arrivals == nil {
-			time.Sleep(time.Millisecond) // keeps a closed loop from dialling without pause while no server listens
+			time.Sleep(time.Millisecond) // a closed loop would dial without pause while no server listens
 		}
 		k.ended(err)
 		return

@@ -15,7 +15,7 @@ import (
 // metricRow is a metric of a load, with the function of Result that gives its value.
 type metricRow struct {
 	experiment.Metric
-	value    func(*Result) float64 // nil: the quantile
+	value    func(*Result) float64 // nil: Quantile gives the value
 	quantile float64               // the share of requests at or below a quantile of the latency; 0 for other metrics
 	openLoop bool                  // only an open loop has a value
 	extra    bool                  // only workloads that ask for the metric have it
