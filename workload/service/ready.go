@@ -16,7 +16,7 @@ import (
 )
 
 // Helper is a helper in the client's pod that waits until the server answers.
-var Helper = testbed.Helper{Name: "service-ready", Run: orders.Reading("where the server is", repeatCheck)}
+var Helper = testbed.Helper{Name: "service-ready", Run: orders.Reading("the server's address", repeatCheck)}
 
 // readyCheck is the helper's input: the server's address, and the page that must answer.
 type readyCheck struct {
@@ -43,7 +43,7 @@ func (r *Running) await(ctx context.Context, site testbed.Site, at netip.AddrPor
 	case errors.Is(context.Cause(limited), errSlow):
 		err = fmt.Errorf("the %s is not ready after %v: %w", r.Name, ready.limit(), err)
 		if last := r.printed.last(); last != "" {
-			err = fmt.Errorf("%w; the last that it printed: %s", err, last)
+			err = fmt.Errorf("%w; its last output: %s", err, last)
 		}
 	}
 	return err
@@ -70,7 +70,7 @@ func (r *Running) awaitLog(ctx context.Context, pattern string) error {
 		case <-r.done:
 			return r.Check(ctx)
 		case <-ctx.Done():
-			return fmt.Errorf("it has not printed what matches %s", pattern)
+			return fmt.Errorf("its output does not match %s", pattern)
 		case <-tick.C:
 		}
 	}

@@ -86,7 +86,7 @@ func (r *Running) Check(context.Context) error {
 	}
 	var exit *testbed.ExitError
 	if last := r.printed.last(); last != "" && (!errors.As(r.err, &exit) || exit.Stderr == "") {
-		why += fmt.Sprintf("; the last that it printed: %s", last)
+		why += fmt.Sprintf("; its last output: %s", last)
 	}
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
@@ -208,7 +208,7 @@ func (r *outputTail) take() []byte {
 	defer r.mu.Unlock()
 	text := r.text
 	if r.dropped > 0 {
-		text = append(fmt.Appendf(nil, "[%d bytes before are not kept]\n", r.dropped), text...)
+		text = append(fmt.Appendf(nil, "[%d earlier bytes were dropped]\n", r.dropped), text...)
 	}
 	r.text, r.dropped = nil, 0
 	return text

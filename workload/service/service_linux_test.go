@@ -157,9 +157,9 @@ func TestRealTimeServerThatIsNotReady(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	for how, want := range map[string]string{
 		"fails":   "before it was ready: the server has ended: ",
-		"never":   "is not ready after 1s: 198.18.12.2:5210: dial tcp 198.18.12.2:5210: connect: connection refused; the last that it printed: starting never",
-		"unready": "is not ready after 1s: 198.18.12.2:5210: status 503 Service Unavailable; the last that it printed: ",
-		"silent":  "is not ready after 1s: it has not printed what matches ^hello$",
+		"never":   "is not ready after 1s: 198.18.12.2:5210: dial tcp 198.18.12.2:5210: connect: connection refused; its last output: starting never",
+		"unready": "is not ready after 1s: 198.18.12.2:5210: status 503 Service Unavailable; its last output: ",
+		"silent":  "is not ready after 1s: its output does not match ^hello$",
 	} {
 		c := server(t, how)
 		switch how {
