@@ -128,22 +128,16 @@ func (c *Config) session(up *server) (load.Config, error) {
 // send has all clients send at the same time, at a rate that they share; 0 is a closed loop. Each span of a
 // trial has a number, so that spans draw different requests. The warm-up is span 0.
 func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number int) ([]*load.Result, error) {
-	c, n := r.config, len(r.clients)
 	start, err := r.commonStart(ctx)
 	if err != nil {
 		return nil, err
 	}
 	results, err := eachClient(r, func(i int, one *client) (*load.Result, error) {
-		span := span
-		if n > 1 {
-			span.Start = start.Add(one.ahead)
+		part := r.clientSpan(span, rate, number, i)
+		if !start.IsZero() {
+			part.Start = start.Add(one.ahead)
 		}
-		span.Arrivals, span.Phase = c.Arrivals, float64(i)/float64(n)
-		span.Seed = uint64(r.t.Round)<<32 | uint64(number)<<16 | uint64(i)
-		if span.Rate = rate / float64(n); span.Rate == 0 {
-			span.Workers = share(c.Workers.One(), n, i)
-		}
-		result, _, err := one.ask(ctx, load.ClientRequest{Run: &span})
+		result, _, err := one.ask(ctx, load.ClientRequest{Run: &part})
 		return result, err
 	})
 	if errors.Is(err, load.ErrLate) {
@@ -153,6 +147,17 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 		return nil, err
 	}
 	return results, nil
+}
+
+// clientSpan returns client i's part of a span. The clients' requests interleave, and differ by their seeds.
+func (r *Trial) clientSpan(span load.Span, rate float64, number, i int) load.Span {
+	n := len(r.clients)
+	span.Arrivals, span.Phase = r.config.Arrivals, float64(i)/float64(n)
+	span.Seed = uint64(r.t.Round)<<32 | uint64(number)<<16 | uint64(i)
+	if span.Rate = rate / float64(n); span.Rate == 0 {
+		span.Workers = share(r.config.Workers.One(), n, i)
+	}
+	return span
 }
 
 // Run sends the load of one slice.
