@@ -59,7 +59,7 @@ func KindOf(a experiment.Aspect, mark string) string {
 // Bounds of the output that a Listener examines, so that it does not slow the program.
 const (
 	maxLines      = 1000
-	maxLineLength = 4096 // bytes
+	maxLineLength = 4096 // bytes of a line
 )
 
 // Listener counts the output of one run of a program. With Keep it also keeps one line of each kind.

@@ -18,9 +18,9 @@ import (
 
 // Tool is an external program by which a workload measures, such as fio.
 type Tool struct {
-	Name    string         // of the program and its package
+	Name    string         // name of the program and of its package
 	Version *regexp.Regexp // matches the version in the tool's output, as two groups of digits
-	Oldest  [2]int         // oldest version that works
+	Oldest  [2]int         // oldest version that Tare can use
 }
 
 // ReadVersion finds the version in the tool's output.

@@ -99,7 +99,7 @@ func (discard) Close() error                          { return nil }
 
 // Result is the result of one trial.
 type Result struct {
-	Values map[string]float64 // by metric name, in the metric's unit
+	Values map[string]float64 // values by metric name, in the metric's unit
 	// Used is the usage of the programs under test, by part: "client", "server".
 	Used map[string]testbed.Usage
 	// Resources lists the use of shared resources. It is set if the workload measures it better than the

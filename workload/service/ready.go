@@ -82,7 +82,7 @@ func (r *Running) awaitReached(ctx context.Context, site testbed.Site, c readyCh
 	if err != nil {
 		return err
 	}
-	ctx, stop := testbed.Until(ctx, r.done) // ends the wait when the server has ended
+	ctx, stop := testbed.Until(ctx, r.done) // the wait also ends when the server does
 	defer stop()
 	why, _, err := orders.Output(ctx, site, testbed.ClientPod, cmd)
 	if err == nil {

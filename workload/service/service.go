@@ -78,7 +78,7 @@ func (c *Config) Shared() string {
 // Server is a server that is up.
 type Server struct {
 	*Running
-	Address ByPath // addresses by which the client's pod reaches the server
+	Address ByPath // addresses for the client's pod
 	Scratch string // directory for the server's files, removed with the site; "": none
 }
 

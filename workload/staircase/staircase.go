@@ -20,7 +20,7 @@ type Search struct {
 
 // Fineness is the precision of a search.
 type Fineness struct {
-	Halvings int // of a doubling, down to the finest step
+	Halvings int // times that the first step, a doubling, is halved
 	Turns    int // number of reversals that are averaged, even
 	// Usual is the number of tries if the result lies between a quarter of Near and four times Near.
 	Usual int
@@ -34,8 +34,8 @@ var (
 
 // Record is the record of a search, which is kept with its trial.
 type Record[Try any] struct {
-	Began float64 `json:"began"` // load of the first try
-	Tries []Try   `json:"tries"` // in order, with tries before and after the search
+	Began float64 `json:"began"` // load of the search's first try
+	Tries []Try   `json:"tries"` // all tries in order, also before and after the search
 }
 
 // MostTries bounds the tries of a search.
