@@ -173,7 +173,7 @@ func call(w http.ResponseWriter, r *http.Request) {
 	pause.For(a.delay)
 	if status := r.Header.Get(statusHeader); status != "" && status != "0" {
 		w.WriteHeader(http.StatusOK)
-		end(status, "as responseSpec for")
+		end(status, "as asked for")
 		return
 	}
 	n := a.bytes
