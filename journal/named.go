@@ -12,15 +12,15 @@ import (
 	"tare/experiment"
 )
 
-// NamedDir holds the files that the experiment names, such as manifests, as they
-// were when the run began.
+// NamedDir holds copies of the files that the experiment names, such as manifests, made when the run
+// began.
 const NamedDir = "files"
 
-// named is the file below NamedDir that keeps what an experiment calls name. Signs
-// that no file name can have are written as in a URL: policies%2Fdeny.yaml.
+// named returns the path of the copy of a file that the experiment calls name. The name is escaped as in
+// a URL: policies%2Fdeny.yaml.
 func named(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
 
-// keepFiles writes the files that the experiment names.
+// keepFiles writes copies of the files that the experiment names.
 func keepFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
 	if len(files) == 0 {
 		return nil
@@ -36,8 +36,7 @@ func keepFiles(root *os.Root, files map[string][]byte, write func(name string, t
 	return syncDir(root, NamedDir)
 }
 
-// ReadNamed gives the way to read the files that the experiment of a run names, as
-// Create recorded them.
+// ReadNamed returns a function that reads the copies of files that the run's experiment names.
 func ReadNamed(dir string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(dir)

@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// Working says whether a process works on the run in a directory. Who asks holds the lock of
-// a run that nobody works on for some microseconds: a session that begins just then is
-// refused as if another one worked on it.
+// Working reports whether a process works on the run in a directory. The check itself holds a free lock
+// for some microseconds. A session that begins at that moment is refused as if another one held the
+// lock.
 func Working(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
