@@ -9,13 +9,12 @@ import (
 	"tare/wording"
 )
 
-// For rounds that the machine's condition has cost, one for this many planned ones may be added,
-// and always one.
+// plannedForOne bounds the extra rounds for those lost to the machine's condition: one extra round for
+// this many planned ones, but at least one.
 const plannedForOne = 4
 
-// behind finds out where an earlier session stopped: the first round of this one. Arms that
-// were left out take part again from the round after the last one, with all others: trials
-// of one round are to be neighbours in time.
+// resume returns the first round of this session. Arms that the previous session left out take part
+// again from the next round on, since trials of one round must be close in time.
 func (r *run) behind() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
@@ -36,7 +35,7 @@ func (r *run) behind() (first int) {
 	return first
 }
 
-// passed counts the rounds that an earlier session ran without an arm, by cell and arm.
+// missed counts, by cell and arm, the rounds that an earlier session ran without the arm.
 func (r *run) passed() map[[2]string]int {
 	done := settled(r.plan, r.Journal.Trials(), r.cpuLimited())
 	passed := map[[2]string]int{}
@@ -52,9 +51,9 @@ func (r *run) passed() map[[2]string]int {
 	return passed
 }
 
-// total is how many rounds there are to be in all, when so many were planned: at the end come
-// as many as an arm that takes part lacks because it was left out, and as many as the
-// machine's condition has cost, these up to a bound. All arms run in them.
+// total returns the number of rounds to run if so many were planned, and the number of extra rounds
+// included for those lost to the machine's condition. It also includes one extra round for each that a
+// left-out arm has missed. All arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	left := 0
 	for a, arm := range r.plan.Arms {
@@ -68,8 +67,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + left + spoilt, spoilt
 }
 
-// costRounds counts the rounds up to one in which the last attempt at a trial was spoilt; in the
-// cell that has most of them.
+// costRounds counts the rounds up to last in which the last attempt at a trial was spoilt. It counts in
+// the cell that has most of them.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[step]bool{}, map[step]bool{}
@@ -79,7 +78,7 @@ func (r *run) costRounds(last int) int {
 			continue
 		}
 		at := step{t.Round, t.Cell, t.Arm}
-		// Of trials that are cut into slices only the last attempt counts.
+		// Only the last attempt of a sliced trial counts.
 		stands[at] = stands[at] && t.Slices == 0 || !again(t, r.cpuLimited())
 		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
 	}
@@ -97,7 +96,7 @@ func (r *run) costRounds(last int) int {
 	return most
 }
 
-// makeUp records that rounds are added for those that the machine's condition has cost.
+// makeUp records that rounds are added for those lost to the machine's condition.
 func (r *run) makeUp(planned, spoilt int) error {
 	if spoilt <= r.Journal.MadeUp() {
 		return nil

@@ -14,33 +14,33 @@ import (
 	"tare/workload"
 )
 
-// teardownLimit bounds how long taking one layer down may take, unless it says so itself.
+// teardownLimit is the time limit for taking one layer down, unless the layer sets its own.
 const teardownLimit = 20 * time.Second
 
-// place is one arm at one level of the testbed: the site, the layers that are on
-// there, and those of other arms that must be off.
+// armSite is the site of one arm at one level of the testbed, with its layers and the layers of other
+// arms that must be off.
 type place struct {
 	arm    string
 	bed    testbed.Testbed
 	want   testbed.Request
 	items  []experiment.LayerItem
 	run    *layer.Run
-	starts []testbed.Place // where the workloads start programs
+	starts []testbed.Place // places in the site where the workloads start programs
 	absent []absent
-	stays  []workload.Resident // each of whose Shared is another
-	// launchers is how many launchers stand in front of every program under test, whatever the arm.
+	stays  []workload.Resident // workloads with services, which all have a different Shared
+	// launchers is the number of launchers that start every program under test, equal in all arms.
 	launchers int
 
-	bare   testbed.Site                 // as the testbed made it; nil: it is not set up
-	site   testbed.Site                 // as the workload sees it, through the layers' wrappers
-	layers []up                         // from the innermost to the outermost
-	once   []layer.Check                // made when the layers were put up, and not again
-	stand  map[string]workload.Standing // by Resident.Shared
-	// suspect says why the place is to be set up anew before the next trial; "": it is not.
+	bare   testbed.Site                 // the site as made by the testbed; nil: not set up
+	site   testbed.Site                 // the site as the workload sees it, with the layers' wrappers
+	layers []up                         // ordered from the innermost to the outermost
+	once   []layer.Check                // proofs made once, when the layers were put up
+	stand  map[string]workload.Standing // services by Resident.Shared
+	// suspect is the reason to set up this site anew before the next trial; "": there is none.
 	suspect string
 }
 
-// layerError is an error that concerns one layer of an arm that is set up.
+// layerError is an error of one layer.
 type layerError struct {
 	kind string
 	err  error
@@ -49,13 +49,13 @@ type layerError struct {
 func (e *layerError) Error() string { return "layer " + e.kind + ": " + e.err.Error() }
 func (e *layerError) Unwrap() error { return e.err }
 
-// up is a layer that has been put up at a place.
+// up is a layer that has been put up.
 type up struct {
 	kind string
 	*layer.Active
 }
 
-// downLimit is how long taking it down may take.
+// downLimit is the time limit for taking the layer down.
 func (u up) downLimit() time.Duration {
 	if u.DownLimit > 0 {
 		return u.DownLimit
@@ -63,8 +63,8 @@ func (u up) downLimit() time.Duration {
 	return teardownLimit
 }
 
-// open sets up the arm and puts its layers up, from the first (innermost) to the last.
-// It leaves nothing behind when it fails.
+// open sets up the arm and puts its layers up, from the innermost to the outermost. If it fails, it
+// leaves nothing behind.
 func (p *place) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{p.raise, p.ready, p.settle, p.serve} {
 		if err := step(ctx); err != nil {
@@ -74,8 +74,8 @@ func (p *place) open(ctx context.Context) error {
 	return nil
 }
 
-// raise asks for the site and puts the layers up. Like each of the steps of open, it leaves
-// nothing behind when it fails.
+// putUp opens the site and puts the layers up. Like every step of open, it leaves nothing behind if it
+// fails.
 func (p *place) raise(ctx context.Context) error {
 	site, err := p.bed.Open(ctx, p.want)
 	if err != nil {
@@ -107,8 +107,8 @@ func (p *place) put(ctx context.Context, item experiment.LayerItem) error {
 	return p.shown(item.Kind, active.Proofs)
 }
 
-// ready has the testbed make the site, with what the layers have asked for. Several
-// places may do so at the same time.
+// ready has the testbed make the site, including the layers' requests. Several sites may be made at the
+// same time.
 func (p *place) ready(ctx context.Context) error {
 	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
 		if err := staged.Ready(ctx); err != nil {
@@ -118,7 +118,7 @@ func (p *place) ready(ctx context.Context) error {
 	return nil
 }
 
-// settle has the layers do what needs the site as it was made.
+// settle carries out the layers' steps that need the finished site.
 func (p *place) settle(ctx context.Context) error {
 	var active []*layer.Active
 	for _, u := range p.layers {
@@ -138,8 +138,7 @@ func (p *place) settle(ctx context.Context) error {
 	return nil
 }
 
-// serve starts what the workloads keep up between trials. Several places may do so at the
-// same time.
+// serve starts the services of the workloads. It may run for several sites at the same time.
 func (p *place) serve(ctx context.Context) error {
 	p.stand = map[string]workload.Standing{}
 	for i, w := range p.stays {
@@ -149,13 +148,13 @@ func (p *place) serve(ctx context.Context) error {
 		}
 		p.stand[w.Shared()] = standing
 	}
-	for _, standing := range p.stand { // for the layers' proofs
+	for _, standing := range p.stand { // the layers' proofs need the services
 		p.site = testbed.Holding(p.site, standing)
 	}
 	return nil
 }
 
-// standing is what a workload keeps up here; nil if it keeps up nothing.
+// service returns the running service of a workload; nil if it has none.
 func (p *place) standing(w workload.Workload) workload.Standing {
 	if r, ok := w.(workload.Resident); ok {
 		return p.stand[r.Shared()]
@@ -163,7 +162,7 @@ func (p *place) standing(w workload.Workload) workload.Standing {
 	return nil
 }
 
-// unwell says what that stays up at a place is not whole any more; "": nothing.
+// serviceFailure describes a service of this site that is broken; "": none is.
 func (p *place) unwell(ctx context.Context) string {
 	for _, standing := range p.stand {
 		if err := standing.Check(ctx); err != nil && ctx.Err() == nil {
@@ -173,13 +172,13 @@ func (p *place) unwell(ctx context.Context) string {
 	return ""
 }
 
-// undone takes down what there is of a place that cannot be set up.
+// abandon takes down the parts of a site whose set-up failed.
 func (p *place) undone(ctx context.Context, why error) error {
 	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
 }
 
-// shown keeps checks that are not made again. It fails if one of them shows that the
-// layer is not on.
+// keepProofs keeps checks that are made only once. It returns an error if a check shows that the layer
+// is not on.
 func (p *place) shown(kind string, checks []layer.Check) error {
 	for _, check := range checks {
 		if !check.OK {
@@ -191,13 +190,12 @@ func (p *place) shown(kind string, checks []layer.Check) error {
 	return nil
 }
 
-// switches lists the layers that cannot be on beside other arms.
+// switches lists the layers that must be off while other arms run.
 func (p *place) switches() []up {
 	return slices.DeleteFunc(slices.Clone(p.layers), func(u up) bool { return u.Switch == nil })
 }
 
-// before gathers the evidence that holds before a trial: the arm's layers are
-// on, the others' are off.
+// before gathers the evidence before a trial: the arm's layers are on, those of other arms are off.
 func (p *place) before(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, e := range p.evidence() {
@@ -210,15 +208,15 @@ func (p *place) before(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// evidence shows before a trial whether one layer is on at a place.
+// evidence gathers proofs, before a trial, that one layer is on or off.
 type evidence struct {
 	kind   string
-	of     string // arm that has the layer, which must be off; "": this arm has it
-	later  bool   // there is more after a trial
+	of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
+	later  bool   // a trial adds further proofs
 	gather func(context.Context) ([]layer.Check, error)
 }
 
-// evidence lists that of the arm's layers, and then of the others'.
+// evidence lists the evidence for the arm's own layers, and then for those of other arms.
 func (p *place) evidence() []evidence {
 	var all []evidence
 	for _, u := range p.layers {
@@ -237,7 +235,8 @@ func (p *place) evidence() []evidence {
 	return all
 }
 
-// after gathers the evidence that a trial of a kind of workload went through the arm's layers, and not through others'.
+// after gathers the evidence that a trial passed through the arm's layers, and not through those of
+// other arms. kind is the kind of workload.
 func (p *place) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	var checks []layer.Check
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
@@ -267,8 +266,8 @@ func (p *place) after(ctx context.Context, kind string, result workload.Result) 
 	return checks, nil
 }
 
-// down takes down what the workloads keep up at a place, and then its layers, the last one
-// first. To do so again does nothing.
+// down ends the services of a site and then takes its layers down, the last one first. A second call
+// does nothing.
 func (p *place) down(ctx context.Context) error {
 	var errs []error
 	for _, w := range slices.Backward(p.stays) {
@@ -294,14 +293,15 @@ func (p *place) down(ctx context.Context) error {
 // absent is a layer of another arm that must not be on in this one.
 type absent struct {
 	kind   string
-	arm    string // that has it
+	arm    string // the arm that has the layer
 	l      layer.Layer
-	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: it has none
-	beside bool        // l can tell although the arm has that one
+	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: none
+	beside bool        // l can prove its absence although own is on
 }
 
-// absentLayers lists the layers that other arms have and this one has not. Of layers of
-// the same kind with the same parameters it lists one; none where the proof of this arm's own shows it (OwnProves).
+// absentLayers lists the layers of other arms that this arm lacks. Layers of the same kind with the same
+// parameters are listed once. A layer is omitted if the proof of this arm's own layer includes its
+// absence (OwnProves).
 func absentLayers(x *experiment.Expansion, arm int) []absent {
 	own := map[string]layer.Layer{}
 	has := map[string]bool{}
@@ -327,7 +327,8 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 	return off
 }
 
-// after is what proves after a trial that the layer was not on; nil if nothing does.
+// after returns the function that proves, after a trial, that the layer was not on; nil if there is
+// none.
 func (a absent) after() func(context.Context, *layer.Session, layer.Did) ([]layer.Check, error) {
 	if l, ok := a.l.(layer.OffAfter); ok && (a.own == nil || a.beside) {
 		return l.ProveOffAfter
@@ -335,9 +336,9 @@ func (a absent) after() func(context.Context, *layer.Session, layer.Did) ([]laye
 	return nil
 }
 
-// prove gathers evidence that the layer is not on at the site of a session. In an arm
-// that has a layer of the same kind, only a layer that declares ProvesBeside is asked.
-// For any other, a check says that nothing was looked at.
+// prove gathers evidence that the layer is not on at the session's site. If the arm has its own layer of
+// the same kind, only a layer that declares ProvesBeside is asked. For other layers, the check states
+// that nothing was examined.
 func (a absent) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if a.own == nil || a.beside {
 		s.Own = a.own

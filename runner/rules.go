@@ -17,8 +17,8 @@ func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. None of them looks at
-// how good or bad a value is.
+// judge applies the rules that hold for every workload. None of them depends on whether a value is good
+// or bad.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -37,8 +37,8 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	conditions(t, t.Conditions, limits, "")
 }
 
-// conditions applies the limits on how the machine did; when says in which part
-// of the trial.
+// conditions applies the limits on the machine's condition. when names the part of the trial, for the
+// message.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
 	if over(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
 		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
@@ -53,7 +53,8 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	}
 }
 
-// lateness is how late a load generator may be, as a multiple of what its workload allows.
+// lateness is the limit of a load generator's delay, as a multiple of the delay that its workload
+// allows.
 func (r *run) lateness() float64 {
 	if late := r.plan.Limits.Late; late != nil {
 		return float64(*late)
@@ -61,8 +62,8 @@ func (r *run) lateness() float64 {
 	return math.Inf(1)
 }
 
-// over applies a limit on a share, and says whether it is broken. A share that is not known is negative, and so within
-// every limit; the record of the environment notes what cannot be known.
+// over applies a limit on a share, and reports whether it is exceeded. An unknown share is negative and
+// exceeds no limit; the record of the environment lists the unknown shares.
 func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
 	broken := limit != nil && share > float64(*limit)
 	if broken {

@@ -15,10 +15,10 @@ import (
 	"tare/workload"
 )
 
-// slicedBlock runs one cell of one round whose trials are cut into slices: all arms begin,
-// take turns, and end together. What the machine's condition spoils in one arm has the whole
-// block run again, as the next attempt of every arm: arms are compared over the same slices.
-// A trial is recorded when all have ended; a block that is interrupted begins anew.
+// slicedBlock runs one cell of one round with sliced trials: all arms begin, alternate by slices, and
+// end together. If the machine's condition spoils the trial of one arm, all arms repeat the block: arms
+// must be compared over the same slices. Trials are recorded after all have ended. An interrupted block
+// begins anew.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {
@@ -42,12 +42,12 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 	}
 }
 
-// standing says what the journal has of a sliced block: its last attempt, the highest
-// position of any trial, and whether it is to be run again. An attempt of which a trial is
-// missing was cut off while it was recorded, and does not count.
+// blockState returns a sliced block's last attempt, the highest position of its trials, and whether it
+// must run again. If a trial is missing from the last attempt, its recording was interrupted, and the
+// attempt does not count.
 func (r *run) standing(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
-	last := map[string]*journal.Trial{} // by arm
+	last := map[string]*journal.Trial{} // last trial by arm
 	trials := r.Journal.Trials()
 	for i := range trials {
 		t := &trials[i]
@@ -69,11 +69,11 @@ func (r *run) standing(round int, steps []experiment.Step) (attempt, position in
 	return attempt, position, repeat
 }
 
-// takesPart says whether an arm is run in a round.
+// takesPart reports whether an arm takes part in a round.
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
-// takeTurns runs and records one trial of each arm that takes part, with the proofs around
-// all of them.
+// alternate runs and records one trial of each arm that takes part. Proofs are made before and after all
+// of them.
 func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
@@ -125,13 +125,13 @@ func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // the trials under way are lost, as documented
+		return nil, err // the unfinished trials are lost, as documented
 	}
 	return r.recordAll(ctx, turns)
 }
 
-// mirrored gives all arms in their order in even slices, and in the reverse order in odd
-// ones: ABC CBA ABC CBA. What changes steadily over a block hits all of them alike.
+// mirrored returns the arms in order for even slices and in reverse order for odd ones: ABC CBA ABC CBA.
+// A steady drift over a block thus affects all arms alike.
 func mirrored(turns []*turn, slice int) []*turn {
 	if slice%2 == 0 {
 		return turns
@@ -141,7 +141,7 @@ func mirrored(turns []*turn, slice int) []*turn {
 	return reverse
 }
 
-// turn is the trial of one arm in a sliced block.
+// slicedTrial is the trial of one arm in a sliced block.
 type turn struct {
 	id    trialID
 	p     *place
@@ -150,16 +150,16 @@ type turn struct {
 	site  *watched
 	trial *workload.Trial
 
-	ctx    context.Context // of the trial, over all its slices
+	ctx    context.Context // context of the trial over all its slices
 	cancel context.CancelFunc
-	limit  time.Duration // of the trial
-	left   time.Duration // of that; only its own parts count
+	limit  time.Duration // time limit of the trial
+	left   time.Duration // remaining part of limit; other arms' slices do not count
 	sliced workload.Sliced
-	seen   stretch // in the slices so far
+	seen   stretch // observations of the slices so far
 	result workload.Result
 }
 
-// ready makes sure that an arm is whole, and gathers the proofs before its trial.
+// ready ensures that an arm's site is whole, and gathers the proofs before its trial.
 func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
@@ -200,8 +200,8 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 	return u, nil
 }
 
-// part runs a part of a trial in what is left of its time, unless it has broken a rule
-// already, and turns what ends it into a broken rule.
+// part runs a part of a trial within its remaining time, unless the trial has broken a rule. An error of
+// the part becomes a broken rule, if it does not end the run.
 func (u *turn) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
@@ -219,7 +219,7 @@ func (u *turn) part(ctx context.Context, what string, do func(ctx context.Contex
 		return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
 	}
 	if !u.t.Valid() {
-		u.cancel() // nothing of it is to run beside the other arms
+		u.cancel() // other arms must not run beside a failed trial
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (r *run) slice(ctx context.Context, u *turn, i int) error {
 	})
 }
 
-// finish ends the trial, makes the proofs after it, and applies the rules.
+// finish ends the trial, gathers the proofs after it, and applies the rules.
 func (r *run) finish(ctx context.Context, u *turn) error {
 	start := time.Now()
 	err := u.part(ctx, "the end", func(ctx context.Context) (err error) {
@@ -266,8 +266,8 @@ func (r *run) finish(ctx context.Context, u *turn) error {
 	return nil
 }
 
-// recordAll hands the trials of a block to the journal, and clears up after them. What Tare
-// itself took counts for all of them in equal parts.
+// recordAll records the trials of a block in the journal and cleans up after them. The time spent by
+// Tare itself is divided equally among them.
 func (r *run) recordAll(ctx context.Context, turns []*turn) ([]*journal.Trial, error) {
 	if len(turns) == 0 {
 		return nil, nil

@@ -17,16 +17,16 @@ import (
 	"tare/workload"
 )
 
-// samplingLimit bounds how long asking for the conditions of a trial may take.
+// samplingLimit is the time limit for reading the conditions of a trial.
 const samplingLimit = 30 * time.Second
 
-// trialID says which trial is to be run.
+// trialID identifies a trial.
 type trialID struct {
 	round, attempt, position int
 	step                     experiment.Step
 }
 
-// told is the event of a trial that is over.
+// doneEvent returns the event of a finished trial.
 func (r *run) told(t *journal.Trial) TrialDone {
 	e := TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())}
 	switch v, spoilt := r.spoiler(t); {
@@ -39,9 +39,8 @@ func (r *run) told(t *journal.Trial) TrialDone {
 	return e
 }
 
-// trial runs one trial with the proofs around it, judges it by the rules, hands it
-// to the journal, and clears up after it. An error means that the run cannot go on;
-// a trial that broke a rule is no error.
+// trial runs one trial with the proofs around it, applies the rules, records the trial, and cleans up
+// after it. An error means that the run cannot continue. A broken rule is no error.
 func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	t, clear, err := r.carryOut(ctx, id)
 	if err != nil {
@@ -57,8 +56,8 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	return t, r.clear(ctx, id, clear)
 }
 
-// carryOut runs a trial up to the point where it can be recorded. It gives the function
-// that takes away what the workload has left in the site; nil if it has left nothing.
+// carryOut runs a trial until it can be recorded. clear removes the workload's leftovers from the site;
+// nil if there are none.
 func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear func(context.Context) error, err error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
@@ -91,7 +90,7 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 		return nil, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // the trial under way is lost, as documented
+		return nil, nil, err // the unfinished trial is lost, as documented
 	}
 	p.doubt(t)
 	t.Prepared += r.cleared
@@ -101,8 +100,7 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	return t, clear, nil
 }
 
-// measure runs the workload and fills in the trial: values, conditions, and
-// the rules that it broke.
+// measure runs the workload and sets the trial's values, conditions and broken rules.
 func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) (clear func(context.Context) error, err error) {
 	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
 	m := load.Measures()
@@ -137,13 +135,13 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	return trial.Clear, nil
 }
 
-// conclude fills in what a trial has measured, once its program has ended, makes the proofs
-// that come after it, and applies the rules.
+// conclude completes a trial after its program has ended: it adds the results, gathers the proofs after
+// it, and applies the rules.
 func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched, result workload.Result, layers cost, t *journal.Trial) error {
 	site.judge(t)
 	site.behave(t, result)
 	if !t.Valid() {
-		conditions(t, t.Conditions, r.plan.Limits, "") // which may be why it failed
+		conditions(t, t.Conditions, r.plan.Limits, "") // a broken limit may be the reason of the failure
 		return nil
 	}
 	if t.Values == nil {
@@ -167,8 +165,8 @@ func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched,
 	return nil
 }
 
-// search prepares a trial whose preparation decides what is measured: the limits on
-// the machine's conditions hold for it as they do for the measured part.
+// search prepares a trial whose preparation is a search. The limits on the machine's conditions hold
+// during the search as they do during the measured part.
 func (r *run) search(ctx context.Context, p *place, load workload.Workload, trial *workload.Trial, t *journal.Trial) (workload.Measured, error) {
 	before, err := p.account()
 	if err != nil {
@@ -190,8 +188,8 @@ func (r *run) search(ctx context.Context, p *place, load workload.Workload, tria
 	return measured, prepareErr
 }
 
-// observe runs the measured part of a trial, which has until limited is done, and takes the
-// CPU time and the conditions and the cost of the layers over it.
+// observe runs the measured part of a trial and records its CPU time, conditions and the layers' cost.
+// limited is the part's time limit.
 func (r *run) observe(ctx, limited context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
 	s, err := r.watch(ctx, limited, p, func(ctx context.Context) (err error) {
 		result, err = measured(ctx)
@@ -213,8 +211,8 @@ func note(t *journal.Trial, observed map[string]testbed.Observed) {
 	}
 }
 
-// failure turns the error of a workload into a broken rule, or gives it back if it ends
-// the run. Late says which part has reached which limit; "" if none has.
+// failure records a workload's error as a broken rule, or returns it if it ends the run. late describes
+// an exceeded time limit; "": none was exceeded.
 func failure(t *journal.Trial, err error, late string) error {
 	var invalid *workload.Invalid
 	switch {
@@ -230,8 +228,8 @@ func failure(t *journal.Trial, err error, late string) error {
 	return nil
 }
 
-// proofs records which of the checks gathered so far break the rule of proof, or that
-// gathering them failed, and says whether any did.
+// proofs records the failed checks, or the error in gathering them, as broken rules. It reports whether
+// there were any.
 func proofs(t *journal.Trial, err error) bool {
 	if err != nil {
 		rule := workload.RuleProof
