@@ -2,21 +2,21 @@ package machine
 
 import "time"
 
-// Spent is what a machine did over a stretch of time: what its Conditions are made of. The
-// stretches of one trial add up (Plus). Their shares would not: CPU times come in ticks of
-// 10 ms, and of a few ticks what is below zero is cut off, and the larger of two is taken.
+// Spent is the activity of a machine over a period: the source of Conditions. The periods of one trial
+// can be added (Plus). Their shares cannot: CPU time is counted in ticks of 10 ms, negative results of a
+// few ticks are set to zero, and the larger of two values counts.
 type Spent struct {
-	Totals                  // over the stretch; Time is left out, Load is that at the end
-	Wall      time.Duration // between the two readings of the clock
+	Totals                  // totals of the period; Time is zero, and Load is that at the end
+	Wall      time.Duration // duration between the two readings of the clock
 	Threads   time.Duration // CPU time of kernel threads
 	Others    time.Duration // CPU time of all processes that are not Tare's
-	Own       time.Duration // CPU time of Tare and of everything that it started
-	Throttled int           // thermal and cgroup throttling events
-	// Programs are those among Others, by name.
+	Own       time.Duration // CPU time of Tare and of all programs that it started
+	Throttled int           // number of thermal and cgroup throttling events
+	// Programs is the CPU time in Others, by program name.
 	Programs map[string]time.Duration
 }
 
-// spent is what happened between two snapshots.
+// between returns the activity between two snapshots.
 func spent(before, after *snapshot, own time.Duration) Spent {
 	s := Spent{
 		Totals: Totals{CPUs: after.CPUs, Busy: after.Busy - before.Busy, Interrupts: after.Interrupts - before.Interrupts,
@@ -30,7 +30,7 @@ func spent(before, after *snapshot, own time.Duration) Spent {
 	return s
 }
 
-// Plus is what happened over two stretches, of which o is the later.
+// Plus adds two periods; o is the later one.
 func (s Spent) Plus(o Spent) Spent {
 	sum := Spent{
 		Totals: Totals{CPUs: max(s.CPUs, o.CPUs), Busy: s.Busy + o.Busy, Interrupts: s.Interrupts + o.Interrupts,
@@ -44,7 +44,7 @@ func (s Spent) Plus(o Spent) Spent {
 	return sum
 }
 
-// Conditions are the shares of what happened (see Sampler for the method).
+// Conditions converts the activity to shares. Sampler describes the method.
 func (s Spent) Conditions() Conditions {
 	c, share := s.Since(Totals{}, s.Wall)
 	c.ForeignCPU = share(max(s.Busy-s.Interrupts-s.Own-s.Threads, s.Others))

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thisMachine describes the machine by its files, and by what they do not tell.
+// thisMachine describes the machine by its files and system calls.
 func thisMachine() *Environment {
 	e := describe("/")
 	var affinity unix.CPUSet
@@ -17,7 +17,7 @@ func thisMachine() *Environment {
 	return e
 }
 
-// affinityNotes is what notes cannot tell from files.
+// affinityNotes returns a note if Tare may not use all processors.
 func affinityNotes(e *Environment) []string {
 	if e.CPU.Usable == 0 || e.CPU.Usable >= e.CPU.Online {
 		return nil

@@ -19,7 +19,7 @@ type account struct {
 }
 
 // account reads the CPU time used so far by Tare, its programs and the layers of this site.
-func (p *place) account() (account, error) {
+func (p *armSite) account() (account, error) {
 	layers := map[string]layer.Cost{}
 	for _, u := range p.layers {
 		if u.Costs == nil {
@@ -34,7 +34,7 @@ func (p *place) account() (account, error) {
 		}
 	}
 	own, children, err := processTimes()
-	for _, standing := range p.stand { // the CPU time of a service that has ended is already in children
+	for _, standing := range p.services { // the CPU time of a service that has ended is already in children
 		if running, ok := standing.(workload.Running); ok {
 			if cpu, err := running.CPU(); err == nil {
 				children += cpu

@@ -127,8 +127,8 @@ type clock struct {
 	first      int // number of trials recorded before this session
 	// missed counts, by cell and arm, the rounds that an earlier session ran without the arm. dropped
 	// holds the arms that this session left out.
-	passed map[[2]string]int
-	gone   map[string]bool
+	missed  map[[2]string]int
+	dropped map[string]bool
 	// setUp is the duration of the last set-up of all arms. allSetUps is the total of this session. anew
 	// is the number of set-ups to come.
 	setUp, allSetUps time.Duration
@@ -142,7 +142,7 @@ func (c *clock) settingUp(d time.Duration) {
 }
 
 func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
-	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, gone: map[string]bool{}}
+	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[string]bool{}}
 }
 
 // progress counts the settled steps, which are valid or out of attempts. It scales the expected duration
@@ -161,8 +161,8 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 		expected[cell.ID] = cell.Expected
 		for a, arm := range c.plan.Arms {
 			k := [2]string{cell.ID, arm.Name}
-			planned := max(c.plan.RoundsOf(a, c.rounds)-c.passed[k], done[k])
-			if c.gone[arm.Name] {
+			planned := max(c.plan.RoundsOf(a, c.rounds)-c.missed[k], done[k])
+			if c.dropped[arm.Name] {
 				planned = done[k]
 			}
 			p.Done, p.Total = p.Done+done[k], p.Total+planned

@@ -79,15 +79,15 @@ func TestSwitchedLayer(t *testing.T) {
 // before any layer is taken down.
 func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 	var log []string
-	at := func(name string) *place {
+	at := func(name string) *armSite {
 		active, err := switched(&log, name, 0).Up(t.Context(), new(layer.Run).At(fakeSite{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &place{layers: []up{{name, active}}}
+		return &armSite{layers: []up{{name, active}}}
 	}
 	first, second := at("first"), at("second")
-	s := &sites{places: []placed{{0, first}, {1, second}}}
+	s := &sites{list: []indexedSite{{0, first}, {1, second}}}
 	if switched, err := s.enter(t.Context(), second); err != nil || !switched {
 		t.Fatal(switched, err)
 	}
@@ -163,7 +163,7 @@ func TestOffAfter(t *testing.T) {
 		{absent{kind: "other", l: l, own: own}, nil},
 		{absent{kind: "own", l: own}, nil},
 	} {
-		p := &place{run: new(layer.Run), site: fakeSite{}, absent: []absent{test.absent}}
+		p := &armSite{run: new(layer.Run), site: fakeSite{}, absent: []absent{test.absent}}
 		got, err := p.after(t.Context(), "kind", workload.Result{Connections: []string{"clear"}})
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("got %+v (%v), want %+v", got, err, test.want)

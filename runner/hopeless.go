@@ -59,7 +59,7 @@ func (e *HopelessError) Error() string {
 
 // giveUp drops an arm after a round, or ends the session, if more rounds would give no data. A resumed
 // session starts with no memory of earlier failures.
-func (r *run) hopeless(ctx context.Context, round int) error {
+func (r *run) giveUp(ctx context.Context, round int) error {
 	if err := r.spoilt(ctx, round); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 		}
 		count[k]++
 		before[k] = before[k] || t.Round == round-1
-		v, spoilt := r.spoiler(t)
+		v, spoilt := r.spoilingRule(t)
 		seen[k] = seen[k] || !workload.Blind(v.Rule)
 		if !spoilt {
 			useful[k] = true
@@ -99,7 +99,7 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited(), Blind: !seen[k]}
 			if e.Environment() {
 				e.Sliceable = cell.Slices == 0 && r.Expansion.Cells[c].Workload.Measures().Slice != nil
-				quiet, waited, err := r.quiet(ctx, r.sites.cells[c][a], last[k])
+				quiet, waited, err := r.waitForQuiet(ctx, r.sites.cells[c][a], last[k])
 				switch {
 				case err != nil:
 					return err
@@ -121,7 +121,7 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 // for a claim are recorded. The last two rounds, in which the machine spoilt all trials of an arm, do
 // not count. This decision does not depend on measured values. Hence the number of rounds carries no
 // information about the values, and the tests hold as for a planned number.
-func (r *run) early(round int, why error) error {
+func (r *run) endEarly(round int, why error) error {
 	var e *HopelessError
 	n := round - 2
 	if !errors.As(why, &e) || !e.Environment() || !e.Blind || r.plan.Precision > 0 || n < 1 {
@@ -143,7 +143,7 @@ func (r *run) early(round int, why error) error {
 
 // waitForQuiet checks the machine until it is within the limits or the run's patience is used up. quiet
 // is set if it was within the limits; waited if not already at the first check.
-func (r *run) quiet(ctx context.Context, p *place, why journal.Violation) (quiet, waited bool, err error) {
+func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violation) (quiet, waited bool, err error) {
 	for ; r.Patience > 0; waited = true {
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
 		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return testbed.Pause(ctx, r.Pause) })
@@ -163,7 +163,7 @@ func (r *run) quiet(ctx context.Context, p *place, why journal.Violation) (quiet
 
 // spoilingRule returns the broken rule that spoils a trial: one because of which it is neither data nor
 // a failure of its arm. Rules about the machine's condition come first.
-func (r *run) spoiler(t *journal.Trial) (rule journal.Violation, spoilt bool) {
+func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	of := func(is func(rule string) bool) int {
 		return slices.IndexFunc(t.Invalid, func(v journal.Violation) bool { return is(v.Rule) })
 	}
@@ -205,7 +205,7 @@ func (r *run) failing() error {
 				continue
 			}
 			ever = t.Valid()
-			if _, spoilt := r.spoiler(t); ever || spoilt || t.Session != r.Journal.Session() {
+			if _, spoilt := r.spoilingRule(t); ever || spoilt || t.Session != r.Journal.Session() {
 				continue
 			}
 			if e.Trials++; e.Trials == 1 {

@@ -15,7 +15,7 @@ const plannedForOne = 4
 
 // resume returns the first round of this session. Arms that the previous session left out take part
 // again from the next round on, since trials of one round must be close in time.
-func (r *run) behind() (first int) {
+func (r *run) resume() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
 	var out []string
@@ -31,12 +31,12 @@ func (r *run) behind() (first int) {
 			r.since[a]++
 		}
 	}
-	r.clock.passed = r.passed()
+	r.clock.missed = r.missed()
 	return first
 }
 
 // missed counts, by cell and arm, the rounds that an earlier session ran without the arm.
-func (r *run) passed() map[[2]string]int {
+func (r *run) missed() map[[2]string]int {
 	done := settled(r.plan, r.Journal.Trials(), r.cpuLimited())
 	passed := map[[2]string]int{}
 	for a, arm := range r.plan.Arms {
@@ -59,7 +59,7 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	for a, arm := range r.plan.Arms {
 		for _, cell := range r.plan.Cells {
 			if !r.dropped[a] {
-				left = max(left, r.clock.passed[[2]string{cell.ID, arm.Name}])
+				left = max(left, r.clock.missed[[2]string{cell.ID, arm.Name}])
 			}
 		}
 	}

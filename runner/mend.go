@@ -36,12 +36,12 @@ func (e *DroppedError) Unwrap() error { return e.Err }
 // ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site
 // is broken or a proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an
 // *armError if it cannot be repaired.
-func (r *run) whole(ctx context.Context, p *place) error {
+func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
 	p.suspect = ""
 	if why == "" {
-		why = p.unwell(ctx)
+		why = p.serviceFailure(ctx)
 	}
 	if m, ok := testbed.As[testbed.Mender](p.bare); ok && (why == "" || !renewable) {
 		err := m.Mend(ctx)
@@ -78,7 +78,7 @@ func (r *run) whole(ctx context.Context, p *place) error {
 
 // suspectIfInvalid marks the site for a new set-up if the trial shows a fault of the site or a layer. A
 // lost site that can be mended is not marked.
-func (p *place) doubt(t *journal.Trial) {
+func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	_, mended := testbed.As[testbed.Mender](p.bare)
 	for _, v := range t.Invalid {
 		if v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended {
@@ -123,7 +123,7 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 		return err
 	}
 	r.Events(ArmDropped{Arm: name, Why: why})
-	r.dropped[arm], r.clock.gone[name], r.why = true, true, append(r.why, why)
+	r.dropped[arm], r.clock.dropped[name], r.reasons = true, true, append(r.reasons, why)
 	for _, places := range r.sites.cells {
 		p := places[arm]
 		if r.sites.on == p {
@@ -138,10 +138,10 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 
 // complete ends a session that has run all its rounds.
 func (r *run) complete() error {
-	if len(r.why) == 0 {
+	if len(r.reasons) == 0 {
 		return r.Journal.Finish()
 	}
-	e := &DroppedError{Err: errors.Join(r.why...)}
+	e := &DroppedError{Err: errors.Join(r.reasons...)}
 	for a, arm := range r.plan.Arms {
 		if r.dropped[a] {
 			e.Arms = append(e.Arms, arm.Name)

@@ -19,23 +19,23 @@ const teardownLimit = 20 * time.Second
 
 // armSite is the site of one arm at one level of the testbed, with its layers and the layers of other
 // arms that must be off.
-type place struct {
-	arm    string
-	bed    testbed.Testbed
-	want   testbed.Request
-	items  []experiment.LayerItem
-	run    *layer.Run
-	starts []testbed.Place // places in the site where the workloads start programs
-	absent []absent
-	stays  []workload.Resident // workloads with services, which all have a different Shared
+type armSite struct {
+	arm       string
+	bed       testbed.Testbed
+	want      testbed.Request
+	items     []experiment.LayerItem
+	run       *layer.Run
+	starts    []testbed.Place // places in the site where the workloads start programs
+	absent    []absent
+	workloads []workload.Resident // workloads with services, which all have a different Shared
 	// launchers is the number of launchers that start every program under test, equal in all arms.
 	launchers int
 
-	bare   testbed.Site                 // the site as made by the testbed; nil: not set up
-	site   testbed.Site                 // the site as the workload sees it, with the layers' wrappers
-	layers []up                         // ordered from the innermost to the outermost
-	once   []layer.Check                // proofs made once, when the layers were put up
-	stand  map[string]workload.Standing // services by Resident.Shared
+	bare     testbed.Site                 // the site as made by the testbed; nil: not set up
+	site     testbed.Site                 // the site as the workload sees it, with the layers' wrappers
+	layers   []up                         // ordered from the innermost to the outermost
+	once     []layer.Check                // proofs made once, when the layers were put up
+	services map[string]workload.Standing // services by Resident.Shared
 	// suspect is the reason to set up this site anew before the next trial; "": there is none.
 	suspect string
 }
@@ -65,8 +65,8 @@ func (u up) downLimit() time.Duration {
 
 // open sets up the arm and puts its layers up, from the innermost to the outermost. If it fails, it
 // leaves nothing behind.
-func (p *place) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{p.raise, p.ready, p.settle, p.serve} {
+func (p *armSite) open(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{p.putUp, p.ready, p.settle, p.serve} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (p *place) open(ctx context.Context) error {
 
 // putUp opens the site and puts the layers up. Like every step of open, it leaves nothing behind if it
 // fails.
-func (p *place) raise(ctx context.Context) error {
+func (p *armSite) putUp(ctx context.Context) error {
 	site, err := p.bed.Open(ctx, p.want)
 	if err != nil {
 		return err
@@ -84,14 +84,14 @@ func (p *place) raise(ctx context.Context) error {
 	p.bare = site
 	for _, item := range p.items {
 		if err := p.put(ctx, item); err != nil {
-			return p.undone(ctx, err)
+			return p.abandon(ctx, err)
 		}
 	}
 	return nil
 }
 
 // put puts one layer up.
-func (p *place) put(ctx context.Context, item experiment.LayerItem) error {
+func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	l, ok := item.Config.(layer.Layer)
 	if !ok {
 		return &layerError{item.Kind, errors.New("it cannot be run")}
@@ -104,22 +104,22 @@ func (p *place) put(ctx context.Context, item experiment.LayerItem) error {
 	if active.Before == nil && active.After == nil {
 		return &layerError{item.Kind, errors.New("it cannot be run: nothing shows, before a trial or after it, that it is on")}
 	}
-	return p.shown(item.Kind, active.Proofs)
+	return p.keepProofs(item.Kind, active.Proofs)
 }
 
 // ready has the testbed make the site, including the layers' requests. Several sites may be made at the
 // same time.
-func (p *place) ready(ctx context.Context) error {
+func (p *armSite) ready(ctx context.Context) error {
 	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
 		if err := staged.Ready(ctx); err != nil {
-			return p.undone(ctx, err)
+			return p.abandon(ctx, err)
 		}
 	}
 	return nil
 }
 
 // settle carries out the layers' steps that need the finished site.
-func (p *place) settle(ctx context.Context) error {
+func (p *armSite) settle(ctx context.Context) error {
 	var active []*layer.Active
 	for _, u := range p.layers {
 		active = append(active, u.Active)
@@ -128,10 +128,10 @@ func (p *place) settle(ctx context.Context) error {
 		}
 		checks, err := u.Settle(ctx)
 		if err != nil {
-			return p.undone(ctx, &layerError{u.kind, err})
+			return p.abandon(ctx, &layerError{u.kind, err})
 		}
-		if err := p.shown(u.kind, checks); err != nil {
-			return p.undone(ctx, err)
+		if err := p.keepProofs(u.kind, checks); err != nil {
+			return p.abandon(ctx, err)
 		}
 	}
 	p.site = layer.DressAlike(p.bare, p.launchers, active...)
@@ -139,32 +139,32 @@ func (p *place) settle(ctx context.Context) error {
 }
 
 // serve starts the services of the workloads. It may run for several sites at the same time.
-func (p *place) serve(ctx context.Context) error {
-	p.stand = map[string]workload.Standing{}
-	for i, w := range p.stays {
+func (p *armSite) serve(ctx context.Context) error {
+	p.services = map[string]workload.Standing{}
+	for i, w := range p.workloads {
 		standing, err := w.SetUp(ctx, workload.SetUp{Site: p.site, Number: i})
 		if err != nil {
-			return p.undone(ctx, err)
+			return p.abandon(ctx, err)
 		}
-		p.stand[w.Shared()] = standing
+		p.services[w.Shared()] = standing
 	}
-	for _, standing := range p.stand { // the layers' proofs need the services
+	for _, standing := range p.services { // the layers' proofs need the services
 		p.site = testbed.Holding(p.site, standing)
 	}
 	return nil
 }
 
 // service returns the running service of a workload; nil if it has none.
-func (p *place) standing(w workload.Workload) workload.Standing {
+func (p *armSite) service(w workload.Workload) workload.Standing {
 	if r, ok := w.(workload.Resident); ok {
-		return p.stand[r.Shared()]
+		return p.services[r.Shared()]
 	}
 	return nil
 }
 
 // serviceFailure describes a service of this site that is broken; "": none is.
-func (p *place) unwell(ctx context.Context) string {
-	for _, standing := range p.stand {
+func (p *armSite) serviceFailure(ctx context.Context) string {
+	for _, standing := range p.services {
 		if err := standing.Check(ctx); err != nil && ctx.Err() == nil {
 			return err.Error()
 		}
@@ -173,13 +173,13 @@ func (p *place) unwell(ctx context.Context) string {
 }
 
 // abandon takes down the parts of a site whose set-up failed.
-func (p *place) undone(ctx context.Context, why error) error {
+func (p *armSite) abandon(ctx context.Context, why error) error {
 	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
 }
 
 // keepProofs keeps checks that are made only once. It returns an error if a check shows that the layer
 // is not on.
-func (p *place) shown(kind string, checks []layer.Check) error {
+func (p *armSite) keepProofs(kind string, checks []layer.Check) error {
 	for _, check := range checks {
 		if !check.OK {
 			return &layerError{kind, fmt.Errorf("it is not on: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)}
@@ -191,12 +191,12 @@ func (p *place) shown(kind string, checks []layer.Check) error {
 }
 
 // switches lists the layers that must be off while other arms run.
-func (p *place) switches() []up {
+func (p *armSite) switches() []up {
 	return slices.DeleteFunc(slices.Clone(p.layers), func(u up) bool { return u.Switch == nil })
 }
 
 // before gathers the evidence before a trial: the arm's layers are on, those of other arms are off.
-func (p *place) before(ctx context.Context) ([]layer.Check, error) {
+func (p *armSite) before(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, e := range p.evidence() {
 		got, err := e.gather(ctx)
@@ -212,15 +212,15 @@ func (p *place) before(ctx context.Context) ([]layer.Check, error) {
 type evidence struct {
 	kind   string
 	of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
-	later  bool   // a trial adds further proofs
+	more   bool   // a trial adds further proofs
 	gather func(context.Context) ([]layer.Check, error)
 }
 
 // evidence lists the evidence for the arm's own layers, and then for those of other arms.
-func (p *place) evidence() []evidence {
+func (p *armSite) evidence() []evidence {
 	var all []evidence
 	for _, u := range p.layers {
-		all = append(all, evidence{kind: u.kind, later: u.After != nil, gather: func(ctx context.Context) ([]layer.Check, error) {
+		all = append(all, evidence{kind: u.kind, more: u.After != nil, gather: func(ctx context.Context) ([]layer.Check, error) {
 			if u.Before == nil {
 				return nil, nil
 			}
@@ -228,7 +228,7 @@ func (p *place) evidence() []evidence {
 		}})
 	}
 	for _, l := range p.absent {
-		all = append(all, evidence{kind: l.kind, of: l.arm, later: l.after() != nil, gather: func(ctx context.Context) ([]layer.Check, error) {
+		all = append(all, evidence{kind: l.kind, of: l.arm, more: l.after() != nil, gather: func(ctx context.Context) ([]layer.Check, error) {
 			return l.prove(ctx, p.run.At(p.site, p.starts...))
 		}})
 	}
@@ -237,7 +237,7 @@ func (p *place) evidence() []evidence {
 
 // after gathers the evidence that a trial passed through the arm's layers, and not through those of
 // other arms. kind is the kind of workload.
-func (p *place) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
+func (p *armSite) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	var checks []layer.Check
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
 	for _, u := range p.layers {
@@ -268,16 +268,16 @@ func (p *place) after(ctx context.Context, kind string, result workload.Result) 
 
 // down ends the services of a site and then takes its layers down, the last one first. A second call
 // does nothing.
-func (p *place) down(ctx context.Context) error {
+func (p *armSite) down(ctx context.Context) error {
 	var errs []error
-	for _, w := range slices.Backward(p.stays) {
-		if standing := p.stand[w.Shared()]; standing != nil {
+	for _, w := range slices.Backward(p.workloads) {
+		if standing := p.services[w.Shared()]; standing != nil {
 			limited, cancel := context.WithTimeout(ctx, teardownLimit)
 			errs = append(errs, standing.Down(limited))
 			cancel()
 		}
 	}
-	p.stand = nil
+	p.services = nil
 	for _, u := range slices.Backward(p.layers) {
 		if u.Down == nil {
 			continue

@@ -101,7 +101,7 @@ type run struct {
 	cleared time.Duration
 	// dropped holds the arms that this session has left out, and why the reasons.
 	dropped map[int]bool
-	why     []error
+	reasons []error
 	// since is the first round of this session in which an arm takes part, by arm.
 	since []int
 	// setUp is the number of the present set-up. used is set if a trial has run in it.
@@ -150,7 +150,7 @@ func (r *run) rounds(ctx context.Context) error {
 	if n := r.Journal.Rounds(); n > 0 {
 		planned = n
 	}
-	for round := r.behind(); ; round++ {
+	for round := r.resume(); ; round++ {
 		if stop, err := r.decided(round - 1); stop || err != nil {
 			return err
 		}
@@ -183,15 +183,15 @@ func (r *run) rounds(ctx context.Context) error {
 				return err
 			}
 		}
-		r.clock.rounds, r.clock.anew = total, r.toCome(round, total)
+		r.clock.rounds, r.clock.anew = total, r.setUpsLeft(round, total)
 		if err := r.renew(ctx, round); err != nil {
 			return err
 		}
 		if err := r.round(ctx, round); err != nil {
 			return err
 		}
-		if err := r.hopeless(ctx, round); err != nil {
-			return r.early(round, err)
+		if err := r.giveUp(ctx, round); err != nil {
+			return r.endEarly(round, err)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	if doublings := pass - 2; doublings < 16 {
 		pause = min(r.Pause<<doublings, longestRest)
 	}
-	why, _ := r.spoiler(spoilt)
+	why, _ := r.spoilingRule(spoilt)
 	r.Events(Resting{Pause: pause, Why: why})
 	err := testbed.Pause(ctx, pause)
 	r.skip() // the wait is not time spent by Tare itself

@@ -20,7 +20,7 @@ import (
 type blocks struct{ setUps, rounds int }
 
 // index returns the number of a round's block.
-func (b blocks) of(round int) int {
+func (b blocks) index(round int) int {
 	if b.setUps == 0 {
 		return 0
 	}
@@ -28,7 +28,7 @@ func (b blocks) of(round int) int {
 }
 
 // begins reports whether a round is the first of its block, except for the first block.
-func (b blocks) begins(round int) bool { return round > 1 && b.of(round) != b.of(round-1) }
+func (b blocks) begins(round int) bool { return round > 1 && b.index(round) != b.index(round-1) }
 
 // every returns blocks of this many rounds; 0: one block for all rounds.
 func every(rounds int) blocks {
@@ -185,14 +185,14 @@ func (r *run) renew(ctx context.Context, round int) error {
 // is still removed. The proofs reveal leftovers.
 func (r *run) takeDown(ctx context.Context, round int) error {
 	whole := context.WithoutCancel(ctx)
-	var up []placed
-	for _, at := range r.sites.places {
-		if at.place.bare == nil || r.dropped[at.arm] {
+	var up []indexedSite
+	for _, at := range r.sites.list {
+		if at.site.bare == nil || r.dropped[at.arm] {
 			continue
 		}
 		up = append(up, at)
-		if err := at.place.down(whole); err != nil {
-			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.place.arm, err)); err != nil {
+		if err := at.site.down(whole); err != nil {
+			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.site.arm, err)); err != nil {
 				return err
 			}
 		}
@@ -200,14 +200,14 @@ func (r *run) takeDown(ctx context.Context, round int) error {
 	errs := make([]error, len(up))
 	var wait sync.WaitGroup
 	for i, at := range up {
-		wait.Go(func() { errs[i] = at.place.remove(whole) })
+		wait.Go(func() { errs[i] = at.site.remove(whole) })
 	}
 	wait.Wait()
 	for i, at := range up {
 		if errs[i] == nil || r.dropped[at.arm] {
 			continue
 		}
-		if err := r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.place.arm, errs[i])); err != nil {
+		if err := r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.site.arm, errs[i])); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func (r *run) takeDown(ctx context.Context, round int) error {
 }
 
 // setUpsLeft counts the set-ups from a round on.
-func (r *run) toCome(round, total int) int {
+func (r *run) setUpsLeft(round, total int) int {
 	n := 0
 	for ; round <= total; round++ {
 		if r.blocks.begins(round) {
@@ -235,21 +235,21 @@ const setUpAtOnce = 4
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
-	places := make([]placed, len(r.sites.places))
+	places := make([]indexedSite, len(r.sites.list))
 	for i, at := range r.plan.SetUpOrder(r.setUp, len(places)) {
-		places[i] = r.sites.places[at]
+		places[i] = r.sites.list[at]
 	}
-	if err := r.each(ctx, round, places, (*place).raise); err != nil {
+	if err := r.each(ctx, round, places, (*armSite).putUp); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, places, r.together(ctx, places, (*place).ready)); err != nil {
+	if err := r.each(ctx, round, places, r.together(ctx, places, (*armSite).ready)); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, places, (*place).settle); err != nil {
+	if err := r.each(ctx, round, places, (*armSite).settle); err != nil {
 		return err
 	}
-	serving := r.together(ctx, places, (*place).serve)
-	err := r.each(ctx, round, places, func(p *place, ctx context.Context) error {
+	serving := r.together(ctx, places, (*armSite).serve)
+	err := r.each(ctx, round, places, func(p *armSite, ctx context.Context) error {
 		if err := serving(p, ctx); err != nil {
 			return err
 		}
@@ -264,10 +264,10 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 
 // together carries out one step for several sites at the same time. It returns a function that returns
 // the error of each site.
-func (r *run) together(ctx context.Context, places []placed, step func(*place, context.Context) error) func(*place, context.Context) error {
+func (r *run) together(ctx context.Context, places []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
-	made := make(map[*place]error, len(places))
+	made := make(map[*armSite]error, len(places))
 	turn := make(chan struct{}, setUpAtOnce)
 	for _, at := range places {
 		if r.dropped[at.arm] {
@@ -276,24 +276,24 @@ func (r *run) together(ctx context.Context, places []placed, step func(*place, c
 		wait.Go(func() {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			err := step(at.place, ctx)
+			err := step(at.site, ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			made[at.place] = err
+			made[at.site] = err
 		})
 	}
 	wait.Wait()
-	return func(p *place, _ context.Context) error { return made[p] }
+	return func(p *armSite, _ context.Context) error { return made[p] }
 }
 
 // each carries out one step of the set-up for all sites.
-func (r *run) each(ctx context.Context, round int, places []placed, step func(*place, context.Context) error) error {
+func (r *run) each(ctx context.Context, round int, places []indexedSite, step func(*armSite, context.Context) error) error {
 	for _, at := range places {
 		if r.dropped[at.arm] {
 			continue
 		}
-		if err := step(at.place, ctx); err != nil {
-			err = fmt.Errorf("arm %s: %w", at.place.arm, err)
+		if err := step(at.site, ctx); err != nil {
+			err = fmt.Errorf("arm %s: %w", at.site.arm, err)
 			if r.Journal.Session() == 1 && round == 0 {
 				return err // an arm that has never worked is a mistake of the user, not an accident
 			}
@@ -306,7 +306,7 @@ func (r *run) each(ctx context.Context, round int, places []placed, step func(*p
 }
 
 // remove takes down a site, layers first.
-func (p *place) remove(ctx context.Context) error {
+func (p *armSite) remove(ctx context.Context) error {
 	err := p.down(ctx)
 	if site, ok := testbed.As[testbed.Closer](p.bare); ok {
 		err = errors.Join(err, site.Close())
@@ -317,8 +317,8 @@ func (p *place) remove(ctx context.Context) error {
 
 // renewable reports whether all sites can be taken down one by one.
 func (s *sites) renewable() bool {
-	return !slices.ContainsFunc(s.places, func(at placed) bool {
-		_, ok := testbed.As[testbed.Closer](at.place.bare)
-		return at.place.bare != nil && !ok
+	return !slices.ContainsFunc(s.list, func(at indexedSite) bool {
+		_, ok := testbed.As[testbed.Closer](at.site.bare)
+		return at.site.bare != nil && !ok
 	})
 }

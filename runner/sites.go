@@ -16,22 +16,22 @@ import (
 
 // sites holds the sites of a run. Cells at the same level of the testbed share an arm's site.
 type sites struct {
-	cells  [][]*place // by cell and arm
-	places []placed   // every site once
+	cells [][]*armSite  // by cell and arm
+	list  []indexedSite // every site once
 	// on is the site whose switchable layers are on; nil: all are off.
-	on *place
+	on *armSite
 }
 
 // indexedSite is a site with the index of its arm.
-type placed struct {
-	arm   int
-	place *place
+type indexedSite struct {
+	arm  int
+	site *armSite
 }
 
 // plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo;
 // nil: no record is kept.
 func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
-	s := &sites{cells: make([][]*place, len(x.Cells))}
+	s := &sites{cells: make([][]*armSite, len(x.Cells))}
 	levels := make([]string, len(x.Cells)) // cells that share sites have equal levels
 	starts := map[string][]testbed.Place{}
 	for c := range x.Cells {
@@ -53,15 +53,15 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		launchers = max(launchers, n)
 	}
 	run := layer.NewRun(ledger)
-	places := map[string][]*place{} // by level, then by arm
+	places := map[string][]*armSite{} // by level, then by arm
 	for c, level := range levels {
 		if places[level] == nil {
 			for a, arm := range x.Plan.Arms {
-				p := &place{
-					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), stays: residents(x, levels, level),
+				p := &armSite{
+					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), workloads: residents(x, levels, level),
 					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
 				}
-				places[level], s.places = append(places[level], p), append(s.places, placed{a, p})
+				places[level], s.list = append(places[level], p), append(s.list, indexedSite{a, p})
 			}
 		}
 		s.cells[c] = places[level]
@@ -87,15 +87,15 @@ func residents(x *experiment.Expansion, levels []string, level string) []workloa
 func (s *sites) close(ctx context.Context) error {
 	var errs []error
 	errs = append(errs, s.leave(ctx))
-	for _, at := range s.places {
-		errs = append(errs, at.place.down(ctx))
+	for _, at := range s.list {
+		errs = append(errs, at.site.down(ctx))
 	}
 	return errors.Join(errs...)
 }
 
 // enter switches layers for a trial at a site: the previous site's layers off, this site's layers on. It
 // then waits for the longest settling time. switched reports whether any layer was switched.
-func (s *sites) enter(ctx context.Context, p *place) (switched bool, err error) {
+func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
 	if s.on == p {
 		return false, nil
 	}

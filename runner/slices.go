@@ -22,7 +22,7 @@ import (
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {
-		attempt, position, repeat := r.standing(round, steps)
+		attempt, position, repeat := r.blockState(round, steps)
 		if !repeat {
 			return nil
 		}
@@ -31,7 +31,7 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 				return err
 			}
 		}
-		trials, err := r.takeTurns(ctx, round, attempt+1, position, steps)
+		trials, err := r.alternate(ctx, round, attempt+1, position, steps)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 // blockState returns a sliced block's last attempt, the highest position of its trials, and whether it
 // must run again. If a trial is missing from the last attempt, its recording was interrupted, and the
 // attempt does not count.
-func (r *run) standing(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
+func (r *run) blockState(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
 	last := map[string]*journal.Trial{} // last trial by arm
 	trials := r.Journal.Trials()
@@ -74,7 +74,7 @@ func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >
 
 // alternate runs and records one trial of each arm that takes part. Proofs are made before and after all
 // of them.
-func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
+func (r *run) alternate(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
 	for _, step := range steps {
@@ -83,7 +83,7 @@ func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps
 		}
 	}
 	r.Events(start)
-	var turns []*turn
+	var turns []*slicedTrial
 	defer func() {
 		for _, u := range turns {
 			u.cancel()
@@ -132,7 +132,7 @@ func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps
 
 // mirrored returns the arms in order for even slices and in reverse order for odd ones: ABC CBA ABC CBA.
 // A steady drift over a block thus affects all arms alike.
-func mirrored(turns []*turn, slice int) []*turn {
+func mirrored(turns []*slicedTrial, slice int) []*slicedTrial {
 	if slice%2 == 0 {
 		return turns
 	}
@@ -142,9 +142,9 @@ func mirrored(turns []*turn, slice int) []*turn {
 }
 
 // slicedTrial is the trial of one arm in a sliced block.
-type turn struct {
+type slicedTrial struct {
 	id    trialID
-	p     *place
+	p     *armSite
 	t     *journal.Trial
 	load  workload.Sliceable
 	site  *watched
@@ -155,12 +155,12 @@ type turn struct {
 	limit  time.Duration // time limit of the trial
 	left   time.Duration // remaining part of limit; other arms' slices do not count
 	sliced workload.Sliced
-	seen   stretch // observations of the slices so far
+	seen   observation // observations of the slices so far
 	result workload.Result
 }
 
 // ready ensures that an arm's site is whole, and gathers the proofs before its trial.
-func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
+func (r *run) ready(ctx context.Context, id trialID) (*slicedTrial, error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	failed := func(err error) error { return fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err) }
@@ -168,7 +168,7 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 	if !ok {
 		return nil, failed(fmt.Errorf("trials of %s cannot be cut into slices", cell.ID))
 	}
-	whole := r.whole(ctx, p)
+	whole := r.ensureWhole(ctx, p)
 	if whole != nil && !lost(whole) {
 		return nil, failed(whole)
 	}
@@ -180,10 +180,10 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 		return nil, err
 	}
 	r.used = true
-	u := &turn{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
+	u := &slicedTrial{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
 	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
 		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
-	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.standing(load), Lateness: r.lateness()}
+	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
 	u.left = u.limit
 	u.ctx, u.cancel = context.WithCancel(ctx)
 	var checks []layer.Check
@@ -202,7 +202,7 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 
 // part runs a part of a trial within its remaining time, unless the trial has broken a rule. An error of
 // the part becomes a broken rule, if it does not end the run.
-func (u *turn) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
+func (u *slicedTrial) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (u *turn) part(ctx context.Context, what string, do func(ctx context.Contex
 }
 
 // prepare begins the trial.
-func (u *turn) prepare(ctx context.Context, n int) error {
+func (u *slicedTrial) prepare(ctx context.Context, n int) error {
 	start := time.Now()
 	defer func() { u.t.Prepared += time.Since(start) }()
 	return u.part(ctx, "the preparation", func(ctx context.Context) (err error) {
@@ -235,7 +235,7 @@ func (u *turn) prepare(ctx context.Context, n int) error {
 }
 
 // slice runs one slice.
-func (r *run) slice(ctx context.Context, u *turn, i int) error {
+func (r *run) slice(ctx context.Context, u *slicedTrial, i int) error {
 	return u.part(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
 		s, err := r.watch(ctx, limited, u.p, func(ctx context.Context) error { return u.sliced.Run(ctx, i) })
 		if i > 0 {
@@ -247,7 +247,7 @@ func (r *run) slice(ctx context.Context, u *turn, i int) error {
 }
 
 // finish ends the trial, gathers the proofs after it, and applies the rules.
-func (r *run) finish(ctx context.Context, u *turn) error {
+func (r *run) finish(ctx context.Context, u *slicedTrial) error {
 	start := time.Now()
 	err := u.part(ctx, "the end", func(ctx context.Context) (err error) {
 		u.result, err = u.sliced.Finish(ctx)
@@ -262,13 +262,13 @@ func (r *run) finish(ctx context.Context, u *turn) error {
 	if err := r.conclude(ctx, u.id, u.p, u.site, u.result, layers, u.t); err != nil {
 		return err
 	}
-	u.p.doubt(u.t)
+	u.p.suspectIfInvalid(u.t)
 	return nil
 }
 
 // recordAll records the trials of a block in the journal and cleans up after them. The time spent by
 // Tare itself is divided equally among them.
-func (r *run) recordAll(ctx context.Context, turns []*turn) ([]*journal.Trial, error) {
+func (r *run) recordAll(ctx context.Context, turns []*slicedTrial) ([]*journal.Trial, error) {
 	if len(turns) == 0 {
 		return nil, nil
 	}
@@ -286,7 +286,7 @@ func (r *run) recordAll(ctx context.Context, turns []*turn) ([]*journal.Trial, e
 			return nil, err
 		}
 		trials = append(trials, u.t)
-		r.Events(r.told(u.t))
+		r.Events(r.doneEvent(u.t))
 	}
 	for _, u := range turns {
 		if u.trial.Clear == nil {

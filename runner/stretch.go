@@ -12,7 +12,7 @@ import (
 
 // observation holds CPU time, conditions and resources observed while a trial was measured: over the
 // whole trial, or over one or several slices.
-type stretch struct {
+type observation struct {
 	wall    time.Duration
 	used    account
 	sample  testbed.Sample
@@ -22,7 +22,7 @@ type stretch struct {
 
 // watch runs a part of a trial and observes it. limited is the part's time limit. The wall-clock time
 // excludes the observation itself.
-func (r *run) watch(ctx, limited context.Context, p *place, measured func(context.Context) error) (s stretch, err error) {
+func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
 		return s, err
@@ -50,8 +50,8 @@ func (r *run) watch(ctx, limited context.Context, p *place, measured func(contex
 }
 
 // plus joins the observations of two periods of a trial; o is the later one.
-func (s stretch) plus(o stretch) stretch {
-	return stretch{
+func (s observation) plus(o observation) observation {
+	return observation{
 		wall: s.wall + o.wall, used: s.used.plus(o.used),
 		sample:  s.sample.Joined(o.sample, s.wall, o.wall),
 		shared:  testbed.Joined(s.shared, o.shared),
@@ -60,7 +60,7 @@ func (s stretch) plus(o stretch) stretch {
 }
 
 // record adds the observation to a trial, and returns the cost of the trial's layers.
-func (s stretch) record(t *journal.Trial) cost {
+func (s observation) record(t *journal.Trial) cost {
 	t.Wall, t.Harness.CPU = s.wall, s.used.own
 	if s.stopped != "" {
 		violate(t, workload.RuleStopped, s.stopped+" during the trial")

@@ -27,9 +27,9 @@ type trialID struct {
 }
 
 // doneEvent returns the event of a finished trial.
-func (r *run) told(t *journal.Trial) TrialDone {
+func (r *run) doneEvent(t *journal.Trial) TrialDone {
 	e := TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())}
-	switch v, spoilt := r.spoiler(t); {
+	switch v, spoilt := r.spoilingRule(t); {
 	case t.Valid():
 	case spoilt && again(t, r.cpuLimited()):
 		e.Why = v
@@ -49,7 +49,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	if err := r.Journal.Append(t); err != nil {
 		return nil, err
 	}
-	r.Events(r.told(t))
+	r.Events(r.doneEvent(t))
 	if clear == nil {
 		return t, nil
 	}
@@ -62,7 +62,7 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
-	err = r.whole(ctx, p)
+	err = r.ensureWhole(ctx, p)
 	if err != nil && !lost(err) {
 		return nil, nil, fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err)
 	}
@@ -92,7 +92,7 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err // the unfinished trial is lost, as documented
 	}
-	p.doubt(t)
+	p.suspectIfInvalid(t)
 	t.Prepared += r.cleared
 	now := time.Now()
 	t.Harness.Around = now.Sub(r.last) - t.Prepared - t.Wall
@@ -101,14 +101,14 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 }
 
 // measure runs the workload and sets the trial's values, conditions and broken rules.
-func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) (clear func(context.Context) error, err error) {
+func (r *run) measure(ctx context.Context, id trialID, p *armSite, raw workload.Raw, t *journal.Trial) (clear func(context.Context) error, err error) {
 	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
 	m := load.Measures()
 	limited, cancel := context.WithTimeout(ctx, m.Bound())
 	defer cancel()
 	t.Start = time.Now()
 	site := &watched{Site: p.site}
-	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.standing(load), Lateness: r.lateness()}
+	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
 	prepare := func(ctx context.Context) (workload.Measured, error) { return load.Prepare(ctx, trial) }
 	if m.Searches {
 		prepare = func(ctx context.Context) (workload.Measured, error) { return r.search(ctx, p, load, trial, t) }
@@ -137,7 +137,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 
 // conclude completes a trial after its program has ended: it adds the results, gathers the proofs after
 // it, and applies the rules.
-func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched, result workload.Result, layers cost, t *journal.Trial) error {
+func (r *run) conclude(ctx context.Context, id trialID, p *armSite, site *watched, result workload.Result, layers cost, t *journal.Trial) error {
 	site.judge(t)
 	site.behave(t, result)
 	if !t.Valid() {
@@ -167,7 +167,7 @@ func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched,
 
 // search prepares a trial whose preparation is a search. The limits on the machine's conditions hold
 // during the search as they do during the measured part.
-func (r *run) search(ctx context.Context, p *place, load workload.Workload, trial *workload.Trial, t *journal.Trial) (workload.Measured, error) {
+func (r *run) search(ctx context.Context, p *armSite, load workload.Workload, trial *workload.Trial, t *journal.Trial) (workload.Measured, error) {
 	before, err := p.account()
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (r *run) search(ctx context.Context, p *place, load workload.Workload, tria
 
 // observe runs the measured part of a trial and records its CPU time, conditions and the layers' cost.
 // limited is the part's time limit.
-func (r *run) observe(ctx, limited context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
+func (r *run) observe(ctx, limited context.Context, p *armSite, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
 	s, err := r.watch(ctx, limited, p, func(ctx context.Context) (err error) {
 		result, err = measured(ctx)
 		return err

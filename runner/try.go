@@ -57,8 +57,8 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
-	seen := map[*place]bool{}
-	var ready []*place // parallel to tried; nil: the set-up failed
+	seen := map[*armSite]bool{}
+	var ready []*armSite // parallel to tried; nil: the set-up failed
 	for c, places := range all.cells {
 		for _, p := range places {
 			if seen[p] {
@@ -107,10 +107,10 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 }
 
 // try gathers all proofs that a trial needs beforehand, even if some fail.
-func (p *place) try(ctx context.Context) []TriedLayer {
+func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {
-		one := TriedLayer{Kind: e.kind, Of: e.of, Later: e.later}
+		one := TriedLayer{Kind: e.kind, Of: e.of, Later: e.more}
 		for _, check := range p.once {
 			if e.of == "" && check.Layer == e.kind {
 				one.Checks = append(one.Checks, check)
@@ -124,7 +124,7 @@ func (p *place) try(ctx context.Context) []TriedLayer {
 }
 
 // try tries the workloads that would run at a site.
-func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *place, events func(Event)) []TriedWorkload {
+func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *armSite, events func(Event)) []TriedWorkload {
 	var tried []TriedWorkload
 	for c, cell := range x.Cells {
 		name := x.Plan.Cells[c].Workload
