@@ -82,11 +82,11 @@ func thermalEvents(sys fs.FS) int {
 
 // loadAverage returns the three load averages; zeros if unknown.
 func loadAverage(files procfs.FS) (load [3]float64) {
-	told, err := files.LoadAvg()
+	averages, err := files.LoadAvg()
 	if err != nil {
 		return load
 	}
-	for i, v := range []float64{told.Load1, told.Load5, told.Load15} {
+	for i, v := range []float64{averages.Load1, averages.Load5, averages.Load15} {
 		if v >= 0 && !math.IsInf(v, 0) {
 			load[i] = v
 		}

@@ -110,7 +110,7 @@ func (e *Environment) Differences(o *Environment) []string {
 		case p.Name == FlagsProperty:
 			d = append(d, "processor flags changed")
 		default:
-			d = append(d, fmt.Sprintf("%s is %s, was %s", p.Name, shown(p.Values[1]), shown(p.Values[0])))
+			d = append(d, fmt.Sprintf("%s is %s, was %s", p.Name, valueOrUnknown(p.Values[1]), valueOrUnknown(p.Values[0])))
 		}
 	}
 	return d
@@ -125,7 +125,7 @@ func versions(tools []Tool) map[string]string {
 }
 
 // valueOrUnknown returns the value, or "unknown" for an empty one.
-func shown(value string) string {
+func valueOrUnknown(value string) string {
 	if value != "" {
 		return value
 	}

@@ -63,7 +63,7 @@ func byName(before, after map[int]process) map[string]time.Duration {
 		grown[pid] = p.used
 	}
 	for pid, p := range before {
-		grown[heir(before, after, pid)] -= p.used
+		grown[survivor(before, after, pid)] -= p.used
 	}
 	names := map[string]time.Duration{}
 	for pid, d := range grown {
@@ -76,7 +76,7 @@ func byName(before, after map[int]process) map[string]time.Duration {
 
 // survivor returns the process that now holds the CPU time which a process had at the first reading. It
 // is the process itself, or its nearest ancestor that still runs.
-func heir(before, after map[int]process, pid int) int {
+func survivor(before, after map[int]process, pid int) int {
 	for range before { // limits the walk to the longest possible chain of parents
 		p, known := before[pid]
 		if !known || after[pid].start == p.start {

@@ -89,7 +89,7 @@ func (s *Sampler) Stop(own time.Duration) (Spent, error) {
 	}
 	after := snapshot{Totals: totals}
 	s.readSlow(&after)
-	return spent(&s.before, &after, own), nil
+	return between(&s.before, &after, own), nil
 }
 
 // readSlow reads the counters that take longer, outside the measured time.

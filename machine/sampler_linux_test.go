@@ -233,7 +233,7 @@ func TestSamplerCounts(t *testing.T) {
 	}
 	after, self := s.before, selfCPU()-self
 	before.others, after.others = nil, nil
-	f, o := spent(&before, &after, self).Conditions(), spent(&before, &after, self+burnt).Conditions()
+	f, o := between(&before, &after, self).Conditions(), between(&before, &after, self+burnt).Conditions()
 	seconds := wall.Seconds() * float64(describe("/").CPU.Online)
 	t.Logf("CPU seconds of other programs: %.2f with the child among them, %.2f without; wall %v", f.ForeignCPU*seconds, o.ForeignCPU*seconds, wall)
 	if f.ForeignCPU*seconds < 0.5*burnt.Seconds() {

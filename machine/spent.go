@@ -17,7 +17,7 @@ type Spent struct {
 }
 
 // between returns the activity between two snapshots.
-func spent(before, after *snapshot, own time.Duration) Spent {
+func between(before, after *snapshot, own time.Duration) Spent {
 	s := Spent{
 		Totals: Totals{CPUs: after.CPUs, Busy: after.Busy - before.Busy, Interrupts: after.Interrupts - before.Interrupts,
 			Steal: after.Steal - before.Steal, Waiting: -1, Load: after.Load},

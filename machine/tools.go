@@ -21,7 +21,7 @@ type ToolQuery struct {
 }
 
 const (
-	toolPatience  = 5 * time.Second // time limit for one program
+	toolTimeout   = 5 * time.Second // time limit for one program
 	maxToolOutput = 64 << 10        // maximum output kept, in bytes
 	maxVersion    = 200             // maximum length of a version, in bytes
 )
@@ -38,7 +38,7 @@ func queryTool(ctx context.Context, q ToolQuery, run Runner) Tool {
 		return t
 	}
 	t.Path = withoutUser(path)
-	ctx, cancel := context.WithTimeout(ctx, toolPatience)
+	ctx, cancel := context.WithTimeout(ctx, toolTimeout)
 	defer cancel()
 	var out, problems limitedBuffer
 	// Many programs end with an error after printing their version, and some print it on standard error.

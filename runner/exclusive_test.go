@@ -92,7 +92,7 @@ func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 		t.Fatal(switched, err)
 	}
 	if switched, err := s.enter(t.Context(), second); err != nil || switched {
-		t.Errorf("the same place again: switched is %t (%v)", switched, err)
+		t.Errorf("the same site again: switched is %t (%v)", switched, err)
 	}
 	log = nil
 	if err := s.close(t.Context()); err != nil {

@@ -124,8 +124,8 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	}
 	r.Events(ArmDropped{Arm: name, Why: why})
 	r.dropped[arm], r.clock.dropped[name], r.reasons = true, true, append(r.reasons, why)
-	for _, places := range r.sites.cells {
-		p := places[arm]
+	for _, armSites := range r.sites.cells {
+		p := armSites[arm]
 		if r.sites.on == p {
 			if err := r.sites.leave(ctx); err != nil {
 				return errors.Join(why, err)

@@ -46,7 +46,7 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	over(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
 	over(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
 	if limits.CPUPressure != nil && c.CPUPressure < 0 {
-		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not tell it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
+		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not report it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
 	}
 	if limits.Throttling != nil && c.Throttled > *limits.Throttling {
 		violate(t, workload.RuleThrottled, fmt.Sprintf("%d throttling events%s, over the limit of %d", c.Throttled, when, *limits.Throttling))

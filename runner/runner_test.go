@@ -415,7 +415,7 @@ func TestRules(t *testing.T) {
 func TestPressureThatIsNotTold(t *testing.T) {
 	limit := quantity.Percent(0.5)
 	for told, want := range map[float64]string{
-		-1:  "cpu-pressure: this kernel does not tell it (/proc/pressure/cpu), and the limit is 50%",
+		-1:  "cpu-pressure: this kernel does not report it (/proc/pressure/cpu), and the limit is 50%",
 		0.6: "cpu-pressure: time in which a task waited for a CPU 60.0%, over the limit of 50%",
 		0.5: "",
 	} {

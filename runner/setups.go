@@ -235,21 +235,21 @@ const setUpAtOnce = 4
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
-	places := make([]indexedSite, len(r.sites.list))
-	for i, at := range r.plan.SetUpOrder(r.setUp, len(places)) {
-		places[i] = r.sites.list[at]
+	list := make([]indexedSite, len(r.sites.list))
+	for i, at := range r.plan.SetUpOrder(r.setUp, len(list)) {
+		list[i] = r.sites.list[at]
 	}
-	if err := r.each(ctx, round, places, (*armSite).putUp); err != nil {
+	if err := r.each(ctx, round, list, (*armSite).putUp); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, places, r.together(ctx, places, (*armSite).ready)); err != nil {
+	if err := r.each(ctx, round, list, r.together(ctx, list, (*armSite).ready)); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, places, (*armSite).settle); err != nil {
+	if err := r.each(ctx, round, list, (*armSite).settle); err != nil {
 		return err
 	}
-	serving := r.together(ctx, places, (*armSite).serve)
-	err := r.each(ctx, round, places, func(p *armSite, ctx context.Context) error {
+	serving := r.together(ctx, list, (*armSite).serve)
+	err := r.each(ctx, round, list, func(p *armSite, ctx context.Context) error {
 		if err := serving(p, ctx); err != nil {
 			return err
 		}
@@ -264,12 +264,12 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 
 // together carries out one step for several sites at the same time. It returns a function that returns
 // the error of each site.
-func (r *run) together(ctx context.Context, places []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
+func (r *run) together(ctx context.Context, list []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
-	made := make(map[*armSite]error, len(places))
+	made := make(map[*armSite]error, len(list))
 	turn := make(chan struct{}, setUpAtOnce)
-	for _, at := range places {
+	for _, at := range list {
 		if r.dropped[at.arm] {
 			continue
 		}
@@ -287,8 +287,8 @@ func (r *run) together(ctx context.Context, places []indexedSite, step func(*arm
 }
 
 // each carries out one step of the set-up for all sites.
-func (r *run) each(ctx context.Context, round int, places []indexedSite, step func(*armSite, context.Context) error) error {
-	for _, at := range places {
+func (r *run) each(ctx context.Context, round int, list []indexedSite, step func(*armSite, context.Context) error) error {
+	for _, at := range list {
 		if r.dropped[at.arm] {
 			continue
 		}

@@ -53,18 +53,18 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		launchers = max(launchers, n)
 	}
 	run := layer.NewRun(ledger)
-	places := map[string][]*armSite{} // by level, then by arm
+	byLevel := map[string][]*armSite{} // by level, then by arm
 	for c, level := range levels {
-		if places[level] == nil {
+		if byLevel[level] == nil {
 			for a, arm := range x.Plan.Arms {
 				p := &armSite{
 					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), workloads: residents(x, levels, level),
 					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
 				}
-				places[level], s.list = append(places[level], p), append(s.list, indexedSite{a, p})
+				byLevel[level], s.list = append(byLevel[level], p), append(s.list, indexedSite{a, p})
 			}
 		}
-		s.cells[c] = places[level]
+		s.cells[c] = byLevel[level]
 	}
 	return s, nil
 }

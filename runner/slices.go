@@ -83,7 +83,7 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 		}
 	}
 	r.Events(start)
-	var turns []*slicedTrial
+	var turns []*armTrial
 	defer func() {
 		for _, u := range turns {
 			u.cancel()
@@ -132,7 +132,7 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 
 // mirrored returns the arms in order for even slices and in reverse order for odd ones: ABC CBA ABC CBA.
 // A steady drift over a block thus affects all arms alike.
-func mirrored(turns []*slicedTrial, slice int) []*slicedTrial {
+func mirrored(turns []*armTrial, slice int) []*armTrial {
 	if slice%2 == 0 {
 		return turns
 	}
@@ -141,8 +141,8 @@ func mirrored(turns []*slicedTrial, slice int) []*slicedTrial {
 	return reverse
 }
 
-// slicedTrial is the trial of one arm in a sliced block.
-type slicedTrial struct {
+// armTrial is the trial of one arm in a sliced block.
+type armTrial struct {
 	id    trialID
 	p     *armSite
 	t     *journal.Trial
@@ -160,7 +160,7 @@ type slicedTrial struct {
 }
 
 // ready ensures that an arm's site is whole, and gathers the proofs before its trial.
-func (r *run) ready(ctx context.Context, id trialID) (*slicedTrial, error) {
+func (r *run) ready(ctx context.Context, id trialID) (*armTrial, error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	failed := func(err error) error { return fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err) }
@@ -180,7 +180,7 @@ func (r *run) ready(ctx context.Context, id trialID) (*slicedTrial, error) {
 		return nil, err
 	}
 	r.used = true
-	u := &slicedTrial{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
+	u := &armTrial{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
 	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
 		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
 	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
@@ -202,7 +202,7 @@ func (r *run) ready(ctx context.Context, id trialID) (*slicedTrial, error) {
 
 // part runs a part of a trial within its remaining time, unless the trial has broken a rule. An error of
 // the part becomes a broken rule, if it does not end the run.
-func (u *slicedTrial) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
+func (u *armTrial) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (u *slicedTrial) part(ctx context.Context, what string, do func(ctx context
 }
 
 // prepare begins the trial.
-func (u *slicedTrial) prepare(ctx context.Context, n int) error {
+func (u *armTrial) prepare(ctx context.Context, n int) error {
 	start := time.Now()
 	defer func() { u.t.Prepared += time.Since(start) }()
 	return u.part(ctx, "the preparation", func(ctx context.Context) (err error) {
@@ -235,7 +235,7 @@ func (u *slicedTrial) prepare(ctx context.Context, n int) error {
 }
 
 // slice runs one slice.
-func (r *run) slice(ctx context.Context, u *slicedTrial, i int) error {
+func (r *run) slice(ctx context.Context, u *armTrial, i int) error {
 	return u.part(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
 		s, err := r.watch(ctx, limited, u.p, func(ctx context.Context) error { return u.sliced.Run(ctx, i) })
 		if i > 0 {
@@ -247,7 +247,7 @@ func (r *run) slice(ctx context.Context, u *slicedTrial, i int) error {
 }
 
 // finish ends the trial, gathers the proofs after it, and applies the rules.
-func (r *run) finish(ctx context.Context, u *slicedTrial) error {
+func (r *run) finish(ctx context.Context, u *armTrial) error {
 	start := time.Now()
 	err := u.part(ctx, "the end", func(ctx context.Context) (err error) {
 		u.result, err = u.sliced.Finish(ctx)
@@ -268,7 +268,7 @@ func (r *run) finish(ctx context.Context, u *slicedTrial) error {
 
 // recordAll records the trials of a block in the journal and cleans up after them. The time spent by
 // Tare itself is divided equally among them.
-func (r *run) recordAll(ctx context.Context, turns []*slicedTrial) ([]*journal.Trial, error) {
+func (r *run) recordAll(ctx context.Context, turns []*armTrial) ([]*journal.Trial, error) {
 	if len(turns) == 0 {
 		return nil, nil
 	}

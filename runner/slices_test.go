@@ -35,7 +35,7 @@ func (w *slicedWorkload) Measures() experiment.Measures {
 }
 
 func (w *slicedWorkload) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
-	arm := t.Site.(*watched).Site.(armSite).arm
+	arm := t.Site.(*watched).Site.(namedSite).arm
 	*w.log = append(*w.log, "prepare "+arm)
 	t.Clear = w.clear
 	return &slicedTrial{w: w, arm: arm, ctx: ctx}, nil
@@ -67,10 +67,10 @@ func (s *slicedTrial) Finish(context.Context) (workload.Result, error) {
 type armBed struct{ fakeBed }
 
 func (armBed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
-	return armSite{arm: want.Name}, nil
+	return namedSite{arm: want.Name}, nil
 }
 
-type armSite struct {
+type namedSite struct {
 	fakeSite
 	arm string
 }
@@ -83,7 +83,7 @@ type turnSampler struct {
 }
 
 func (s *turnSampler) Start(_ context.Context, site testbed.Site) error {
-	s.at = site.(armSite).arm
+	s.at = site.(namedSite).arm
 	s.calls = append(s.calls, s.at)
 	return nil
 }

@@ -59,8 +59,8 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
 	seen := map[*armSite]bool{}
 	var ready []*armSite // parallel to tried; nil: the set-up failed
-	for c, places := range all.cells {
-		for _, p := range places {
+	for c, armSites := range all.cells {
+		for _, p := range armSites {
 			if seen[p] {
 				continue // an earlier cell shares this site
 			}
