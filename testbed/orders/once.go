@@ -13,8 +13,8 @@ import (
 	"tare/testbed"
 )
 
-// Command starts the helper of that name at a place of a site, with one order on its standard
-// input, which ends there. The helper's main function is made by Reading or Answering.
+// Command starts the named helper at a place of a site with a single request on its standard input. The
+// helper's main function is made by Reading or Answering.
 func Command(site testbed.Site, where testbed.Place, name string, order any) (testbed.Command, error) {
 	text, err := json.Marshal(order)
 	cmd := testbed.HelperAt(site, where, name)
@@ -22,8 +22,8 @@ func Command(site testbed.Site, where testbed.Place, name string, order any) (te
 	return cmd, err
 }
 
-// Once has a helper carry out one order and waits for its end. The answer is decoded unless
-// into is nil. The error of a helper that failed is a testbed.ExitError with what it said.
+// Once has a helper serve a single request and waits for its end. It decodes the response unless into is
+// nil. If the helper fails, the error is a testbed.ExitError with its standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, order, into any) error {
 	cmd, err := Command(site, where, name, order)
 	if err != nil {
@@ -39,7 +39,8 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// answerOf is Output of a helper, whose standard error is in the error, on one line.
+// answerOf runs a helper and returns its standard output. The error contains its standard error on one
+// line.
 func answerOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
@@ -50,7 +51,7 @@ func answerOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd t
 	return text, err
 }
 
-// Output is testbed.Run with what the command printed, also if it failed.
+// Output is like testbed.Run, but also returns the command's standard output, even if it failed.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, testbed.Usage, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -58,12 +59,11 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// largest is the largest order of a helper that takes one, in bytes. Thousands of requests with
-// their bodies may be in it.
+// largest is the size of the largest single request, in bytes. It may contain thousands of HTTP requests
+// with their bodies.
 const largest = 1 << 30
 
-// Reading is the main function of a helper that is given one order, which errors call by that
-// name.
+// Reading is the main function of a helper that serves a single request. name begins its error messages.
 func Reading[O any](name string, do func(ctx context.Context, order O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var order O
@@ -74,7 +74,7 @@ func Reading[O any](name string, do func(ctx context.Context, order O) error) fu
 	}
 }
 
-// Answering is Reading for a helper that prints an answer.
+// Answering is the main function of a helper that serves a single request and prints a response.
 func Answering[O, A any](name string, obey func(ctx context.Context, order O) (A, error)) func(context.Context) error {
 	return Reading(name, func(ctx context.Context, order O) error {
 		answer, err := obey(ctx, order)
