@@ -20,8 +20,8 @@ var (
 	_ testbed.Closer = (*site)(nil)
 )
 
-// Mend looks whether the interfaces, addresses, default routes and the service are there
-// as they were built. Layers add to them, and change no interface of the site itself.
+// Mend checks that the interfaces, addresses, default routes and the service are still as built. Layers
+// add to them, but change no interface of the site itself.
 func (n *network) Mend(context.Context) error {
 	found, err := n.look()
 	if err != nil {
@@ -60,7 +60,7 @@ func (n *network) look() (map[string]string, error) {
 			return fmt.Errorf("nftables: %w", err)
 		}
 		for _, c := range chains {
-			if c.Table.Name == serviceTable { // layers have others
+			if c.Table.Name == serviceTable { // layers have their own tables
 				parts["service "+c.Name] = "there"
 			}
 		}

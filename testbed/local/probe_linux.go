@@ -17,9 +17,8 @@ import (
 	"tare/testbed/process"
 )
 
-// Probe tries everything that a local network is made of, each in namespaces
-// that are thrown away, and says what works. A process that needs a user
-// namespace can only tell whether it would get one; it should enter it first.
+// Probe tests every part of a local network in temporary namespaces. A process that needs a user
+// namespace can only test whether it would get one. It should enter the namespace first.
 func Probe(ctx context.Context) []testbed.Finding {
 	findings := []testbed.Finding{probeUserNamespace(ctx)}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
@@ -35,7 +34,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 		{Shaping, n.probeShaping, "modprobe sch_tbf"},
 		{"nftables dnat", func() error { return addService(n.nodes[0].space) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
-	var missing string // the step without which the next can't be tried
+	var missing string // the failed step that the following steps need
 	for i, step := range steps {
 		finding := testbed.Finding{Name: step.name, Status: testbed.Works}
 		if missing != "" {
@@ -51,8 +50,8 @@ func Probe(ctx context.Context) []testbed.Finding {
 	return findings
 }
 
-// refusal tells a kernel without the feature, which a module may bring, from one
-// that does not allow it.
+// refusal returns Missing if the kernel lacks a feature, which a module may provide, and Refused if it
+// forbids the feature.
 func refusal(err error) testbed.Status {
 	if errors.Is(err, fs.ErrPermission) {
 		return testbed.Refused
@@ -60,9 +59,9 @@ func refusal(err error) testbed.Status {
 	return testbed.Missing
 }
 
-// probeUserNamespace starts a program as root of a new user namespace, in a
-// network namespace that belongs to it: some systems allow the first, but take
-// the rights away that would be needed for the second.
+// probeUserNamespace starts a program as root of a new user namespace, in a network namespace that
+// belongs to it. Some systems allow the user namespace but withhold the rights for the network
+// namespace.
 func probeUserNamespace(ctx context.Context) testbed.Finding {
 	const name = "user namespace"
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
@@ -85,8 +84,7 @@ func probeUserNamespace(ctx context.Context) testbed.Finding {
 	return testbed.Finding{Name: name, Status: testbed.Works, Detail: detail}
 }
 
-// userNamespaceHint says which setting of this system forbids user namespaces,
-// as far as it can be told.
+// userNamespaceHint names the setting of this system that forbids user namespaces, if it is known.
 func userNamespaceHint() string {
 	for _, switchOff := range []struct{ file, forbids, hint string }{
 		{"kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},
@@ -126,12 +124,12 @@ func (n *network) probeCables() error {
 	return n.plugIn("node1")
 }
 
-// probeShaping shapes one direction and reads the rate back.
+// probeShaping limits the rate of one direction and reads it back.
 func (n *network) probeShaping() error {
 	return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu})
 }
 
-// tryShape shapes one direction and reads back how it is.
+// tryShape shapes one direction and reads the result back.
 func (n *node) tryShape(want testbed.Shape) error {
 	if err := n.shape(want); err != nil {
 		return err
@@ -143,8 +141,8 @@ func (n *node) tryShape(want testbed.Shape) error {
 	return err
 }
 
-// ProbeDelays tries, in namespaces that are thrown away, whether this kernel can delay and
-// lose packets of the wire.
+// ProbeDelays tests, in temporary namespaces, whether this kernel can delay and drop packets of the
+// wire.
 func ProbeDelays() testbed.Finding {
 	f := testbed.Finding{Name: Delays, Status: testbed.Works}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
@@ -160,7 +158,7 @@ func ProbeDelays() testbed.Finding {
 	return f
 }
 
-// ProbeVolume makes a small volume as a site has it, and takes it down again.
+// ProbeVolume tests a small volume like that of a site.
 func ProbeVolume(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: "loop device with direct I/O, and ext4", Status: testbed.Works}
 	if err := tryVolume(ctx); err != nil {
@@ -172,7 +170,7 @@ func ProbeVolume(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-// probedVolume is the size of the volume that is tried, in bytes.
+// probedVolume is the size of the tested volume, in bytes.
 const probedVolume = 64 << 20
 
 func tryVolume(ctx context.Context) error {
@@ -188,7 +186,7 @@ func tryVolume(ctx context.Context) error {
 	})
 }
 
-// ProbePrograms says how the processes of programs are kept together.
+// ProbePrograms reports how Tare tracks the processes of a program.
 func ProbePrograms() []testbed.Finding {
 	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program is in one, and whatever it starts is ended with it"}
 	if all, err := process.OpenScopes(); err != nil {

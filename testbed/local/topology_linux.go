@@ -23,9 +23,8 @@ func (n *network) buildWire() error {
 	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
 		return fmt.Errorf("add a bridge: %w", err)
 	}
-	// A new namespace sends bridged frames through iptables and with them
-	// through connection tracking, if the kernel has br_netfilter loaded: a cost
-	// that a wire has not.
+	// If the kernel has br_netfilter loaded, a new namespace sends bridged frames through iptables and
+	// connection tracking. A wire has no such cost.
 	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
 		err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0")
 		if err != nil && !os.IsNotExist(err) {
@@ -51,8 +50,8 @@ func (n *network) buildNode(place testbed.Place) error {
 }
 
 func (n *node) build() error {
-	// Reverse path filters, which a namespace may inherit from the host, would be
-	// a difference between machines.
+	// A namespace may inherit reverse path filters from the host. Switching them off makes machines
+	// equal.
 	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
 		if err := n.sysctl("ipv4/"+name, value); err != nil {
 			return err
@@ -73,7 +72,7 @@ type pod struct {
 	*space
 	place   testbed.Place
 	node    *node
-	number  int // on its node, from 0
+	number  int // number on its node, from 0
 	address netip.Addr
 }
 
@@ -92,8 +91,8 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	return nil
 }
 
-// build plugs the pod into its node. The first pod of a node is in a network with it. Any
-// other is alone on its cable, and the first one reaches it through the node.
+// build plugs the pod into its node. The first pod of a node shares a network with it. Every other pod
+// is alone on its cable, and the first pod reaches it through the node.
 func (p *pod) build() error {
 	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podCables, p.number)
 	if err := cable(p.space, outside, p.node.space, name, p.node.network.mtu); err != nil {
@@ -117,7 +116,8 @@ func (p *pod) build() error {
 	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
 }
 
-// alone has the pod and its node find each other without a network of theirs.
+// alone adds routes between the pod and its node, which share no network, and a route from the node's
+// first pod.
 func (p *pod) alone(name string, gateway netip.Addr) error {
 	for _, r := range []struct {
 		in  *space
@@ -131,7 +131,7 @@ func (p *pod) alone(name string, gateway netip.Addr) error {
 	return p.node.pods[0].routeVia(netip.PrefixFrom(p.address, p.address.BitLen()), gateway, 0)
 }
 
-// route has each node send what is for the pods of another one over the wire.
+// route makes each node send traffic for other nodes' pods over the wire.
 func (n *network) route() error {
 	for _, from := range n.nodes {
 		for _, to := range n.nodes {
@@ -191,7 +191,7 @@ func (s *space) addAddress(name string, address netip.Prefix) error {
 	return nil
 }
 
-// routeVia sends packets to prefix to a neighbour; mtu 0 leaves the interface's.
+// routeVia routes packets for prefix through a neighbour; mtu 0 keeps the interface's MTU.
 func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
 	route := netlink.Route{Dst: ipNet(prefix), Gw: neighbour.AsSlice(), MTU: mtu}
 	if err := s.RouteReplace(&route); err != nil {
@@ -200,7 +200,7 @@ func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) err
 	return nil
 }
 
-// routeOver sends packets to prefix over an interface.
+// routeOver routes packets for prefix over an interface.
 func (s *space) routeOver(prefix netip.Prefix, dev string) error {
 	link, err := s.link(dev)
 	if err != nil {
@@ -213,21 +213,20 @@ func (s *space) routeOver(prefix netip.Prefix, dev string) error {
 	return nil
 }
 
-// ipNet is a prefix in the form that netlink takes.
+// ipNet converts a prefix to netlink's type.
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// addService makes the ClusterIP on the client's node: what pods and the node itself send
-// there is redirected to the server pod by destination NAT before it is routed, as
-// kube-proxy does it. Ports stay as they are. Of several members it is the first, so that
-// a path has one end.
+// addService makes the ClusterIP on the client's node. Packets from pods and the node itself to this
+// address are redirected to the server pod by destination NAT before routing, as kube-proxy does. Ports
+// do not change. With several members, the server is the first one, so that a path has one end.
 func addService(node *space) error { return node.thread.do(addRules) }
 
 // serviceTable is the name of the service's rules.
 const serviceTable = "service"
 
-// addRules works in the namespace of the calling thread.
+// addRules adds the rules in the namespace of the calling thread.
 func addRules() error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -248,11 +247,11 @@ func addRules() error {
 	return nil
 }
 
-// redirect is "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
+// redirect is the rule "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
 func redirect(protocol byte) []expr.Any {
 	const (
-		destinationOffset = 16 // of the address in the IPv4 header
-		portOffset        = 2  // of the destination port in the TCP and UDP headers
+		destinationOffset = 16 // offset of the destination address in the IPv4 header
+		portOffset        = 2  // offset of the destination port in the TCP and UDP headers
 	)
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: destinationOffset, Len: 4},
