@@ -35,17 +35,17 @@ type Bulk struct {
 	buffer    *bufio.Writer
 	size      int64 // length of trials.jsonl, in bytes
 	count     int
-	above     []string // parent directories that get a new entry
-	made      []string // names of the files made so far
+	parents   []string // parent directories that get a new entry
+	files     []string // names of the files made so far
 	sync      func(file *os.File) error
 	syncDir   func(path string) error
-	// making is locked while a file is made. The kernel makes only one file at a time in a directory,
+	// creating is locked while a file is made. The kernel makes only one file at a time in a directory,
 	// and a waiting thread would keep a CPU busy.
-	making sync.Mutex
+	creating sync.Mutex
 }
 
-// syncing is the number of files synced at the same time. A file system combines their changes.
-const syncing = 64
+// syncsAtOnce is the number of files synced at the same time. A file system combines their changes.
+const syncsAtOnce = 64
 
 // unfinished is a part of the temporary directory's name, between the run's name and a random number.
 // The name starts with a dot to hide the directory.
@@ -53,17 +53,17 @@ const unfinished = ".unfinished-"
 
 // NewBulk begins a run directory. As with Create, dir must not exist or must be empty.
 func NewBulk(dir string) (b *Bulk, err error) {
-	temporary, above, err := makeBeside(dir)
+	temporary, above, err := makeTemporary(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
-	b = &Bulk{dir: dir, temporary: temporary, above: above, sync: (*os.File).Sync, syncDir: SyncDir}
+	b = &Bulk{dir: dir, temporary: temporary, parents: above, sync: (*os.File).Sync, syncDir: SyncDir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Discard())
 		}
 	}()
-	if b.root, b.lock, err = hold(temporary); err != nil {
+	if b.root, b.lock, err = lockDir(temporary); err != nil {
 		return b, err
 	}
 	if err := b.root.Mkdir(RawDir, 0o777); err != nil {
@@ -77,7 +77,7 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	return b, nil
 }
 
-func makeBeside(dir string) (temporary string, above []string, err error) {
+func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, err
 	}
@@ -127,7 +127,7 @@ func (b *Bulk) Trials() int { return b.count }
 // stay distinct.
 func (b *Bulk) RawName(parts ...string) string {
 	for i, part := range parts {
-		parts[i] = plain(part)
+		parts[i] = safeName(part)
 	}
 	return RawDir + "/" + strings.Join(parts, "-")
 }
@@ -135,12 +135,12 @@ func (b *Bulk) RawName(parts ...string) string {
 // Create opens a new file of the run. Name is a path from RawName, perhaps with a suffix, or a file at
 // the top of the run directory.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
-	b.making.Lock()
+	b.creating.Lock()
 	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
-		b.made = append(b.made, name)
+		b.files = append(b.files, name)
 	}
-	b.making.Unlock()
+	b.creating.Unlock()
 	if err != nil {
 		return nil, b.failed(name, err)
 	}
@@ -188,7 +188,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 		return b.failed(PlanFile, err)
 	}
 	raw := func(name string) bool { return strings.Contains(name, "/") }
-	files, err := digests(b.root, append(slices.DeleteFunc(slices.Clone(b.made), raw), PlanFile)...)
+	files, err := digests(b.root, append(slices.DeleteFunc(slices.Clone(b.files), raw), PlanFile)...)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err != nil {
 		return err
 	}
-	last, err := b.seal(trialsBegin(files[PlanFile], head))
+	last, err := b.seal(trialsStart(files[PlanFile], head))
 	if err != nil {
 		return b.failed(TrialsFile, err)
 	}
@@ -218,7 +218,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
 	b.temporary = "" // Discard then has nothing to remove
-	for _, dir := range b.above {
+	for _, dir := range b.parents {
 		err = errors.Join(err, b.syncDir(dir))
 	}
 	return errors.Join(err, b.close())
@@ -243,15 +243,15 @@ func (b *Bulk) seal(head string) (last string, err error) {
 	if err = errors.Join(err, sealed.Close(), b.trials.Close()); err == nil {
 		err = b.root.Rename(TrialsFile+".new", TrialsFile)
 	}
-	b.trials, b.made = nil, append(b.made, TrialsFile)
+	b.trials, b.files = nil, append(b.files, TrialsFile)
 	return head, err
 }
 
 // settle makes all files and the directory of raw output durable.
 func (b *Bulk) settle() error {
 	var group errgroup.Group
-	group.SetLimit(syncing)
-	for _, name := range b.made {
+	group.SetLimit(syncsAtOnce)
+	for _, name := range b.files {
 		group.Go(func() error {
 			f, err := b.root.OpenFile(name, os.O_RDWR, 0)
 			if err == nil {

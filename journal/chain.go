@@ -53,9 +53,9 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// damaged turns an error in reading a run into a *DamageError. It only wraps errors of the reader
+// asDamage turns an error in reading a run into a *DamageError. It only wraps errors of the reader
 // itself, such as a missing permission.
-func damaged(dir string, err error) error {
+func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
 	switch {
@@ -70,23 +70,23 @@ func damaged(dir string, err error) error {
 	return &DamageError{Dir: dir, What: err.Error()}
 }
 
-// bound reports whether the record must have chains, and the trials' chain must start from the plan and
+// mustChain reports whether the record must have chains, and the trials' chain must start from the plan and
 // the first note.
-func (r *Run) bound() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
+func (r *Run) mustChain() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
 
-// trialsBegin returns the start of the trials' chain.
-func trialsBegin(plan, note string) string { return link(plan, []byte(note)) }
+// trialsStart returns the start of the trials' chain.
+func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 
-// proves returns an error if the record lacks chains or the plan's digest although the Tare that made it
+// checkChains returns an error if the record lacks chains or the plan's digest although the Tare that made it
 // writes them.
-func (r *Run) proves(*os.Root) error {
-	always := r.bound() || r.Plan.Version == version.String() ||
+func (r *Run) checkChains(*os.Root) error {
+	always := r.mustChain() || r.Plan.Version == version.String() ||
 		// Environment is that of the first session. A run begun without chains continues without them.
 		r.Environment != nil && r.Environment.TareVersion == version.String()
 	switch {
 	case len(r.Notes) == 0:
 		return &DamageError{Where: NotesFile, What: "its first line is missing"}
-	case always && !r.notes.sealed, r.bound() && r.Notes[0].Files[PlanFile] == "":
+	case always && !r.notes.sealed, r.mustChain() && r.Notes[0].Files[PlanFile] == "":
 		return &DamageError{Where: NotesFile, What: "its lines have no chains, or not the digest of the plan, which the Tare that made the run always writes"}
 	}
 	return nil
@@ -129,12 +129,12 @@ type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	// marks maps numbers of lines to the chain after that many lines. The caller sets the keys.
-	marks map[int]string
+	// heads maps numbers of lines to the chain after that many lines. The caller sets the keys.
+	heads map[int]string
 }
 
-// follow checks the next line.
-func (c *chain) follow(line []byte) error {
+// check checks the next line.
+func (c *chain) check(line []byte) error {
 	body, own := unseal(line)
 	switch {
 	case c.sealed != (own != ""):
@@ -144,8 +144,8 @@ func (c *chain) follow(line []byte) error {
 	}
 	c.head = own
 	c.lines++
-	if _, asked := c.marks[c.lines]; asked {
-		c.marks[c.lines] = own
+	if _, asked := c.heads[c.lines]; asked {
+		c.heads[c.lines] = own
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (r *Run) compareFiles(root *os.Root) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		wanted := known[name]
-		r.vouched = append(r.vouched, name)
+		r.verified = append(r.verified, name)
 		got, err := digest(root, name)
 		if err == nil && !slices.Contains(wanted, got) {
 			err = errors.New("it is not as it was written")
@@ -210,7 +210,7 @@ type Verified struct {
 	Unchecked     []string // raw files without a recorded digest
 	Chain         string   // chain of the last note; "" if the record has no chains
 
-	vouched []string // names of the files counted in Files
+	verified []string // names of the files counted in Files
 }
 
 // Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has
@@ -240,11 +240,11 @@ func Verify(dir string) (*Run, Verified, error) {
 		}
 	}
 	if err := r.inOrder(); err != nil {
-		return r, v, damaged(dir, err)
+		return r, v, asDamage(dir, err)
 	}
 	if r.Plan.Import != nil {
 		if err := verifyImported(root, &v); err != nil {
-			return r, v, damaged(dir, err)
+			return r, v, asDamage(dir, err)
 		}
 	}
 	for i := range r.Trials {
@@ -256,7 +256,7 @@ func Verify(dir string) (*Run, Verified, error) {
 		}
 	}
 	if err := v.findUnchecked(root); err != nil {
-		return r, v, damaged(dir, err)
+		return r, v, asDamage(dir, err)
 	}
 	return r, v, nil
 }
@@ -264,7 +264,7 @@ func Verify(dir string) (*Run, Verified, error) {
 // inOrder checks the order of the trials against the plan's seed. Within a session, trials are ordered
 // by round, cell, attempt and arm.
 func (r *Run) inOrder() error {
-	if !r.bound() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
+	if !r.mustChain() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
 		return nil
 	}
 	round, steps, before := 0, map[[2]string]int{}, []int(nil)
@@ -290,7 +290,7 @@ func (r *Run) inOrder() error {
 // findUnchecked lists the raw files that have no recorded digest.
 func (v *Verified) findUnchecked(root *os.Root) error {
 	known := map[string]bool{}
-	for _, name := range v.vouched {
+	for _, name := range v.verified {
 		known[name] = true
 	}
 	err := fs.WalkDir(root.FS(), RawDir, func(name string, d fs.DirEntry, err error) error {
@@ -315,6 +315,6 @@ func (v *Verified) compare(root *os.Root, name, wanted string) error {
 		return fmt.Errorf("its raw output %s is not as it was written", name)
 	}
 	v.Files++
-	v.vouched = append(v.vouched, path.Clean(name))
+	v.verified = append(v.verified, path.Clean(name))
 	return nil
 }

@@ -41,7 +41,7 @@ func Contents(dir string) (*Run, []Content, error) {
 	defer root.Close()
 	// these lengths exclude lines that are added meanwhile
 	sizes := map[string]int64{TrialsFile: r.trialsEnd, NotesFile: r.notesEnd}
-	for _, name := range slices.Concat(r.vouched, v.vouched) {
+	for _, name := range slices.Concat(r.verified, v.verified) {
 		sizes[name] = -1
 	}
 	if isFile(dir, SignatureFile) { // the signature covers all other files

@@ -26,7 +26,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	}
 	defer func() {
 		if err != nil {
-			unmake(root, dir, len(changed) > 1)
+			removeFailed(root, dir, len(changed) > 1)
 		}
 	}()
 	if err := populate(root, file, files, plan, env); err != nil {
@@ -86,7 +86,7 @@ func populate(root *os.Root, file []byte, files map[string][]byte, plan *experim
 			return err
 		}
 	}
-	if err := keepFiles(root, files, write); err != nil {
+	if err := writeNamedFiles(root, files, write); err != nil {
 		return err
 	}
 	text, err := planText(plan)
@@ -140,7 +140,7 @@ func Resume(dir string) (j *Journal, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("no run to resume: %w", err)
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +180,8 @@ func Resume(dir string) (j *Journal, err error) {
 	return j, nil
 }
 
-// hold opens a run directory and takes its lock.
-func hold(dir string) (*os.Root, *os.File, error) {
+// lockDir opens a run directory and takes its lock.
+func lockDir(dir string) (*os.Root, *os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, nil, err
@@ -217,7 +217,7 @@ func (j *Journal) startSession(text string) error {
 // checkEmpty returns an error if dir holds anything but a lock or the remains of a killed Create.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if err != nil || begun(dir) {
+	if err != nil || isUnfinished(dir) {
 		return err
 	}
 	for _, e := range entries {
@@ -232,8 +232,8 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// begun reports whether dir is a run directory whose plan, the last file to be written, is missing.
-func begun(dir string) bool {
+// isUnfinished reports whether dir is a run directory whose plan, the last file to be written, is missing.
+func isUnfinished(dir string) bool {
 	trials, err := os.Lstat(filepath.Join(dir, TrialsFile))
 	if err != nil || !trials.Mode().IsRegular() || trials.Size() > 0 || !isFile(dir, LockFile) {
 		return false
@@ -263,9 +263,9 @@ func mkdirAll(dir string, mode fs.FileMode) (changed []string, err error) {
 	return append([]string{dir}, changed...), nil
 }
 
-// unmake removes the files of a failed Create, and the directory if Create made it. A file that cannot
+// removeFailed removes the files of a failed Create, and the directory if Create made it. A file that cannot
 // be removed stays: without a plan, the directory is no run directory.
-func unmake(root *os.Root, dir string, made bool) {
+func removeFailed(root *os.Root, dir string, made bool) {
 	_, _ = removeMade(root)
 	_ = root.Remove(LockFile)
 	if made {

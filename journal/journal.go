@@ -93,7 +93,7 @@ func (j *Journal) Append(t *Trial) error {
 	t.Seq = len(j.run.Trials) + 1
 	t.Session = j.run.session()
 	t.Start = t.Start.UTC().Round(0)
-	t.without(j.mask)
+	t.mask(j.mask)
 	line, err := t.line()
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (j *Journal) note(n Note) error {
 	if n.Session == 0 {
 		n.Session = j.run.session()
 	}
-	if j.run.bound() || n.Kind == NoteFinished && j.run.trials.sealed {
+	if j.run.mustChain() || n.Kind == NoteFinished && j.run.trials.sealed {
 		n.Trials, n.Head = len(j.run.Trials), j.run.trials.head
 	}
 	line, err := n.line()

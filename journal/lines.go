@@ -49,7 +49,7 @@ func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error
 		if t.Seq != len(trials)+1 {
 			return fmt.Errorf("%s: trial number %d where %d is expected: lines are missing or doubled", where(), t.Seq, len(trials)+1)
 		}
-		if err := c.follow(line); err != nil {
+		if err := c.check(line); err != nil {
 			return &DamageError{Where: where(), What: err.Error()}
 		}
 		trials = append(trials, t)

@@ -15,11 +15,11 @@ func (j *Journal) Mask(m *mask.Mask) {
 	j.mask = m
 }
 
-// markKept is the length, in characters, to which a trial shortens a line printed by a program.
-const markKept = 200
+// shownLength is the length, in characters, to which a trial shortens a line printed by a program.
+const shownLength = 200
 
-// without masks secrets in the trial's texts: proofs, reasons and command lines.
-func (t *Trial) without(m *mask.Mask) {
+// mask masks secrets in the trial's texts: proofs, reasons and command lines.
+func (t *Trial) mask(m *mask.Mask) {
 	for i := range t.Invalid {
 		t.Invalid[i].Detail = m.Text(t.Invalid[i].Detail)
 	}
@@ -31,7 +31,7 @@ func (t *Trial) without(m *mask.Mask) {
 	for a, seen := range t.Behaviour {
 		seen.Marks = slices.Clone(seen.Marks)
 		for i := range seen.Marks {
-			seen.Marks[i] = safetext.Head(m.Text(seen.Marks[i]), markKept)
+			seen.Marks[i] = safetext.Head(m.Text(seen.Marks[i]), shownLength)
 		}
 		t.Behaviour[a] = seen
 	}

@@ -16,12 +16,12 @@ import (
 // began.
 const NamedDir = "files"
 
-// named returns the path of the copy of a file that the experiment calls name. The name is escaped as in
+// copyPath returns the path of the copy of a file that the experiment calls name. The name is escaped as in
 // a URL: policies%2Fdeny.yaml.
-func named(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
+func copyPath(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
 
-// keepFiles writes copies of the files that the experiment names.
-func keepFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
+// writeNamedFiles writes copies of the files that the experiment names.
+func writeNamedFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -29,7 +29,7 @@ func keepFiles(root *os.Root, files map[string][]byte, write func(name string, t
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := write(filepath.ToSlash(named(name)), files[name]); err != nil {
+		if err := write(filepath.ToSlash(copyPath(name)), files[name]); err != nil {
 			return err
 		}
 	}
@@ -44,21 +44,21 @@ func ReadNamed(dir string) func(name string) ([]byte, error) {
 			return nil, err
 		}
 		defer root.Close()
-		about, err := root.Stat(named(name))
+		about, err := root.Stat(copyPath(name))
 		if err != nil {
 			return nil, err
 		}
 		if !about.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is not a file", named(name))
+			return nil, fmt.Errorf("%s is not a file", copyPath(name))
 		}
-		f, err := root.Open(named(name))
+		f, err := root.Open(copyPath(name))
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
 		data, err := io.ReadAll(io.LimitReader(f, experiment.MaxFile+1))
 		if err == nil && len(data) > experiment.MaxFile {
-			err = fmt.Errorf("%s has more than %d KiB", named(name), experiment.MaxFile>>10)
+			err = fmt.Errorf("%s has more than %d KiB", copyPath(name), experiment.MaxFile>>10)
 		}
 		return data, err
 	}

@@ -37,7 +37,7 @@ type Raw struct {
 func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	name := fmt.Sprintf("%03d-%s-%s", round, plain(arm), plain(cell))
+	name := fmt.Sprintf("%03d-%s-%s", round, safeName(arm), safeName(cell))
 	if attempt > 1 {
 		name += fmt.Sprintf("-%d", attempt)
 	}
@@ -71,7 +71,7 @@ func (j *Journal) removeRaw(dir string) error {
 }
 
 // rawTaken reports whether a directory belongs to a recorded or running trial. Different names of arms
-// and cells may give the same directory name: plain replaces characters, and some file systems ignore
+// and cells may give the same directory name: safeName replaces characters, and some file systems ignore
 // case.
 func (j *Journal) rawTaken(dir string) bool {
 	for other := range j.raw {
@@ -93,7 +93,7 @@ func (r *Raw) Dir() string { return r.dir }
 // Create makes a raw file. Characters unfit for a file name are replaced: a name never leads out of the
 // directory. A name that was used before is an error. The file is on the disk when its Close returns.
 func (r *Raw) Create(name string) (io.WriteCloser, error) {
-	name = plain(name)
+	name = safeName(name)
 	file := path.Join(r.dir, name)
 	f, err := r.journal.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
@@ -180,19 +180,19 @@ func (w *rawFile) Close() error {
 // name.
 const maxName = 100
 
-// plain turns a name into a file name that works on every system and needs no quotes in a shell.
+// safeName turns a name into a file name that works on every system and needs no quotes in a shell.
 // Letters, digits and "._=-" stay; other runs of characters become "_". The first character is a letter
 // or digit.
-func plain(name string) string {
-	name = unfit.ReplaceAllString(unfitBefore.ReplaceAllString(name, ""), "_")
+func safeName(name string) string {
+	name = unsafeChars.ReplaceAllString(unsafeStart.ReplaceAllString(name, ""), "_")
 	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")
-	return device.ReplaceAllString(cmp.Or(name, "unnamed"), "${1}_$2")
+	return windowsDevice.ReplaceAllString(cmp.Or(name, "unnamed"), "${1}_$2")
 }
 
 var (
-	unfitBefore = regexp.MustCompile(`^[^A-Za-z0-9]+`)
-	unfit       = regexp.MustCompile(`_?[^A-Za-z0-9._=-]+`)
+	unsafeStart = regexp.MustCompile(`^[^A-Za-z0-9]+`)
+	unsafeChars = regexp.MustCompile(`_?[^A-Za-z0-9._=-]+`)
 )
 
-// device matches the names that Windows reserves for devices, with any extension.
-var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+// windowsDevice matches the names that Windows reserves for devices, with any extension.
+var windowsDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)

@@ -36,8 +36,8 @@ type Run struct {
 
 	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
 	trials, notes       chain
-	// vouched lists files at the top and below NamedDir whose content matches the recorded digest.
-	vouched []string
+	// verified lists files at the top and below NamedDir whose content matches the recorded digest.
+	verified []string
 }
 
 // Session is the part of a run that one process carried out.
@@ -111,9 +111,9 @@ func read(dir string, root *os.Root) (*Run, error) {
 		}
 		return nil, fmt.Errorf("%s is not a run directory: it has no %s", dir, PlanFile)
 	}
-	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.proves, r.compareFiles, r.readTrials} {
+	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.checkChains, r.compareFiles, r.readTrials} {
 		if err := part(root); err != nil {
-			return nil, damaged(dir, err)
+			return nil, asDamage(dir, err)
 		}
 	}
 	return r, nil
@@ -147,11 +147,11 @@ func (r *Run) readNotes(root *os.Root) error {
 			r.notes.sealed = own != ""
 			r.trials.sealed = r.notes.sealed
 		}
-		if err := r.notes.follow(line); err != nil {
+		if err := r.notes.check(line); err != nil {
 			return &DamageError{Where: where(), What: err.Error()}
 		}
-		if len(r.Notes) == 0 && r.bound() {
-			r.trials.head = trialsBegin(n.Files[PlanFile], r.notes.head)
+		if len(r.Notes) == 0 && r.mustChain() {
+			r.trials.head = trialsStart(n.Files[PlanFile], r.notes.head)
 		}
 		r.addNote(n)
 		return nil
@@ -167,13 +167,13 @@ func (r *Run) addNote(n Note) {
 		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
 		r.Ended, r.Plan.Ended = "", 0
 	case NoteRounds:
-		r.fix(n.Rounds)
+		r.setRounds(n.Rounds)
 	case NoteMadeUp:
 		r.MadeUp = n.Rounds
 	case NoteExtended:
 		r.Plan.Looks = append(r.Plan.Looks, r.Plan.Total())
 		r.Ended, r.Plan.Ended = "", 0
-		r.fix(n.Rounds)
+		r.setRounds(n.Rounds)
 		r.Finished = false
 	case NoteEnded:
 		r.Ended, r.Plan.Ended = n.Text, n.Rounds
@@ -184,8 +184,8 @@ func (r *Run) addNote(n Note) {
 	}
 }
 
-// fix sets the total number of rounds, which plan.json does not contain.
-func (r *Run) fix(rounds int) { r.Rounds, r.Plan.Fixed = rounds, rounds }
+// setRounds sets the total number of rounds, which plan.json does not contain.
+func (r *Run) setRounds(rounds int) { r.Rounds, r.Plan.Fixed = rounds, rounds }
 
 // session is the number of the last session; 0 before the first.
 func (r *Run) session() int {
@@ -233,11 +233,11 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	r.trials.marks = map[int]string{}
+	r.trials.heads = map[int]string{}
 	for _, n := range r.Notes {
-		r.trials.marks[n.Trials] = ""
+		r.trials.heads[n.Trials] = ""
 	}
-	r.trials.marks[0] = r.trials.head
+	r.trials.heads[0] = r.trials.head
 	if r.Trials, r.trialsEnd, err = parseTrials(f, &r.trials); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (r *Run) readTrials(root *os.Root) error {
 		if len(r.Trials) < n.Trials || len(r.Trials) > n.Trials && ended {
 			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where line %d of %s counts %d: the file was cut off or changed", len(r.Trials), i+1, NotesFile, n.Trials)}
 		}
-		if n.Head != "" && n.Head != r.trials.marks[n.Trials] {
+		if n.Head != "" && n.Head != r.trials.heads[n.Trials] {
 			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("its first %d lines are not those that line %d of %s counts", n.Trials, i+1, NotesFile)}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// deepest is the maximum depth of nested JSON. Tare's own documents have about ten levels; printing a
+// maxDepth is the maximum depth of nested JSON. Tare's own documents have about ten levels; printing a
 // document with ten thousand would exhaust memory.
-const deepest = 64
+const maxDepth = 64
 
 // object is an open object or list during a scan.
 type object struct {
@@ -18,8 +18,8 @@ type object struct {
 	many  map[string]bool // all names, if there are more than few
 }
 
-// few is the number of names that are compared one by one, without a map.
-const few = 32
+// smallObject is the number of names that are compared one by one, without a map.
+const smallObject = 32
 
 // strict returns an error if an object has two members of one name, or if the document is nested too
 // deeply. Repeated names are valid JSON, but parsers disagree: they take the first member, the last, or
@@ -31,8 +31,8 @@ func strict(document []byte) error {
 		switch document[i] {
 		case '{', '[':
 			list := document[i] == '['
-			if len(path) == deepest {
-				return fmt.Errorf("more than %d levels deep", deepest)
+			if len(path) == maxDepth {
+				return fmt.Errorf("more than %d levels deep", maxDepth)
 			}
 			path, name = append(path, object{list: list}), !list
 		case '}', ']':
@@ -76,7 +76,7 @@ func (o *object) add(quoted []byte, fold bool) error {
 
 // has reports whether the object has this name, and adds the name.
 func (o *object) has(name []byte, fold bool) bool {
-	if len(o.names) < few {
+	if len(o.names) < smallObject {
 		o.names = append(o.names, name)
 		return slices.ContainsFunc(o.names[:len(o.names)-1], func(n []byte) bool {
 			return bytes.Equal(n, name) || fold && bytes.EqualFold(n, name)

@@ -36,7 +36,7 @@ func OpenUndos(dir string) (u *Undos, err error) {
 	if !isFile(dir, UndoFile) {
 		return nil, nil
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (u *Undos) read() error {
 	var d undoDocument
 	err := readJSON(u.root, UndoFile, UndoSchema, &d)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return damaged(u.dir, err)
+		return asDamage(u.dir, err)
 	}
 	u.list = d.Undo
 	return nil

@@ -15,9 +15,9 @@ import (
 // unfinishedName matches the names of temporary directories made by NewBulk.
 var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) + `[0-9]+$`)
 
-// beginning is the age at which a directory without TrialsFile counts as abandoned. NewBulk makes that
+// abandonedAfter is the age at which a directory without TrialsFile counts as abandoned. NewBulk makes that
 // file within milliseconds.
-const beginning = time.Minute
+const abandonedAfter = time.Minute
 
 // Unfinished lists the temporary directories below root that a killed Bulk or Create left, ordered by
 // path. Like Find, it searches four levels deep, follows no links, and skips unreadable directories. It
@@ -25,7 +25,7 @@ const beginning = time.Minute
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {
-		if !begun(path) && !unfinishedName.MatchString(filepath.Base(path)) {
+		if !isUnfinished(path) && !unfinishedName.MatchString(filepath.Base(path)) {
 			return !IsRun(path), nil
 		}
 		dead, err := abandoned(path)
@@ -48,23 +48,23 @@ func abandoned(dir string) (bool, error) {
 	switch {
 	case trials && !locked: // not made by Tare
 		return false, nil
-	case !trials && !stalled(dir):
+	case !trials && !isStale(dir):
 		return false, nil
 	case !locked:
 		return true, nil
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return false, nil // the lock is held, or permission is denied
 	}
 	return true, errors.Join(lock.Close(), root.Close())
 }
 
-// stalled reports whether a directory is old enough to be abandoned, and holds nothing but what NewBulk
+// isStale reports whether a directory is old enough to be abandoned, and holds nothing but what NewBulk
 // makes before TrialsFile.
-func stalled(dir string) bool {
+func isStale(dir string) bool {
 	info, err := os.Lstat(dir)
-	if err != nil || time.Since(info.ModTime()) < beginning {
+	if err != nil || time.Since(info.ModTime()) < abandonedAfter {
 		return false
 	}
 	entries, err := os.ReadDir(dir)
@@ -93,7 +93,7 @@ var (
 // directory if it is empty then. It returns the paths, relative to dir, of files that are not Tare's and
 // stay. It is an error if another process works on the directory or has removed it meanwhile.
 func RemoveUnfinished(dir string) (kept []string, err error) {
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -21,25 +21,25 @@ const cgroupMount = "sys/fs/cgroup"
 // ownCgroup returns the cgroup of this process. groups holds its path by controller (see proc.Groups).
 func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	if group, ok := groups[""]; ok && exists(sys, path.Join(cgroupMount, "cgroup.controllers")) {
-		dirs := upward(sys, cgroupMount, group)
+		dirs := ancestors(sys, cgroupMount, group)
 		return cgroupPaths{version: 2, cpu: dirs, memory: dirs}
 	}
 	p := cgroupPaths{}
 	if group, ok := groups["cpu"]; ok {
 		p.version = 1
-		p.cpu = upward(sys, path.Join(cgroupMount, "cpu"), group)
+		p.cpu = ancestors(sys, path.Join(cgroupMount, "cpu"), group)
 	}
 	if group, ok := groups["memory"]; ok {
 		p.version = 1
-		p.memory = upward(sys, path.Join(cgroupMount, "memory"), group)
+		p.memory = ancestors(sys, path.Join(cgroupMount, "memory"), group)
 	}
 	return p
 }
 
-// upward lists the directory of a group and those above it up to the mount. In a container, the group's
+// ancestors lists the directory of a group and those above it up to the mount. In a container, the group's
 // name may be that on the host, which does not exist below the mount. The mount itself is then the
 // group.
-func upward(sys fs.FS, mount, group string) []string {
+func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
 		if dir := path.Join(mount, p); exists(sys, dir) {

@@ -65,32 +65,32 @@ var clusterProperties = []struct {
 	name string
 	of   func(*Cluster) []string
 }{
-	{"cluster", one(func(c *Cluster) string { return c.UID })},
-	{"cluster version", one(func(c *Cluster) string { return c.Version })},
-	{"cluster platform", one(func(c *Cluster) string { return c.Platform })},
-	{"number of nodes used", one(func(c *Cluster) string { return strconv.Itoa(len(c.Nodes)) })},
-	{"kernel of the nodes", each(func(n *Node) string { return n.Kernel })},
-	{"operating system of the nodes", each(func(n *Node) string { return n.OS })},
-	{"architecture of the nodes", each(func(n *Node) string { return n.Architecture })},
-	{"container runtime of the nodes", each(func(n *Node) string { return n.Runtime })},
-	{"kubelet of the nodes", each(func(n *Node) string { return n.Kubelet })},
-	{"region of the nodes", each(func(n *Node) string { return n.Region })},
-	{"zone of the nodes", each(func(n *Node) string { return n.Zone })},
-	{"instance type of the nodes", each(func(n *Node) string { return n.Instance })},
-	{"processor of the nodes", each(func(n *Node) string { return n.CPU })},
-	{"number of processors of the nodes", each(func(n *Node) string { return n.CPUs })},
-	{"memory of the nodes", each(func(n *Node) string { return n.Memory })},
+	{"cluster", perCluster(func(c *Cluster) string { return c.UID })},
+	{"cluster version", perCluster(func(c *Cluster) string { return c.Version })},
+	{"cluster platform", perCluster(func(c *Cluster) string { return c.Platform })},
+	{"number of nodes used", perCluster(func(c *Cluster) string { return strconv.Itoa(len(c.Nodes)) })},
+	{"kernel of the nodes", perNode(func(n *Node) string { return n.Kernel })},
+	{"operating system of the nodes", perNode(func(n *Node) string { return n.OS })},
+	{"architecture of the nodes", perNode(func(n *Node) string { return n.Architecture })},
+	{"container runtime of the nodes", perNode(func(n *Node) string { return n.Runtime })},
+	{"kubelet of the nodes", perNode(func(n *Node) string { return n.Kubelet })},
+	{"region of the nodes", perNode(func(n *Node) string { return n.Region })},
+	{"zone of the nodes", perNode(func(n *Node) string { return n.Zone })},
+	{"instance type of the nodes", perNode(func(n *Node) string { return n.Instance })},
+	{"processor of the nodes", perNode(func(n *Node) string { return n.CPU })},
+	{"number of processors of the nodes", perNode(func(n *Node) string { return n.CPUs })},
+	{"memory of the nodes", perNode(func(n *Node) string { return n.Memory })},
 	{"stand-ins on the cluster", func(c *Cluster) []string { return slices.Sorted(maps.Values(c.StandIns)) }},
-	{"confidential computing on the nodes", each(func(n *Node) string { return n.Confidential })},
+	{"confidential computing on the nodes", perNode(func(n *Node) string { return n.Confidential })},
 }
 
-// one turns a function of a cluster into a list with one value.
-func one(of func(*Cluster) string) func(*Cluster) []string {
+// perCluster turns a function of a cluster into a list with one value.
+func perCluster(of func(*Cluster) string) func(*Cluster) []string {
 	return func(c *Cluster) []string { return []string{of(c)} }
 }
 
-// each turns a function of a node into a list with a value for every node of a cluster.
-func each(of func(*Node) string) func(*Cluster) []string {
+// perNode turns a function of a node into a list with a value for every node of a cluster.
+func perNode(of func(*Node) string) func(*Cluster) []string {
 	return func(c *Cluster) []string {
 		var values []string
 		for i := range c.Nodes {
@@ -124,7 +124,7 @@ func components(e *Environment) map[string]string {
 	}
 	m := make(map[string]string, len(names))
 	for name := range names {
-		m[name] = acrossClusters(e, one(func(c *Cluster) string { return c.Components[name] }))
+		m[name] = acrossClusters(e, perCluster(func(c *Cluster) string { return c.Components[name] }))
 	}
 	return m
 }
@@ -136,7 +136,7 @@ func images(e *Environment) map[string]string {
 		for _, n := range e.Clusters[i].Nodes {
 			for name := range n.Images {
 				if _, known := m[name]; !known {
-					m[name] = acrossClusters(e, each(func(n *Node) string { return n.Images[name] }))
+					m[name] = acrossClusters(e, perNode(func(n *Node) string { return n.Images[name] }))
 				}
 			}
 		}

@@ -56,8 +56,8 @@ func parseStat(data []byte) (Totals, error) {
 	return t, nil
 }
 
-// waiting is the total time in which some task waited for a CPU; -1 if the kernel does not report it.
-func waiting(files procfs.FS) time.Duration {
+// waitingTime is the total time in which some task waited for a CPU; -1 if the kernel does not report it.
+func waitingTime(files procfs.FS) time.Duration {
 	pressure, err := files.PSIStatsForResource("cpu")
 	if err != nil || pressure.Some == nil || pressure.Some.Total > math.MaxInt64/uint64(time.Microsecond) {
 		return -1
@@ -151,7 +151,7 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 		t.Busy = used + t.Interrupts
 	}
 	files := proc.Below(root)
-	t.Time, t.Waiting, t.Load = at, waiting(files), loadAverage(files)[0]
+	t.Time, t.Waiting, t.Load = at, waitingTime(files), loadAverage(files)[0]
 	return t, nil
 }
 

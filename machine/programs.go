@@ -23,15 +23,15 @@ type process struct {
 func others(all map[int]proc.Stat, self int) map[int]process {
 	list := make(map[int]process, len(all))
 	for pid, p := range all {
-		if !p.Kernel() && !below(all, pid, self) {
+		if !p.Kernel() && !inTree(all, pid, self) {
 			list[pid] = process{p.Comm, p.Starttime, p.PPID, p.Own() + p.Reaped()}
 		}
 	}
 	return list
 }
 
-// below reports whether a process is root or a descendant of root.
-func below(all map[int]proc.Stat, pid, root int) bool {
+// inTree reports whether a process is root or a descendant of root.
+func inTree(all map[int]proc.Stat, pid, root int) bool {
 	for range all { // limits the walk to the longest possible chain of parents
 		if pid == root {
 			return true
@@ -121,8 +121,8 @@ func (c Conditions) Busiest() string {
 	return strings.Join(names, ", ")
 }
 
-// plus adds two maps of CPU times.
-func plus(a, b map[string]time.Duration) map[string]time.Duration {
+// addTimes adds two maps of CPU times.
+func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 	sum := maps.Clone(a)
 	for name, used := range b {
 		if sum == nil {

@@ -283,7 +283,7 @@ func FuzzCounters(f *testing.F) {
 		file := &fstest.MapFile{Data: []byte(text)}
 		root := tree(t, fstest.MapFS{"proc/pressure/cpu": file, "proc/2/comm": {Data: []byte("kthreadd")}, "proc/2/schedstat": file, "proc/self/cgroup": file})
 		files := proc.Below(root)
-		if d := waiting(files); d < -1 {
+		if d := waitingTime(files); d < -1 {
 			t.Errorf("pressure %v", d)
 		}
 		k := kernelThreads{root: root}

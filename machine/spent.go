@@ -36,7 +36,7 @@ func (s Spent) Plus(o Spent) Spent {
 		Totals: Totals{CPUs: max(s.CPUs, o.CPUs), Busy: s.Busy + o.Busy, Interrupts: s.Interrupts + o.Interrupts,
 			Steal: s.Steal + o.Steal, Waiting: -1, Load: o.Load},
 		Wall: s.Wall + o.Wall, Threads: s.Threads + o.Threads,
-		Others: s.Others + o.Others, Programs: plus(s.Programs, o.Programs), Own: s.Own + o.Own, Throttled: s.Throttled + o.Throttled,
+		Others: s.Others + o.Others, Programs: addTimes(s.Programs, o.Programs), Own: s.Own + o.Own, Throttled: s.Throttled + o.Throttled,
 	}
 	if s.Waiting >= 0 && o.Waiting >= 0 {
 		sum.Waiting = s.Waiting + o.Waiting

@@ -12,11 +12,11 @@ import (
 // times, and removes the backslash of \" and \\. In the lines of a hex dump, it removes the offset at
 // the beginning and the characters at the end.
 type folder struct {
-	text  []byte
-	place []place // position of each folded byte in the original text
-	floor int     // start of the present line in text
-	mark  int     // position in text after the last backslash or percent sign, or later
-	last  int     // end of the folded part in the original text
+	text      []byte
+	positions []position // position of each folded byte in the original text
+	floor     int        // start of the present line in text
+	mark      int        // position in text after the last backslash or percent sign, or later
+	last      int        // end of the folded part in the original text
 
 	line  lineState
 	colon bool // whether a colon ends the offset, as in dumps of xxd
@@ -24,8 +24,8 @@ type folder struct {
 	data, columns int
 }
 
-// place is the position of a folded byte in the original text.
-type place struct{ start, end int }
+// position is the position of a folded byte in the original text.
+type position struct{ start, end int }
 
 type lineState int
 
@@ -70,19 +70,19 @@ var plain = func() (is [256]bool) {
 // add folds the next bytes. at is their position in the original text.
 func (f *folder) add(p []byte, at int) {
 	for i := 0; i < len(p); i++ {
-		b, here := p[i], place{at + i, at + i + 1}
+		b, here := p[i], position{at + i, at + i + 1}
 		if here.start-f.last > mostGap { // a zero byte, which no needle contains, separates distant parts
-			f.text, f.place, f.last = append(f.text, 0), append(f.place, here), here.end
+			f.text, f.positions, f.last = append(f.text, 0), append(f.positions, here), here.end
 		}
 		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
 		if f.line == lineGoesOn && plain[b] && len(f.text)-f.mark >= longestEscape { // the fast path for most bytes
-			begin, places := i, f.place
+			begin, places := i, f.positions
 			for ; i < len(p) && plain[p[i]]; i++ {
-				places = append(places, place{at + i, at + i + 1})
+				places = append(places, position{at + i, at + i + 1})
 			}
-			f.text, f.place, f.last = append(f.text, p[begin:i]...), places, at+i
+			f.text, f.positions, f.last = append(f.text, p[begin:i]...), places, at+i
 			i--
 			continue
 		}
@@ -93,13 +93,13 @@ func (f *folder) add(p []byte, at int) {
 }
 
 // outside reports whether a byte at the beginning of a line or in a dump is not data.
-func (f *folder) outside(b byte, at place) bool {
+func (f *folder) outside(b byte, at position) bool {
 	blank, lead := b == ' ' || b == '\t', len(f.text)-f.floor
 	switch {
 	case b == '\n':
 	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte(digits+"x", b) >= 0):
 	case f.line == lineBegins && (blank && lead >= 6 || b == ':' && lead >= 4):
-		f.text, f.place = f.text[:f.floor], f.place[:f.floor]
+		f.text, f.positions = f.text[:f.floor], f.positions[:f.floor]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
 	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // limits the text that is held back
@@ -107,8 +107,8 @@ func (f *folder) outside(b byte, at place) bool {
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
 		// extends the positions of the line's bytes over the characters: a secret found in the line masks them, too
-		for i := f.floor; i < len(f.place); i++ {
-			f.place[i].end = at.end
+		for i := f.floor; i < len(f.positions); i++ {
+			f.positions[i].end = at.end
 		}
 		return true
 	case blank:
@@ -124,12 +124,12 @@ func (f *folder) outside(b byte, at place) bool {
 // put appends a byte and decodes the escape that it may complete. A decoded escape counts as starting at
 // most mostGap before its end, even if it was escaped many times. This limits the text that is held
 // back.
-func (f *folder) put(b byte, at place) {
+func (f *folder) put(b byte, at position) {
 	n := len(f.text)
 	if n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
 		n--
-		at.start = max(f.place[n].start, at.end-mostGap)
-		f.text, f.place = f.text[:n], f.place[:n]
+		at.start = max(f.positions[n].start, at.end-mostGap)
+		f.text, f.positions = f.text[:n], f.positions[:n]
 		if strings.IndexByte("nrt", b) >= 0 {
 			return
 		}
@@ -137,7 +137,7 @@ func (f *folder) put(b byte, at place) {
 	if dropped(b) {
 		return
 	}
-	f.text, f.place, f.last = append(f.text, b), append(f.place, at), max(f.last, at.end)
+	f.text, f.positions, f.last = append(f.text, b), append(f.positions, at), max(f.last, at.end)
 	if n++; b == '\\' || b == '%' {
 		f.mark = n
 	}
@@ -150,8 +150,8 @@ func (f *folder) put(b byte, at place) {
 		if err != nil {
 			continue
 		}
-		at.start = max(f.place[i].start, at.end-mostGap)
-		f.text, f.place = f.text[:i], f.place[:i]
+		at.start = max(f.positions[i].start, at.end-mostGap)
+		f.text, f.positions = f.text[:i], f.positions[:i]
 		written := []byte{byte(number)}
 		if e.digits == 4 {
 			written = utf8.AppendRune(nil, rune(number))
@@ -163,8 +163,8 @@ func (f *folder) put(b byte, at place) {
 	}
 }
 
-// sure returns the length of the folded text that later bytes cannot change.
-func (f *folder) sure() int {
+// final returns the length of the folded text that later bytes cannot change.
+func (f *folder) final() int {
 	if f.line != lineGoesOn {
 		return f.floor
 	}
@@ -173,10 +173,10 @@ func (f *folder) sure() int {
 
 // forget drops the final folded bytes whose original position is before this one.
 func (f *folder) forget(before int) {
-	n, sure := 0, f.sure()
-	for n < sure && f.place[n].start < before {
+	n, sure := 0, f.final()
+	for n < sure && f.positions[n].start < before {
 		n++
 	}
-	f.text, f.place = append(f.text[:0], f.text[n:]...), append(f.place[:0], f.place[n:]...)
+	f.text, f.positions = append(f.text[:0], f.text[n:]...), append(f.positions[:0], f.positions[n:]...)
 	f.floor, f.mark = max(f.floor-n, 0), f.mark-n
 }

@@ -76,7 +76,7 @@ func (m *Mask) Add(name, value string) bool {
 			continue
 		}
 		masked = true
-		for _, text := range written(line) {
+		for _, text := range encodings(line) {
 			m.raw.add(text, shown)
 			m.folded.add(folded(text), shown)
 		}
@@ -92,17 +92,17 @@ func printable(r rune) rune {
 	return r
 }
 
-// written returns the forms of a value that folding does not unify. These are: hexadecimal, base64,
+// encodings returns the forms of a value that folding does not unify. These are: hexadecimal, base64,
 // octal dumps, and dumps of two-byte words with the low byte first, in which a value may begin inside a
 // word; single blanks, + for a blank, HTML escapes, and JSON's halves of characters.
-func written(value string) []string {
+func encodings(value string) []string {
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
 		octal += fmt.Sprintf("%03o", b)
 	}
 	all := []string{
 		value, hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)), octal,
-		strings.Join(strings.Fields(value), " "), strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), halves.ReplaceAllString(value, "\uFFFD\uFFFD"),
+		strings.Join(strings.Fields(value), " "), strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), surrogates.ReplaceAllString(value, "\uFFFD\uFFFD"),
 	}
 	for begin := range 2 {
 		hexadecimal, octal := "", ""
@@ -116,24 +116,24 @@ func written(value string) []string {
 		all = append(all, e.EncodeToString(raw))
 		for before := range 3 {
 			if len(value) >= leastEncoded {
-				all = append(all, within(e, raw, before))
+				all = append(all, base64Inside(e, raw, before))
 			}
 		}
 	}
 	return all
 }
 
-// within returns the base64 of a value that follows a number of unknown bytes: only the characters that
+// base64Inside returns the base64 of a value that follows a number of unknown bytes: only the characters that
 // depend on the value alone.
-func within(e *base64.Encoding, value []byte, before int) string {
+func base64Inside(e *base64.Encoding, value []byte, before int) string {
 	text := e.EncodeToString(append(make([]byte, before), value...))
 	first := (before*8 + 5) / 6
 	whole := (before + len(value)) * 8 / 6
 	return text[first:whole]
 }
 
-// halves matches characters that JSON escapes as two halves, neither of which is a character.
-var halves = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
+// surrogates matches characters that JSON escapes as two halves, neither of which is a character.
+var surrogates = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
 
 // span is a part of a text that is masked.
 type span struct {
@@ -153,7 +153,7 @@ func (v *view) find(text []byte, last bool) (all []span, safe int) {
 			continue
 		}
 		for _, n := range v.seeds[beginning] {
-			length := shared(text[i:], n.text)
+			length := commonPrefix(text[i:], n.text)
 			if length == len(n.text) || last && length >= Least && i+length == len(text) {
 				all = append(all, span{i, i + length, n.shown})
 			} else if i+length == len(text) {
@@ -200,7 +200,7 @@ func (m *Mask) Text(text string) string {
 func cuts(text []byte, n *needle) []span {
 	var all []span
 	for i := range text {
-		if k := shared(text[i:], n.text); k >= Least && ends(text[i+k:]) {
+		if k := commonPrefix(text[i:], n.text); k >= Least && ends(text[i+k:]) {
 			all = append(all, span{i, i + k, n.shown})
 		}
 		k := 0
@@ -214,8 +214,8 @@ func cuts(text []byte, n *needle) []span {
 	return all
 }
 
-// shared returns the length of the common beginning of two texts.
-func shared(a, b []byte) int {
+// commonPrefix returns the length of the common beginning of two texts.
+func commonPrefix(a, b []byte) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -52,16 +52,16 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	for i := range all {
 		all[i].start, all[i].end = all[i].start+w.base, all[i].end+w.base
 	}
-	end, sure := w.base+len(w.held), w.fold.sure()
+	end, sure := w.base+len(w.held), w.fold.final()
 	if last {
 		sure = len(w.fold.text)
 	}
 	folded, from := w.mask.folded.find(w.fold.text[:sure], last)
 	if safe += w.base; from < len(w.fold.text) {
-		safe = min(safe, w.fold.place[from].start)
+		safe = min(safe, w.fold.positions[from].start)
 	}
 	for _, s := range folded {
-		first, to := w.fold.place[s.start], w.fold.place[s.end-1]
+		first, to := w.fold.positions[s.start], w.fold.positions[s.end-1]
 		all = append(all, span{first.start, to.end, s.shown})
 	}
 	if last {

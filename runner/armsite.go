@@ -26,14 +26,14 @@ type armSite struct {
 	items     []experiment.LayerItem
 	run       *layer.Run
 	starts    []testbed.Place // places in the site where the workloads start programs
-	absent    []absent
+	absent    []absentLayer
 	workloads []workload.Resident // workloads with services, which all have a different Shared
 	// launchers is the number of launchers that start every program under test, equal in all arms.
 	launchers int
 
 	bare     testbed.Site                 // the site as made by the testbed; nil: not set up
 	site     testbed.Site                 // the site as the workload sees it, with the layers' wrappers
-	layers   []up                         // ordered from the innermost to the outermost
+	layers   []activeLayer                // ordered from the innermost to the outermost
 	once     []layer.Check                // proofs made once, when the layers were put up
 	services map[string]workload.Standing // services by Resident.Shared
 	// suspect is the reason to set up this site anew before the next trial; "": there is none.
@@ -49,14 +49,14 @@ type layerError struct {
 func (e *layerError) Error() string { return "layer " + e.kind + ": " + e.err.Error() }
 func (e *layerError) Unwrap() error { return e.err }
 
-// up is a layer that has been put up.
-type up struct {
+// activeLayer is a layer that has been put up.
+type activeLayer struct {
 	kind string
 	*layer.Active
 }
 
 // downLimit is the time limit for taking the layer down.
-func (u up) downLimit() time.Duration {
+func (u activeLayer) downLimit() time.Duration {
 	if u.DownLimit > 0 {
 		return u.DownLimit
 	}
@@ -100,7 +100,7 @@ func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	if err != nil {
 		return &layerError{item.Kind, err}
 	}
-	p.layers = append(p.layers, up{item.Kind, active})
+	p.layers = append(p.layers, activeLayer{item.Kind, active})
 	if active.Before == nil && active.After == nil {
 		return &layerError{item.Kind, errors.New("it cannot be run: nothing shows, before a trial or after it, that it is on")}
 	}
@@ -191,8 +191,8 @@ func (p *armSite) keepProofs(kind string, checks []layer.Check) error {
 }
 
 // switches lists the layers that must be off while other arms run.
-func (p *armSite) switches() []up {
-	return slices.DeleteFunc(slices.Clone(p.layers), func(u up) bool { return u.Switch == nil })
+func (p *armSite) switches() []activeLayer {
+	return slices.DeleteFunc(slices.Clone(p.layers), func(u activeLayer) bool { return u.Switch == nil })
 }
 
 // before gathers the evidence before a trial: the arm's layers are on, those of other arms are off.
@@ -290,8 +290,8 @@ func (p *armSite) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// absent is a layer of another arm that must not be on in this one.
-type absent struct {
+// absentLayer is a layer of another arm that must not be on in this one.
+type absentLayer struct {
 	kind   string
 	arm    string // the arm that has the layer
 	l      layer.Layer
@@ -302,7 +302,7 @@ type absent struct {
 // absentLayers lists the layers of other arms that this arm lacks. Layers of the same kind with the same
 // parameters are listed once. A layer is omitted if the proof of this arm's own layer includes its
 // absence (OwnProves).
-func absentLayers(x *experiment.Expansion, arm int) []absent {
+func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 	own := map[string]layer.Layer{}
 	has := map[string]bool{}
 	for i, item := range x.Layers[arm] {
@@ -310,7 +310,7 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 		config, _ := json.Marshal(x.Plan.Arms[arm].Layers[i])
 		has[string(config)] = true
 	}
-	var off []absent
+	var off []absentLayer
 	for a, items := range x.Layers {
 		for i, item := range items {
 			config, _ := json.Marshal(x.Plan.Arms[a].Layers[i])
@@ -320,7 +320,7 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 			}
 			has[string(config)] = true
 			if d := l.Declare(); own[item.Kind] == nil || !d.OwnProves {
-				off = append(off, absent{kind: item.Kind, arm: x.Plan.Arms[a].Name, l: l, own: own[item.Kind], beside: d.ProvesBeside})
+				off = append(off, absentLayer{kind: item.Kind, arm: x.Plan.Arms[a].Name, l: l, own: own[item.Kind], beside: d.ProvesBeside})
 			}
 		}
 	}
@@ -329,7 +329,7 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 
 // after returns the function that proves, after a trial, that the layer was not on; nil if there is
 // none.
-func (a absent) after() func(context.Context, *layer.Session, layer.Did) ([]layer.Check, error) {
+func (a absentLayer) after() func(context.Context, *layer.Session, layer.Did) ([]layer.Check, error) {
 	if l, ok := a.l.(layer.OffAfter); ok && (a.own == nil || a.beside) {
 		return l.ProveOffAfter
 	}
@@ -339,7 +339,7 @@ func (a absent) after() func(context.Context, *layer.Session, layer.Did) ([]laye
 // prove gathers evidence that the layer is not on at the session's site. If the arm has its own layer of
 // the same kind, only a layer that declares ProvesBeside is asked. For other layers, the check states
 // that nothing was examined.
-func (a absent) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (a absentLayer) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if a.own == nil || a.beside {
 		s.Own = a.own
 		return a.l.ProveOff(ctx, s)

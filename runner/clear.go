@@ -39,11 +39,11 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 			return nil
 		}
 		return fmt.Errorf("clear up after %s in arm %s, round %d (%s in %v, the limit is %v): %w",
-			cell.ID, arm.Name, id.round, attempts(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
+			cell.ID, arm.Name, id.round, attemptsText(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
 	}
 }
 
-func attempts(n int) string {
+func attemptsText(n int) string {
 	if n == 1 {
 		return "one attempt"
 	}

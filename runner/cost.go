@@ -104,9 +104,9 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// with adds the usage of layers to the usage of programs. The sum over all layers is named "layer"; each
+// addTo adds the usage of layers to the usage of programs. The sum over all layers is named "layer"; each
 // part has its own name.
-func (c cost) with(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
+func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
 		return programs // without the sidecars the sum would be too low
 	}
@@ -122,8 +122,8 @@ func (c cost) with(programs map[string]testbed.Usage, wall time.Duration) map[st
 	return all
 }
 
-// price adds the cost metrics to the trial's values. It lists the unavailable ones in result.
-func price(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
+// addCosts adds the cost metrics to the trial's values. It lists the unavailable ones in result.
+func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
 	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
 	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)
 	if err != nil {

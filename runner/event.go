@@ -112,8 +112,8 @@ type Progress struct {
 	Left        time.Duration // the estimated remaining time, from the trials of this session if there are any
 }
 
-// step identifies a trial without its attempt.
-type step struct {
+// trialKey identifies a trial without its attempt.
+type trialKey struct {
 	round     int
 	cell, arm string
 }
@@ -182,11 +182,11 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 
 // settled returns the steps that need no further trial: one trial is valid or a failure of its arm, or
 // no attempt is left.
-func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[step]bool {
-	steps := map[step]bool{}
+func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
+	steps := map[trialKey]bool{}
 	for i := range trials {
-		if t := &trials[i]; !again(t, cpuLimited) || t.Attempt >= plan.Attempts {
-			steps[step{t.Round, t.Cell, t.Arm}] = true
+		if t := &trials[i]; !repeats(t, cpuLimited) || t.Attempt >= plan.Attempts {
+			steps[trialKey{t.Round, t.Cell, t.Arm}] = true
 		}
 	}
 	return steps

@@ -84,7 +84,7 @@ func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &armSite{layers: []up{{name, active}}}
+		return &armSite{layers: []activeLayer{{name, active}}}
 	}
 	first, second := at("first"), at("second")
 	s := &sites{list: []indexedSite{{0, first}, {1, second}}}
@@ -155,15 +155,15 @@ func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session, did layer.D
 func TestOffAfter(t *testing.T) {
 	l, own := offAfter{&fakeLayer{name: "other"}}, &fakeLayer{name: "own"}
 	for _, test := range []struct {
-		absent absent
+		absent absentLayer
 		want   []layer.Check
 	}{
-		{absent{kind: "other", l: l}, []layer.Check{{Layer: "other", Name: "off after", Expected: "not its own", Observed: "clear", OK: true}}},
-		{absent{kind: "other", l: l, own: own, beside: true}, []layer.Check{{Layer: "other", Name: "off after", Expected: "its own", Observed: "clear"}}},
-		{absent{kind: "other", l: l, own: own}, nil},
-		{absent{kind: "own", l: own}, nil},
+		{absentLayer{kind: "other", l: l}, []layer.Check{{Layer: "other", Name: "off after", Expected: "not its own", Observed: "clear", OK: true}}},
+		{absentLayer{kind: "other", l: l, own: own, beside: true}, []layer.Check{{Layer: "other", Name: "off after", Expected: "its own", Observed: "clear"}}},
+		{absentLayer{kind: "other", l: l, own: own}, nil},
+		{absentLayer{kind: "own", l: own}, nil},
 	} {
-		p := &armSite{run: new(layer.Run), site: fakeSite{}, absent: []absent{test.absent}}
+		p := &armSite{run: new(layer.Run), site: fakeSite{}, absent: []absentLayer{test.absent}}
 		got, err := p.after(t.Context(), "kind", workload.Result{Connections: []string{"clear"}})
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("got %+v (%v), want %+v", got, err, test.want)

@@ -42,7 +42,7 @@ func (r *run) missed() map[[2]string]int {
 	for a, arm := range r.plan.Arms {
 		for _, cell := range r.plan.Cells {
 			for round := 1; round < r.since[a]; round++ {
-				if r.plan.TakesPart(a, round) && !done[step{round, cell.ID, arm.Name}] {
+				if r.plan.TakesPart(a, round) && !done[trialKey{round, cell.ID, arm.Name}] {
 					passed[[2]string{cell.ID, arm.Name}]++
 				}
 			}
@@ -71,15 +71,15 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 // the cell that has most of them.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
-	stands, tried := map[step]bool{}, map[step]bool{}
+	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}
 	for i := range trials {
 		t := &trials[i]
 		if a := slices.IndexFunc(r.plan.Arms, func(arm experiment.PlannedArm) bool { return arm.Name == t.Arm }); a < 0 || r.dropped[a] || t.Round > last {
 			continue
 		}
-		at := step{t.Round, t.Cell, t.Arm}
+		at := trialKey{t.Round, t.Cell, t.Arm}
 		// Only the last attempt of a sliced trial counts.
-		stands[at] = stands[at] && t.Slices == 0 || !again(t, r.cpuLimited())
+		stands[at] = stands[at] && t.Slices == 0 || !repeats(t, r.cpuLimited())
 		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
 	}
 	cost := map[string]map[int]bool{}

@@ -12,14 +12,14 @@ import (
 	"tare/workload"
 )
 
-// again reports whether a trial is to be repeated: at least one of its broken rules asks for it. The
+// repeats reports whether a trial is to be repeated: at least one of its broken rules asks for it. The
 // other violations may have the same cause.
-func again(t *journal.Trial, cpuLimited bool) bool {
+func repeats(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
 }
 
-// disturbed reports whether the machine's condition spoilt a trial.
-func disturbed(t *journal.Trial, cpuLimited bool) bool {
+// spoiltByMachine reports whether the machine's condition spoilt a trial.
+func spoiltByMachine(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.OfMachine(v.Rule, cpuLimited) })
 }
 
@@ -60,16 +60,16 @@ func (e *HopelessError) Error() string {
 // giveUp drops an arm after a round, or ends the session, if more rounds would give no data. A resumed
 // session starts with no memory of earlier failures.
 func (r *run) giveUp(ctx context.Context, round int) error {
-	if err := r.spoilt(ctx, round); err != nil {
+	if err := r.dropSpoilt(ctx, round); err != nil {
 		return err
 	}
-	return r.failing()
+	return r.checkBaseline()
 }
 
-// spoilt drops an arm if, in one cell, this round and the previous one gave only spoilt trials: proofs
+// dropSpoilt drops an arm if, in one cell, this round and the previous one gave only spoilt trials: proofs
 // failed, the site was lost, or the machine was busy. A busy machine affects all arms and ends the
 // session. An arm whose program fails stays: the failure is its result.
-func (r *run) spoilt(ctx context.Context, round int) error {
+func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	type key struct{ arm, cell string }
 	count, useful, seen, last := map[key]int{}, map[key]bool{}, map[key]bool{}, map[key]journal.Violation{}
 	before := map[key]bool{} // arms tried in the previous round
@@ -184,10 +184,10 @@ const (
 	failedInARow    = 12
 )
 
-// failing ends the session if the baseline and its control give nothing to compare with: in one cell,
+// checkBaseline ends the session if the baseline and its control give nothing to compare with: in one cell,
 // none of their trials has succeeded since the beginning, or the last ones all failed. A run of few
 // rounds ends this way after its last round.
-func (r *run) failing() error {
+func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
 	references := 0
 	for _, arm := range r.plan.Arms {

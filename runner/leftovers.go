@@ -15,9 +15,9 @@ import (
 	"tare/workload"
 )
 
-// watched is the site of one trial. It records the behaviour of the trial's programs: their stderr (if
+// watchedSite is the site of one trial. It records the behaviour of the trial's programs: their stderr (if
 // the workload reads it), exit statuses and leftover processes.
-type watched struct {
+type watchedSite struct {
 	testbed.Site
 
 	mu        sync.Mutex
@@ -26,9 +26,9 @@ type watched struct {
 }
 
 // Unwrap returns the original site.
-func (w *watched) Unwrap() testbed.Site { return w.Site }
+func (w *watchedSite) Unwrap() testbed.Site { return w.Site }
 
-func (w *watched) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+func (w *watchedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	var said *workload.Listener
 	if cmd.Subject && cmd.Stderr != nil {
 		said = &workload.Listener{Keep: true}
@@ -43,7 +43,7 @@ func (w *watched) Start(ctx context.Context, where testbed.Place, cmd testbed.Co
 
 type watchedProcess struct {
 	testbed.Process
-	at   *watched
+	at   *watchedSite
 	said *workload.Listener // nil: stderr is not read
 	once sync.Once
 }
@@ -67,7 +67,7 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 	return used, err
 }
 
-func (w *watched) add(a experiment.Aspect, seen workload.Seen) {
+func (w *watchedSite) add(a experiment.Aspect, seen workload.Seen) {
 	if w.behaviour == nil {
 		w.behaviour = workload.Behaviour{}
 	}
@@ -83,8 +83,8 @@ func exitStatus(err error) (status int, ended bool) {
 	return 0, err == nil
 }
 
-// behave adds the observed behaviour to the trial, including that reported by the workload.
-func (w *watched) behave(t *journal.Trial, result workload.Result) {
+// recordBehaviour adds the observed behaviour to the trial, including that reported by the workload.
+func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a, seen := range result.Behaviour {
@@ -100,7 +100,7 @@ func (w *watched) behave(t *journal.Trial, result workload.Result) {
 const leftShown = 5
 
 // judge applies the rule against leftover processes.
-func (w *watched) judge(t *journal.Trial) {
+func (w *watchedSite) judge(t *journal.Trial) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.left) == 0 {

@@ -9,9 +9,9 @@ import (
 	"tare/testbed"
 )
 
-// looks are the durations for which Look samples the machine: a moment first, and longer twice if it is
+// lookDurations are the durations for which Look samples the machine: a moment first, and longer twice if it is
 // busy. A brief load, such as the build of Tare, is thus ignored.
-var looks = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
+var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
 // Look samples the machine before the first trial, while nothing of Tare's is running. busy describes
 // the limit that the machine exceeds all the time; "" if it exceeds none. still is the same for the
@@ -24,7 +24,7 @@ func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer exper
 		}
 		return t.Invalid[0].Detail
 	}
-	for _, d := range looks {
+	for _, d := range lookDurations {
 		if err := s.Start(ctx, site); err != nil {
 			return "", "", err
 		}

@@ -49,7 +49,7 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 		switch {
 		case errors.As(err, &broken) && renewable:
 			why = broken.Error()
-		case err != nil && !lost(err):
+		case err != nil && !isDisturbance(err):
 			return &armError{err}
 		default:
 			return err
@@ -88,9 +88,9 @@ func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	}
 }
 
-// lost reports whether an error is due to the surroundings of a trial: the trial is invalid, and the run
+// isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the run
 // continues.
-func lost(err error) bool {
+func isDisturbance(err error) bool {
 	var disturbance *testbed.Disturbance
 	return errors.As(err, &disturbance)
 }

@@ -66,6 +66,6 @@ func (s observation) record(t *journal.Trial) cost {
 		violate(t, workload.RuleStopped, s.stopped+" during the trial")
 	}
 	t.Conditions, t.Resources = s.sample.Conditions, s.shared
-	note(t, s.sample.Observed)
+	addObserved(t, s.sample.Observed)
 	return costOf(s.used, s.sample, s.wall)
 }

@@ -33,18 +33,18 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 			violate(t, workload.RuleMetric, fmt.Sprintf("%s is %v; a value on a ratio scale must be positive", m.Name, v))
 		}
 	}
-	over(t, workload.RuleErrors, "failed operations", result.Failed, limits.Errors)
+	exceeds(t, workload.RuleErrors, "failed operations", result.Failed, limits.Errors)
 	conditions(t, t.Conditions, limits, "")
 }
 
 // conditions applies the limits on the machine's condition. when names the part of the trial, for the
 // message.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
-	if over(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
+	if exceeds(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
 		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
 	}
-	over(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
-	over(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
+	exceeds(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
+	exceeds(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
 	if limits.CPUPressure != nil && c.CPUPressure < 0 {
 		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not report it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
 	}
@@ -62,9 +62,9 @@ func (r *run) lateness() float64 {
 	return math.Inf(1)
 }
 
-// over applies a limit on a share, and reports whether it is exceeded. An unknown share is negative and
+// exceeds applies a limit on a share, and reports whether it is exceeded. An unknown share is negative and
 // exceeds no limit; the record of the environment lists the unknown shares.
-func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
+func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
 	broken := limit != nil && share > float64(*limit)
 	if broken {
 		violate(t, rule, fmt.Sprintf("%s %.1f%%, over the limit of %v", what, share*100, *limit))

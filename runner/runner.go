@@ -238,7 +238,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 			busy = nil
 		}
 		for _, step := range steps {
-			attempts, stands, last := r.done(round, step)
+			attempts, stands, last := r.attempts(round, step)
 			position = max(position, last)
 			if stands || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
 				continue
@@ -255,7 +255,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 				return err
 			}
 			position++
-			if disturbed(t, r.cpuLimited()) {
+			if spoiltByMachine(t, r.cpuLimited()) {
 				busy = t
 			}
 		}
@@ -280,9 +280,9 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	return err
 }
 
-// done counts the recorded attempts at a step. stands is set if one of them is data or a failure of its
+// attempts counts the recorded attempts at a step. stands is set if one of them is data or a failure of its
 // arm. position is the highest one of any trial in the block.
-func (r *run) done(round int, step experiment.Step) (attempts int, stands bool, position int) {
+func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()
 	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round; i-- {
@@ -293,7 +293,7 @@ func (r *run) done(round int, step experiment.Step) (attempts int, stands bool, 
 		position = max(position, t.Position)
 		if t.Arm == arm {
 			attempts++
-			stands = stands || !again(t, r.cpuLimited())
+			stands = stands || !repeats(t, r.cpuLimited())
 		}
 	}
 	return attempts, stands, position

@@ -112,10 +112,10 @@ func (r *run) decide() error {
 		return nil
 	}
 	var round time.Duration
-	last := map[step]time.Duration{} // duration of each trial's last attempt
+	last := map[trialKey]time.Duration{} // duration of each trial's last attempt
 	for _, t := range r.Journal.Trials() {
 		if t.Round == 1 {
-			last[step{t.Round, t.Cell, t.Arm}] = t.Prepared + t.Wall + t.Harness.Around
+			last[trialKey{t.Round, t.Cell, t.Arm}] = t.Prepared + t.Wall + t.Harness.Around
 		}
 	}
 	for _, d := range last {
@@ -123,7 +123,7 @@ func (r *run) decide() error {
 	}
 	took := r.clock.setUp
 	k := affordable(took, round, r.plan.Rounds, r.Fewest)
-	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", everyRounds(k), rough(took), rough(round))
+	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", everyRounds(k), roughDuration(took), roughDuration(round))
 	if float64(took) > setUpShare*float64(round)*float64(k) {
 		why += fmt.Sprintf("; of %s, a claim needs %d set-ups", wording.Count(r.plan.Rounds, "round", "rounds"), min(max(r.Fewest, fewestSetUps), r.plan.Rounds))
 	}
@@ -140,8 +140,8 @@ func (r *run) fixSetUps(k int, why string) error {
 	return nil
 }
 
-// rough formats a duration for comparison with another: 12ms, 3.1s, 2m10s.
-func rough(d time.Duration) string {
+// roughDuration formats a duration for comparison with another: 12ms, 3.1s, 2m10s.
+func roughDuration(d time.Duration) string {
 	for _, unit := range []time.Duration{time.Second, 100 * time.Millisecond, time.Millisecond} {
 		if d > 20*unit {
 			return quantity.Duration(d.Round(unit)).String()
@@ -239,17 +239,17 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	for i, at := range r.plan.SetUpOrder(r.setUp, len(list)) {
 		list[i] = r.sites.list[at]
 	}
-	if err := r.each(ctx, round, list, (*armSite).putUp); err != nil {
+	if err := r.forEach(ctx, round, list, (*armSite).putUp); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, list, r.together(ctx, list, (*armSite).ready)); err != nil {
+	if err := r.forEach(ctx, round, list, r.inParallel(ctx, list, (*armSite).ready)); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, list, (*armSite).settle); err != nil {
+	if err := r.forEach(ctx, round, list, (*armSite).settle); err != nil {
 		return err
 	}
-	serving := r.together(ctx, list, (*armSite).serve)
-	err := r.each(ctx, round, list, func(p *armSite, ctx context.Context) error {
+	serving := r.inParallel(ctx, list, (*armSite).serve)
+	err := r.forEach(ctx, round, list, func(p *armSite, ctx context.Context) error {
 		if err := serving(p, ctx); err != nil {
 			return err
 		}
@@ -262,9 +262,9 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	return err
 }
 
-// together carries out one step for several sites at the same time. It returns a function that returns
+// inParallel carries out one step for several sites at the same time. It returns a function that returns
 // the error of each site.
-func (r *run) together(ctx context.Context, list []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
+func (r *run) inParallel(ctx context.Context, list []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	made := make(map[*armSite]error, len(list))
@@ -286,8 +286,8 @@ func (r *run) together(ctx context.Context, list []indexedSite, step func(*armSi
 	return func(p *armSite, _ context.Context) error { return made[p] }
 }
 
-// each carries out one step of the set-up for all sites.
-func (r *run) each(ctx context.Context, round int, list []indexedSite, step func(*armSite, context.Context) error) error {
+// forEach carries out one step of the set-up for all sites.
+func (r *run) forEach(ctx context.Context, round int, list []indexedSite, step func(*armSite, context.Context) error) error {
 	for _, at := range list {
 		if r.dropped[at.arm] {
 			continue

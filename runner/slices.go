@@ -36,7 +36,7 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 			return err
 		}
 		busy = nil
-		if i := slices.IndexFunc(trials, func(t *journal.Trial) bool { return disturbed(t, r.cpuLimited()) }); i >= 0 {
+		if i := slices.IndexFunc(trials, func(t *journal.Trial) bool { return spoiltByMachine(t, r.cpuLimited()) }); i >= 0 {
 			busy = trials[i]
 		}
 	}
@@ -64,7 +64,7 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 			continue
 		}
 		t := last[r.plan.Arms[step.Arm].Name]
-		repeat = repeat || t == nil || again(t, r.cpuLimited()) && attempt < r.plan.Attempts
+		repeat = repeat || t == nil || repeats(t, r.cpuLimited()) && attempt < r.plan.Attempts
 	}
 	return attempt, position, repeat
 }
@@ -94,7 +94,7 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 			continue
 		}
 		position++
-		u, err := r.ready(ctx, trialID{round: round, attempt: attempt, position: position, step: step})
+		u, err := r.beginTrial(ctx, trialID{round: round, attempt: attempt, position: position, step: step})
 		var alone *armError
 		if errors.As(err, &alone) {
 			if err := r.drop(ctx, step.Arm, round, err); err != nil {
@@ -147,7 +147,7 @@ type armTrial struct {
 	p     *armSite
 	t     *journal.Trial
 	load  workload.Sliceable
-	site  *watched
+	site  *watchedSite
 	trial *workload.Trial
 
 	ctx    context.Context // context of the trial over all its slices
@@ -159,8 +159,8 @@ type armTrial struct {
 	result workload.Result
 }
 
-// ready ensures that an arm's site is whole, and gathers the proofs before its trial.
-func (r *run) ready(ctx context.Context, id trialID) (*armTrial, error) {
+// beginTrial ensures that an arm's site is whole, and gathers the proofs before its trial.
+func (r *run) beginTrial(ctx context.Context, id trialID) (*armTrial, error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	failed := func(err error) error { return fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err) }
@@ -169,7 +169,7 @@ func (r *run) ready(ctx context.Context, id trialID) (*armTrial, error) {
 		return nil, failed(fmt.Errorf("trials of %s cannot be cut into slices", cell.ID))
 	}
 	whole := r.ensureWhole(ctx, p)
-	if whole != nil && !lost(whole) {
+	if whole != nil && !isDisturbance(whole) {
 		return nil, failed(whole)
 	}
 	if switches := p.switches(); len(switches) > 0 {
@@ -180,7 +180,7 @@ func (r *run) ready(ctx context.Context, id trialID) (*armTrial, error) {
 		return nil, err
 	}
 	r.used = true
-	u := &armTrial{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
+	u := &armTrial{id: id, p: p, load: load, site: &watchedSite{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
 	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
 		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
 	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
@@ -196,13 +196,13 @@ func (r *run) ready(ctx context.Context, id trialID) (*armTrial, error) {
 		return nil, failed(err)
 	}
 	u.t.Checks = append(u.t.Checks, checks...)
-	proofs(u.t, err)
+	recordProofs(u.t, err)
 	return u, nil
 }
 
-// part runs a part of a trial within its remaining time, unless the trial has broken a rule. An error of
+// runPart runs a part of a trial within its remaining time, unless the trial has broken a rule. An error of
 // the part becomes a broken rule, if it does not end the run.
-func (u *armTrial) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
+func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (u *armTrial) part(ctx context.Context, what string, do func(ctx context.Co
 func (u *armTrial) prepare(ctx context.Context, n int) error {
 	start := time.Now()
 	defer func() { u.t.Prepared += time.Since(start) }()
-	return u.part(ctx, "the preparation", func(ctx context.Context) (err error) {
+	return u.runPart(ctx, "the preparation", func(ctx context.Context) (err error) {
 		u.sliced, err = u.load.PrepareSlices(ctx, u.trial, n)
 		return err
 	})
@@ -236,7 +236,7 @@ func (u *armTrial) prepare(ctx context.Context, n int) error {
 
 // slice runs one slice.
 func (r *run) slice(ctx context.Context, u *armTrial, i int) error {
-	return u.part(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
+	return u.runPart(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
 		s, err := r.watch(ctx, limited, u.p, func(ctx context.Context) error { return u.sliced.Run(ctx, i) })
 		if i > 0 {
 			s = u.seen.plus(s)
@@ -249,7 +249,7 @@ func (r *run) slice(ctx context.Context, u *armTrial, i int) error {
 // finish ends the trial, gathers the proofs after it, and applies the rules.
 func (r *run) finish(ctx context.Context, u *armTrial) error {
 	start := time.Now()
-	err := u.part(ctx, "the end", func(ctx context.Context) (err error) {
+	err := u.runPart(ctx, "the end", func(ctx context.Context) (err error) {
 		u.result, err = u.sliced.Finish(ctx)
 		return err
 	})

@@ -35,7 +35,7 @@ func (w *slicedWorkload) Measures() experiment.Measures {
 }
 
 func (w *slicedWorkload) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
-	arm := t.Site.(*watched).Site.(namedSite).arm
+	arm := t.Site.(*watchedSite).Site.(namedSite).arm
 	*w.log = append(*w.log, "prepare "+arm)
 	t.Clear = w.clear
 	return &slicedTrial{w: w, arm: arm, ctx: ctx}, nil

@@ -31,7 +31,7 @@ func (r *run) doneEvent(t *journal.Trial) TrialDone {
 	e := TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())}
 	switch v, spoilt := r.spoilingRule(t); {
 	case t.Valid():
-	case spoilt && again(t, r.cpuLimited()):
+	case spoilt && repeats(t, r.cpuLimited()):
 		e.Why = v
 	default:
 		e.Why, e.Failed = t.Invalid[0], true
@@ -63,7 +63,7 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
 	err = r.ensureWhole(ctx, p)
-	if err != nil && !lost(err) {
+	if err != nil && !isDisturbance(err) {
 		return nil, nil, fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err)
 	}
 	raw, rawErr := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
@@ -84,7 +84,7 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 		return nil, nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
 	}
 	t.Checks = append(t.Checks, checks...)
-	if failed := proofs(t, err); failed {
+	if failed := recordProofs(t, err); failed {
 		t.Start = time.Now()
 	} else if clear, err = r.measure(ctx, id, p, raw, t); err != nil {
 		return nil, nil, err
@@ -107,7 +107,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *armSite, raw workload.
 	limited, cancel := context.WithTimeout(ctx, m.Bound())
 	defer cancel()
 	t.Start = time.Now()
-	site := &watched{Site: p.site}
+	site := &watchedSite{Site: p.site}
 	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
 	prepare := func(ctx context.Context) (workload.Measured, error) { return load.Prepare(ctx, trial) }
 	if m.Searches {
@@ -137,9 +137,9 @@ func (r *run) measure(ctx context.Context, id trialID, p *armSite, raw workload.
 
 // conclude completes a trial after its program has ended: it adds the results, gathers the proofs after
 // it, and applies the rules.
-func (r *run) conclude(ctx context.Context, id trialID, p *armSite, site *watched, result workload.Result, layers cost, t *journal.Trial) error {
+func (r *run) conclude(ctx context.Context, id trialID, p *armSite, site *watchedSite, result workload.Result, layers cost, t *journal.Trial) error {
 	site.judge(t)
-	site.behave(t, result)
+	site.recordBehaviour(t, result)
 	if !t.Valid() {
 		conditions(t, t.Conditions, r.plan.Limits, "") // a broken limit may be the reason of the failure
 		return nil
@@ -148,19 +148,19 @@ func (r *run) conclude(ctx context.Context, id trialID, p *armSite, site *watche
 		t.Values = map[string]float64{}
 	}
 	maps.Copy(t.Values, result.Values)
-	t.Used = layers.with(result.Used, t.Wall)
+	t.Used = layers.addTo(result.Used, t.Wall)
 	if result.Resources != nil {
 		t.Resources = result.Resources
 	}
 	if m := r.Expansion.Cells[id.step.Cell].Workload.Measures(); m.Cost != nil {
-		price(t, *m.Cost, &result, layers)
+		addCosts(t, *m.Cost, &result, layers)
 	}
 	checks, err := p.after(ctx, r.plan.Cells[id.step.Cell].Kind, result)
 	if _, reached := machine.Exhausted(err); reached {
 		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
 	t.Checks = append(t.Checks, checks...)
-	proofs(t, err)
+	recordProofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
 	return nil
 }
@@ -198,8 +198,8 @@ func (r *run) observe(ctx, limited context.Context, p *armSite, measured workloa
 	return result, s.record(t), err
 }
 
-// note adds the metrics of the observed components.
-func note(t *journal.Trial, observed map[string]testbed.Observed) {
+// addObserved adds the metrics of the observed components.
+func addObserved(t *journal.Trial, observed map[string]testbed.Observed) {
 	for name, o := range observed {
 		if t.Values == nil {
 			t.Values = map[string]float64{}
@@ -216,7 +216,7 @@ func note(t *journal.Trial, observed map[string]testbed.Observed) {
 func failure(t *journal.Trial, err error, late string) error {
 	var invalid *workload.Invalid
 	switch {
-	case lost(err):
+	case isDisturbance(err):
 		violate(t, workload.RuleLost, err.Error())
 	case late != "":
 		violate(t, workload.RuleTimeout, late)
@@ -228,12 +228,12 @@ func failure(t *journal.Trial, err error, late string) error {
 	return nil
 }
 
-// proofs records the failed checks, or the error in gathering them, as broken rules. It reports whether
+// recordProofs records the failed checks, or the error in gathering them, as broken rules. It reports whether
 // there were any.
-func proofs(t *journal.Trial, err error) bool {
+func recordProofs(t *journal.Trial, err error) bool {
 	if err != nil {
 		rule := workload.RuleProof
-		if lost(err) {
+		if isDisturbance(err) {
 			rule = workload.RuleLost
 		}
 		violate(t, rule, err.Error())

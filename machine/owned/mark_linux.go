@@ -19,7 +19,7 @@ const (
 
 // mark returns the number that identifies the owner.
 func (o Owner) mark() uint64 {
-	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.space%(1<<spaceBits)
+	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
 }
 
 // Mark marks all programs that this process starts from now on, and all their descendants. The mark is
@@ -43,10 +43,10 @@ func Marked(pid int, self Owner) (o Owner, ok bool) {
 	var limit unix.Rlimit
 	var ns unix.Stat_t
 	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit) != nil || limit.Max == unix.RLIM_INFINITY || limit.Max&isMark == 0 ||
-		unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", pid), &ns) != nil || ns.Ino != self.space || limit.Max%(1<<spaceBits) != self.space%(1<<spaceBits) {
+		unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", pid), &ns) != nil || ns.Ino != self.namespace || limit.Max%(1<<spaceBits) != self.namespace%(1<<spaceBits) {
 		return o, false
 	}
-	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), space: self.space}
+	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), namespace: self.namespace}
 	if stat, err := proc.Read(o.pid); err == nil && stat.Starttime%(never+1) == o.start {
 		o.start = stat.Starttime // the mark has only the lower bits of the start time
 	}

@@ -11,16 +11,16 @@ import (
 // Owner identifies a process uniquely until the next boot. Process ids are reused, and differ between
 // process id namespaces.
 type Owner struct {
-	pid   int
-	start uint64 // start time in ticks since boot; 0 if the system has none
-	space uint64 // inode of the process id namespace; 0 if the system has none
+	pid       int
+	start     uint64 // start time in ticks since boot; 0 if the system has none
+	namespace uint64 // inode of the process id namespace; 0 if the system has none
 }
 
-func (o Owner) String() string { return fmt.Sprintf("%d-%d-%d", o.pid, o.start, o.space) }
+func (o Owner) String() string { return fmt.Sprintf("%d-%d-%d", o.pid, o.start, o.namespace) }
 
 // Parse parses the result of String.
 func Parse(text string) (o Owner, err error) {
-	_, err = fmt.Sscanf(text, "%d-%d-%d", &o.pid, &o.start, &o.space)
+	_, err = fmt.Sscanf(text, "%d-%d-%d", &o.pid, &o.start, &o.namespace)
 	if err != nil || o.pid <= 0 || o.String() != text {
 		return Owner{}, fmt.Errorf("%q does not name a process as PID-START-NAMESPACE", text)
 	}
@@ -34,8 +34,8 @@ func (o Owner) PID() int { return o.pid }
 // another namespace have no meaning here. An owner from another namespace counts as alive, unless self
 // sees all namespaces and finds no process in the owner's.
 func (o Owner) Orphaned(self Owner) bool {
-	if o.space != self.space {
-		return self.space == initial && ended(o.space)
+	if o.namespace != self.namespace {
+		return self.namespace == initial && isEmpty(o.namespace)
 	}
 	return !o.alive()
 }

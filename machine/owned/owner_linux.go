@@ -22,7 +22,7 @@ func This() (Owner, error) {
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return Owner{}, fmt.Errorf("read own process id namespace: %w", err)
 	}
-	return Owner{pid: os.Getpid(), start: stat.Starttime, space: ns.Ino}, nil
+	return Owner{pid: os.Getpid(), start: stat.Starttime, namespace: ns.Ino}, nil
 }
 
 // alive reports whether the owner still runs. The owner must be in the process id namespace of this
@@ -35,8 +35,8 @@ func (o Owner) alive() bool {
 // initial is the inode of the process id namespace that contains all others (PROC_PID_INIT_INO).
 const initial = 0xEFFFFFFC
 
-// ended reports whether a process id namespace has no process left that this process can see.
-func ended(space uint64) bool {
+// isEmpty reports whether a process id namespace has no process left that this process can see.
+func isEmpty(space uint64) bool {
 	all, err := procfs.AllProcs()
 	return err == nil && !slices.ContainsFunc(all, func(p procfs.Proc) bool {
 		var ns unix.Stat_t
@@ -49,8 +49,8 @@ func ended(space uint64) bool {
 	})
 }
 
-// mine reports whether a file or directory belongs to this user.
-func mine(path string) bool {
+// belongsToUser reports whether a file or directory belongs to this user.
+func belongsToUser(path string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()
 }

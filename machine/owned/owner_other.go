@@ -21,10 +21,10 @@ func (o Owner) alive() bool {
 // Only Linux has process id namespaces.
 const initial = 0
 
-func ended(uint64) bool { return false }
+func isEmpty(uint64) bool { return false }
 
-// mine returns true: temporary directories belong to one user.
-func mine(string) bool { return true }
+// belongsToUser returns true: temporary directories belong to one user.
+func belongsToUser(string) bool { return true }
 
 // RemoveIn removes a file, or a directory with its content, from dir.
 func RemoveIn(dir *os.File, name string) error { return os.RemoveAll(filepath.Join(dir.Name(), name)) }

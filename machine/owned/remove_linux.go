@@ -21,21 +21,21 @@ func RemoveIn(dir *os.File, name string) error {
 		return err
 	}
 	path := filepath.Join(in, name)
-	r := &remover{busy: unmount(path)}
+	r := &remover{unmountErrors: unmount(path)}
 	if r.mount, err = mountOf(dir); err != nil {
 		return err
 	}
-	if r.remove(dir, name, path); r.left == nil {
+	if r.remove(dir, name, path); r.errs == nil {
 		return nil
 	}
-	return fmt.Errorf("left %s: %w", path, errors.Join(r.left...))
+	return fmt.Errorf("left %s: %w", path, errors.Join(r.errs...))
 }
 
 // remover removes trees on one mount.
 type remover struct {
-	mount string           // id of the mount
-	busy  map[string]error // errors of failed unmounts, by path
-	left  []error
+	mount         string           // id of the mount
+	unmountErrors map[string]error // errors of failed unmounts, by path
+	errs          []error
 }
 
 // mostNamed is the maximum number of remaining files that an error names.
@@ -43,10 +43,10 @@ const mostNamed = 10
 
 func (r *remover) leave(path string, err error) {
 	switch {
-	case len(r.left) < mostNamed:
-		r.left = append(r.left, fmt.Errorf("%s: %w", path, err))
-	case len(r.left) == mostNamed:
-		r.left = append(r.left, errors.New("and more"))
+	case len(r.errs) < mostNamed:
+		r.errs = append(r.errs, fmt.Errorf("%s: %w", path, err))
+	case len(r.errs) == mostNamed:
+		r.errs = append(r.errs, errors.New("and more"))
 	}
 }
 
@@ -76,10 +76,10 @@ func (r *remover) remove(in *os.File, name, path string) {
 		r.leave(path, err)
 		return
 	case mount != r.mount:
-		r.leave(path, errors.Join(errors.New("another file system is mounted there"), r.busy[path]))
+		r.leave(path, errors.Join(errors.New("another file system is mounted there"), r.unmountErrors[path]))
 		return
 	}
-	before := len(r.left)
+	before := len(r.errs)
 	names, err := dir.Readdirnames(-1)
 	if errors.Is(err, unix.ENOENT) {
 		err = nil
@@ -90,7 +90,7 @@ func (r *remover) remove(in *os.File, name, path string) {
 	if err == nil {
 		err = unix.Unlinkat(int(in.Fd()), name, unix.AT_REMOVEDIR)
 	}
-	if err != nil && err != unix.ENOENT && len(r.left) == before {
+	if err != nil && err != unix.ENOENT && len(r.errs) == before {
 		r.leave(path, err)
 	}
 }
@@ -133,7 +133,7 @@ func Mounts(path string) (at []string, err error) {
 		if len(fields) < 5 {
 			continue
 		}
-		if where := blanks.Replace(fields[4]); where == path || strings.HasPrefix(where, path+"/") {
+		if where := mountEscapes.Replace(fields[4]); where == path || strings.HasPrefix(where, path+"/") {
 			at = append(at, where)
 		}
 	}
@@ -141,4 +141,4 @@ func Mounts(path string) (at []string, err error) {
 }
 
 // blanks decodes the escapes of /proc/PID/mountinfo.
-var blanks = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

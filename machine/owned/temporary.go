@@ -55,7 +55,7 @@ func Left(dirs ...string) (left []string, err error) {
 		entries, _ := os.ReadDir(dir) // a missing directory has no entries
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if o, _, ok := Of(e.Name()); ok && o.Orphaned(self) && mine(path) {
+			if o, _, ok := Of(e.Name()); ok && o.Orphaned(self) && belongsToUser(path) {
 				left = append(left, path)
 			}
 		}

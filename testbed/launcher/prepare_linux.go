@@ -63,12 +63,12 @@ func (s *Seccomp) filter() (text []byte, err error) {
 }
 
 const (
-	// everything is the set of all rights to files in the newest known version of Landlock (V5).
-	everything = syscall.AccessFSIoctlDev<<1 - 1
-	// using is the set of rights granted everywhere: all except creating and removing files.
-	using = onFiles | syscall.AccessFSReadDir
-	// onFiles is the set of rights that a rule for a file may grant.
-	onFiles = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
+	// allRights is the set of all rights to files in the newest known version of Landlock (V5).
+	allRights = syscall.AccessFSIoctlDev<<1 - 1
+	// grantedEverywhere is the set of rights granted everywhere: all except creating and removing files.
+	grantedEverywhere = fileRights | syscall.AccessFSReadDir
+	// fileRights is the set of rights that a rule for a file may grant.
+	fileRights = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
 )
 
 // rights returns the rights known to a kernel with this version of Landlock.
@@ -81,7 +81,7 @@ func rights(version int) uint64 {
 	case version < 5:
 		return syscall.AccessFSIoctlDev - 1
 	}
-	return everything
+	return allRights
 }
 
 // ruleset makes the ruleset. The files are those that Tare sees now, even if a wrapper changes the root
@@ -97,8 +97,8 @@ func (l *Landlock) ruleset() (*os.File, error) {
 		return nil, err
 	}
 	ruleset := os.NewFile(uintptr(fd), "landlock")
-	more, err := files(unused, l.Rules-1-len(l.Writable))
-	err = errors.Join(err, rule(fd, "/", using&handled))
+	more, err := files(paddingDir, l.Rules-1-len(l.Writable))
+	err = errors.Join(err, rule(fd, "/", grantedEverywhere&handled))
 	for _, directory := range l.Writable {
 		err = errors.Join(err, rule(fd, directory, handled&^syscall.AccessFSRefer))
 	}
@@ -124,9 +124,9 @@ func rule(ruleset int, path string, access uint64) error {
 	return nil
 }
 
-// unused is a directory with files for the additional rules. Every system has it, and no program needs
+// paddingDir is a directory with files for the additional rules. Every system has it, and no program needs
 // the files.
-const unused = "/proc/sys"
+const paddingDir = "/proc/sys"
 
 // files lists n files below a directory.
 func files(below string, n int) ([]string, error) {

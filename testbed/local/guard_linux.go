@@ -22,7 +22,7 @@ var guard struct {
 	mu      sync.Mutex
 	cleaner []string
 	shell   *exec.Cmd // nil: not started
-	line    *os.File  // only this process holds this end of the pipe open
+	pipe    *os.File  // only this process holds this end of the pipe open
 }
 
 // isGuard reports whether a process is a guard, or the cleaner that a guard has become.
@@ -71,7 +71,7 @@ func raiseGuard() error {
 		return fmt.Errorf("guard %s: %w", testbed.Quote(guard.cleaner), err)
 	}
 	commands.Beside(cmd.Process.Pid)
-	guard.shell, guard.line = cmd, writer
+	guard.shell, guard.pipe = cmd, writer
 	return nil
 }
 
@@ -84,6 +84,6 @@ func Dismiss() {
 	}
 	_ = guard.shell.Process.Kill()
 	_ = guard.shell.Wait()
-	_ = guard.line.Close()
+	_ = guard.pipe.Close()
 	guard.shell = nil
 }

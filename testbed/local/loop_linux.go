@@ -125,9 +125,9 @@ func mappings(name string) (list []string) {
 }
 
 const (
-	marks     = 1024    // number of times the marker is written
-	scanChunk = 1 << 20 // bytes read at a time
-	aligned   = 4096    // alignment of addresses and lengths for direct I/O
+	markCopies = 1024    // number of times the marker is written
+	scanChunk  = 1 << 20 // bytes read at a time
+	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
 // writeMark writes a marker through the whole volume and counts its occurrences on the device.
@@ -135,11 +135,11 @@ func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
 	line := []byte("tare marker " + hex.EncodeToString(drawn[:]) + "\n")
-	text := bytes.Repeat(line, marks)
-	text = append(text, make([]byte, aligned-len(text)%aligned)...) // a device is written in whole blocks
-	name, flags := v.top, os.O_WRONLY
+	text := bytes.Repeat(line, markCopies)
+	text = append(text, make([]byte, alignment-len(text)%alignment)...) // a device is written in whole blocks
+	name, flags := v.path, os.O_WRONLY
 	if !v.block {
-		name, flags = filepath.Join(v.top, "tare-marker"), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+		name, flags = filepath.Join(v.path, "tare-marker"), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	}
 	err := v.pod.do(func() error {
 		f, err := os.OpenFile(name, flags, 0o600)
@@ -172,7 +172,7 @@ func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 	}
 	defer func() { _ = f.Close() }()
 	// The buffer has a page for the end of the previous piece, followed by the piece.
-	buffer, err := unix.Mmap(-1, 0, aligned+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	buffer, err := unix.Mmap(-1, 0, alignment+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -190,17 +190,17 @@ func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 			return found, scanned, err
 		}
 		tail := 0 // bytes kept of the previous piece
-		for at = begin / aligned * aligned; at < end; {
-			n, err := unix.Pread(int(f.Fd()), buffer[aligned:], at)
+		for at = begin / alignment * alignment; at < end; {
+			n, err := unix.Pread(int(f.Fd()), buffer[alignment:], at)
 			if err != nil {
 				return found, scanned, err
 			}
 			if n == 0 {
 				return found, scanned, nil
 			}
-			found += bytes.Count(buffer[aligned-tail:aligned+n], pattern)
+			found += bytes.Count(buffer[alignment-tail:alignment+n], pattern)
 			tail = min(len(pattern)-1, n)
-			copy(buffer[aligned-tail:aligned], buffer[aligned+n-tail:aligned+n])
+			copy(buffer[alignment-tail:alignment], buffer[alignment+n-tail:alignment+n])
 			at, scanned = at+int64(n), scanned+int64(n)
 		}
 	}

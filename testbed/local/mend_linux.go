@@ -23,7 +23,7 @@ var (
 // Mend checks that the interfaces, addresses, default routes and the service are still as built. Layers
 // add to them, but change no interface of the site itself.
 func (n *network) Mend(context.Context) error {
-	found, err := n.look()
+	found, err := n.describe()
 	if err != nil {
 		return &testbed.Broken{What: err.Error()}
 	}
@@ -35,18 +35,18 @@ func (n *network) Mend(context.Context) error {
 	return nil
 }
 
-// look describes each part of the network, by name.
-func (n *network) look() (map[string]string, error) {
+// describe describes each part of the network, by name.
+func (n *network) describe() (map[string]string, error) {
 	parts := map[string]string{}
-	spaces := []*space{n.wire}
+	spaces := []*netNamespace{n.wire}
 	for _, node := range n.nodes {
-		spaces = append(spaces, node.space)
+		spaces = append(spaces, node.netNamespace)
 	}
 	for _, pod := range n.pods {
-		spaces = append(spaces, pod.space)
+		spaces = append(spaces, pod.netNamespace)
 	}
 	for _, s := range spaces {
-		if err := s.look(parts); err != nil {
+		if err := s.describe(parts); err != nil {
 			return nil, err
 		}
 	}
@@ -68,8 +68,8 @@ func (n *network) look() (map[string]string, error) {
 	})
 }
 
-// look describes the interfaces of a namespace and its default route.
-func (s *space) look(parts map[string]string) error {
+// describe describes the interfaces of a namespace and its default route.
+func (s *netNamespace) describe(parts map[string]string) error {
 	links, err := s.LinkList()
 	if err != nil {
 		return fmt.Errorf("%s: list interfaces: %w", s.name, err)

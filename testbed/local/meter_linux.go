@@ -15,16 +15,16 @@ import (
 // the TCP counters of pods and nodes.
 func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	if n := s.network; n != nil {
-		spaces := []*space{}
+		spaces := []*netNamespace{}
 		for _, node := range n.nodes {
 			wire, err := node.sent()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", node.name, err)
 			}
-			list, spaces = append(list, wire), append(spaces, node.space)
+			list, spaces = append(list, wire), append(spaces, node.netNamespace)
 		}
 		for _, pod := range n.pods {
-			spaces = append(spaces, pod.space)
+			spaces = append(spaces, pod.netNamespace)
 		}
 		for _, in := range spaces {
 			err := in.thread.do(func() error {

@@ -50,8 +50,8 @@ const (
 // The names of interfaces. Each pod has an eth0 to its node, and each node an eth0 to the wire. The
 // node's end of the cable to its first pod is pod0.
 const (
-	outside   = "eth0"
-	podCables = "pod%d"
+	ethernet  = "eth0"
+	podEnds   = "pod%d"
 	wireName  = "wire"
 	wirePorts = "node%d"
 )
@@ -65,18 +65,18 @@ const (
 // The wire is a bridge in a namespace of its own, where frames can be observed.
 type network struct {
 	*site
-	own   testbed.Shape // properties of the wire as set by the testbed
-	mtu   int           // present MTU of the wire
-	wire  *space
-	nodes []*node           // the client's node, then the members' nodes
-	pods  []*pod            // the client's pod, then the members' pods
-	built map[string]string // description of each part as built, for Mend
+	unshaped testbed.Shape // properties of the wire as set by the testbed
+	mtu      int           // present MTU of the wire
+	wire     *netNamespace
+	nodes    []*node           // the client's node, then the members' nodes
+	pods     []*pod            // the client's pod, then the members' pods
+	built    map[string]string // description of each part as built, for Mend
 
 	volumes []string // directories of the members; nil: not requested
 }
 
-// space is a network namespace with the thread that lives in it.
-type space struct {
+// netNamespace is a network namespace with the thread that lives in it.
+type netNamespace struct {
 	name   string
 	thread *thread
 	ns     netns.NsHandle
@@ -99,7 +99,7 @@ func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network
 	if members > maxMembers {
 		return nil, fmt.Errorf("a service of %d members: there are at most %d", members, maxMembers)
 	}
-	n := &network{site: s, own: testbed.Shape{Rate: float64(rate), MTU: mtu}, mtu: mtu}
+	n := &network{site: s, unshaped: testbed.Shape{Rate: float64(rate), MTU: mtu}, mtu: mtu}
 	if err := n.build(testbed.Spread(members, nodes)); err != nil {
 		n.close()
 		return nil, explain(err)
@@ -136,24 +136,24 @@ func (n *network) build(spread []int) error {
 	if err := n.route(); err != nil {
 		return err
 	}
-	err = addService(n.nodes[0].space)
+	err = addService(n.nodes[0].netNamespace)
 	if err == nil { // packets from the node itself are translated on their way out
 		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: service: %w", n.nodes[0].place, err)
 	}
-	if err := n.Shape(n.own); err != nil {
+	if err := n.Shape(n.unshaped); err != nil {
 		return err
 	}
-	n.built, err = n.look()
+	n.built, err = n.describe()
 	return err
 }
 
 // openSpace makes a network namespace with only a loopback interface. IPv6 is off, so that no router
 // solicitations disturb the wire.
-func openSpace(name string) (*space, error) {
-	s := &space{name: name, ns: netns.None()}
+func openSpace(name string) (*netNamespace, error) {
+	s := &netNamespace{name: name, ns: netns.None()}
 	var err error
 	s.thread, err = startThread(func() error {
 		ns, err := netns.New()
@@ -187,7 +187,7 @@ func openSpace(name string) (*space, error) {
 }
 
 // close ends the namespace. Nothing else may run in it.
-func (s *space) close() {
+func (s *netNamespace) close() {
 	if s.Handle != nil {
 		s.Close() // closes the netlink handle
 	}
@@ -197,7 +197,7 @@ func (s *space) close() {
 
 // sysctl sets a kernel parameter below /proc/sys/net, in the namespace of the calling thread. In a
 // container, /proc/sys is read-only; sysctl then mounts its own /proc and writes there.
-func (s *space) sysctl(name, value string) error {
+func (s *netNamespace) sysctl(name, value string) error {
 	return s.thread.do(func() error {
 		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
 		if !errors.Is(err, unix.EROFS) {
@@ -213,7 +213,7 @@ func (s *space) sysctl(name, value string) error {
 }
 
 // link finds an interface.
-func (s *space) link(name string) (netlink.Link, error) {
+func (s *netNamespace) link(name string) (netlink.Link, error) {
 	link, err := s.LinkByName(name)
 	if err != nil {
 		err = fmt.Errorf("interface %s: %w", name, err)
@@ -222,7 +222,7 @@ func (s *space) link(name string) (netlink.Link, error) {
 }
 
 // up switches an interface on.
-func (s *space) up(name string) error {
+func (s *netNamespace) up(name string) error {
 	link, err := s.link(name)
 	if err != nil {
 		return err
@@ -276,7 +276,7 @@ func (n *network) Ports() []uint16 {
 }
 
 // LinkRate is the rate that the testbed set for the wire, in bit/s. Shape does not change it.
-func (n *network) LinkRate() float64 { return n.own.Rate }
+func (n *network) LinkRate() float64 { return n.unshaped.Rate }
 
 // Nodes returns the client's node and those of the members.
 func (n *network) Nodes() []testbed.Node {
@@ -346,7 +346,7 @@ func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, pa
 }
 
 // listen opens a UDP socket inside the namespace, on a random port chosen by the kernel.
-func (s *space) listen(address netip.Addr) (socket *net.UDPConn, err error) {
+func (s *netNamespace) listen(address netip.Addr) (socket *net.UDPConn, err error) {
 	err = s.thread.do(func() (err error) {
 		socket, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))
 		return err

@@ -13,7 +13,7 @@ import (
 
 // node is one of the nodes of a site.
 type node struct {
-	*space
+	*netNamespace
 	network *network
 	index   int // 0: the client's
 	place   testbed.Place

@@ -32,7 +32,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 		{"bridge", n.buildWire, "modprobe bridge"},
 		{"virtual cables", n.probeCables, "modprobe veth"},
 		{Shaping, n.probeShaping, "modprobe sch_tbf"},
-		{"nftables dnat", func() error { return addService(n.nodes[0].space) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
+		{"nftables dnat", func() error { return addService(n.nodes[0].netNamespace) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
 	var missing string // the failed step that the following steps need
 	for i, step := range steps {
@@ -112,13 +112,13 @@ func (n *network) probeNamespaces() error {
 	if err != nil {
 		return err
 	}
-	n.nodes = append(n.nodes, &node{space: s, network: n, place: testbed.ClientNode})
+	n.nodes = append(n.nodes, &node{netNamespace: s, network: n, place: testbed.ClientNode})
 	return s.sysctl("ipv4/ip_forward", "1")
 }
 
 // probeCables plugs a node into the wire.
 func (n *network) probeCables() error {
-	if err := cable(n.nodes[0].space, outside, n.wire, "node1", n.mtu); err != nil {
+	if err := cable(n.nodes[0].netNamespace, ethernet, n.wire, "node1", n.mtu); err != nil {
 		return err
 	}
 	return n.plugIn("node1")

@@ -34,11 +34,11 @@ func bucket(rate float64, mtu int) float64 {
 	return math.Max(size, minBucketFrames*float64(mtu+ethernetHeader))
 }
 
-// inFlight is the maximum number of delayed packets, larger than any TCP window.
-const inFlight = 1 << 20
+// maxDelayed is the maximum number of delayed packets, larger than any TCP window.
+const maxDelayed = 1 << 20
 
 // Unshaped returns the properties that the testbed gives to the wire.
-func (n *network) Unshaped() testbed.Shape { return n.own }
+func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
 // Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and
 // then limited to the rate by a token bucket filter. The rate is rounded to whole bytes per second. The
@@ -61,15 +61,15 @@ func (n *network) Shape(s testbed.Shape) error {
 }
 
 // ends returns the interfaces between the pods, by their namespaces.
-func (n *network) ends() map[*space][]string {
-	ends := map[*space][]string{n.wire: {wireName}}
+func (n *network) ends() map[*netNamespace][]string {
+	ends := map[*netNamespace][]string{n.wire: {wireName}}
 	for _, node := range n.nodes {
 		ends[n.wire] = append(ends[n.wire], fmt.Sprintf(wirePorts, node.index+1))
-		ends[node.space] = []string{outside}
+		ends[node.netNamespace] = []string{ethernet}
 	}
 	for _, pod := range n.pods {
-		ends[pod.space] = []string{outside}
-		ends[pod.node.space] = append(ends[pod.node.space], fmt.Sprintf(podCables, pod.number))
+		ends[pod.netNamespace] = []string{ethernet}
+		ends[pod.node.netNamespace] = append(ends[pod.node.netNamespace], fmt.Sprintf(podEnds, pod.number))
 	}
 	return ends
 }
@@ -88,7 +88,7 @@ func (n *network) resize(mtu int) error {
 		}
 	}
 	n.mtu = mtu
-	found, err := n.look()
+	found, err := n.describe()
 	for name := range n.built {
 		if now, there := found[name]; there {
 			n.built[name] = now
@@ -112,7 +112,7 @@ func (n *node) shape(s testbed.Shape) error {
 	if s.Delay > 0 || s.Loss > 0 {
 		attributes := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: parent}
 		err := n.QdiscAdd(netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{
-			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100), Limit: inFlight,
+			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100), Limit: maxDelayed,
 		}))
 		if err != nil {
 			return fmt.Errorf("delay packets by %v and lose %g of them (does the kernel have the netem scheduler?): %w", s.Delay, s.Loss, err)
@@ -160,7 +160,7 @@ func (n *network) Shaped() (testbed.Shape, error) {
 		shape = one
 	}
 	ends := n.ends()
-	for _, s := range slices.SortedFunc(maps.Keys(ends), func(a, b *space) int { return strings.Compare(a.name, b.name) }) {
+	for _, s := range slices.SortedFunc(maps.Keys(ends), func(a, b *netNamespace) int { return strings.Compare(a.name, b.name) }) {
 		for _, name := range ends[s] {
 			link, err := s.link(name)
 			if err != nil {
@@ -177,13 +177,13 @@ func (n *network) Shaped() (testbed.Shape, error) {
 // shaped returns the interface to the wire and its present properties. root is the queueing discipline
 // at the root that sets them; nil: there is none.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
-	if link, err = n.link(outside); err != nil {
+	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err
 	}
 	s.MTU = link.Attrs().MTU
 	disciplines, err := n.QdiscList(link)
 	if err != nil {
-		return nil, s, nil, fmt.Errorf("read the queueing disciplines of %s: %w", outside, err)
+		return nil, s, nil, fmt.Errorf("read the queueing disciplines of %s: %w", ethernet, err)
 	}
 	for _, d := range disciplines {
 		switch d := d.(type) {

@@ -40,7 +40,7 @@ func (n *network) buildNode(place testbed.Place) error {
 	if err != nil {
 		return err
 	}
-	made := &node{space: s, network: n, index: len(n.nodes), place: place}
+	made := &node{netNamespace: s, network: n, index: len(n.nodes), place: place}
 	n.nodes = append(n.nodes, made)
 	n.places[place] = s.thread
 	if err := made.build(); err != nil {
@@ -58,18 +58,18 @@ func (n *node) build() error {
 		}
 	}
 	port := fmt.Sprintf(wirePorts, n.index+1)
-	if err := cable(n.space, outside, n.network.wire, port, n.network.mtu); err != nil {
+	if err := cable(n.netNamespace, ethernet, n.network.wire, port, n.network.mtu); err != nil {
 		return err
 	}
 	if err := n.network.plugIn(port); err != nil {
 		return err
 	}
-	return n.addAddress(outside, netip.PrefixFrom(n.Address(), 24))
+	return n.addAddress(ethernet, netip.PrefixFrom(n.Address(), 24))
 }
 
 // pod is a pod on a node.
 type pod struct {
-	*space
+	*netNamespace
 	place   testbed.Place
 	node    *node
 	number  int // number on its node, from 0
@@ -82,7 +82,7 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	if err != nil {
 		return err
 	}
-	made := &pod{space: s, place: place, node: on, number: len(on.pods), address: podAddress(on.index, len(on.pods))}
+	made := &pod{netNamespace: s, place: place, node: on, number: len(on.pods), address: podAddress(on.index, len(on.pods))}
 	on.pods, n.pods = append(on.pods, made), append(n.pods, made)
 	n.places[place] = s.thread
 	if err := made.build(); err != nil {
@@ -94,8 +94,8 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 // build plugs the pod into its node. The first pod of a node shares a network with it. Every other pod
 // is alone on its cable, and the first pod reaches it through the node.
 func (p *pod) build() error {
-	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podCables, p.number)
-	if err := cable(p.space, outside, p.node.space, name, p.node.network.mtu); err != nil {
+	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
+	if err := cable(p.netNamespace, ethernet, p.node.netNamespace, name, p.node.network.mtu); err != nil {
 		return err
 	}
 	bits := network.Bits()
@@ -105,25 +105,25 @@ func (p *pod) build() error {
 	if err := p.node.addAddress(name, netip.PrefixFrom(gateway, bits)); err != nil {
 		return err
 	}
-	if err := p.addAddress(outside, netip.PrefixFrom(p.address, bits)); err != nil {
+	if err := p.addAddress(ethernet, netip.PrefixFrom(p.address, bits)); err != nil {
 		return err
 	}
 	if p.number > 0 {
-		if err := p.alone(name, gateway); err != nil {
+		if err := p.linkRoutes(name, gateway); err != nil {
 			return err
 		}
 	}
 	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
 }
 
-// alone adds routes between the pod and its node, which share no network, and a route from the node's
+// linkRoutes adds routes between the pod and its node, which share no network, and a route from the node's
 // first pod.
-func (p *pod) alone(name string, gateway netip.Addr) error {
+func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
 	for _, r := range []struct {
-		in  *space
+		in  *netNamespace
 		to  netip.Addr
 		dev string
-	}{{p.space, gateway, outside}, {p.node.space, p.address, name}} {
+	}{{p.netNamespace, gateway, ethernet}, {p.node.netNamespace, p.address, name}} {
 		if err := r.in.routeOver(netip.PrefixFrom(r.to, r.to.BitLen()), r.dev); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (n *network) route() error {
 }
 
 // cable joins two namespaces with a pair of virtual Ethernet interfaces.
-func cable(a *space, aName string, b *space, bName string, mtu int) error {
+func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = aName, mtu
 	pair := netlink.NewVeth(attrs)
@@ -178,7 +178,7 @@ func (n *network) plugIn(port string) error {
 }
 
 // addAddress gives an interface an address.
-func (s *space) addAddress(name string, address netip.Prefix) error {
+func (s *netNamespace) addAddress(name string, address netip.Prefix) error {
 	link, err := s.link(name)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (s *space) addAddress(name string, address netip.Prefix) error {
 }
 
 // routeVia routes packets for prefix through a neighbour; mtu 0 keeps the interface's MTU.
-func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
+func (s *netNamespace) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
 	route := netlink.Route{Dst: ipNet(prefix), Gw: neighbour.AsSlice(), MTU: mtu}
 	if err := s.RouteReplace(&route); err != nil {
 		return fmt.Errorf("route %s via %s: %w", prefix, neighbour, err)
@@ -201,7 +201,7 @@ func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) err
 }
 
 // routeOver routes packets for prefix over an interface.
-func (s *space) routeOver(prefix netip.Prefix, dev string) error {
+func (s *netNamespace) routeOver(prefix netip.Prefix, dev string) error {
 	link, err := s.link(dev)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func ipNet(p netip.Prefix) *net.IPNet {
 // addService makes the ClusterIP on the client's node. Packets from pods and the node itself to this
 // address are redirected to the server pod by destination NAT before routing, as kube-proxy does. Ports
 // do not change. With several members, the server is the first one, so that a path has one end.
-func addService(node *space) error { return node.thread.do(addRules) }
+func addService(node *netNamespace) error { return node.thread.do(addRules) }
 
 // serviceTable is the name of the service's rules.
 const serviceTable = "service"

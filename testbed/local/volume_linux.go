@@ -41,13 +41,13 @@ type volume struct {
 	block bool
 	how   experiment.LocalVolume
 
-	dir   string   // directory of the file and the mount point; its name identifies the owner
-	loop  *os.File // the open device; nil while the mount alone keeps it
-	kept  bool     // the loop device is not mounted itself, and must be held open
-	at    string   // mount point of the file system; "": not mounted
-	top   string   // directory or device for the workload; "": not made yet
-	parts []testbed.VolumePart
-	mark  testbed.VolumeMark
+	dir        string   // directory of the file and the mount point; its name identifies the owner
+	loop       *os.File // the open device; nil while the mount alone keeps it
+	holdLoop   bool     // the loop device is not mounted itself, and must be held open
+	mountPoint string   // mount point of the file system; "": not mounted
+	path       string   // directory or device for the workload; "": not made yet
+	parts      []testbed.VolumePart
+	mark       testbed.VolumeMark
 }
 
 // openVolume gives the client's pod a mount namespace. Ready makes the volume itself.
@@ -81,7 +81,7 @@ func ownMounts() error {
 }
 
 // Volume is the directory or device for the workload.
-func (v *volume) Volume() string { return v.top }
+func (v *volume) Volume() string { return v.path }
 
 // InVolume runs f on the thread that sees the mounts of the client's pod.
 func (v *volume) InVolume(f func() error) error { return v.pod.do(f) }
@@ -105,7 +105,7 @@ func (v *volume) image() string { return filepath.Join(v.dir, "device") }
 // AddVolumePart requests a part.
 func (v *volume) AddVolumePart(p testbed.VolumePart) error {
 	switch {
-	case v.top != "":
+	case v.path != "":
 		return errors.New("the volume is made already")
 	case v.block && p.Directory != nil:
 		return fmt.Errorf("%s is about files, and the workload asks for a raw device (mode: block)", p.Name)
@@ -135,23 +135,23 @@ func (v *volume) build(ctx context.Context) error {
 		if p.Device == nil {
 			continue
 		}
-		v.kept = true
+		v.holdLoop = true
 		if device, err = p.Device(ctx, device, filepath.Base(v.dir)); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
 	if v.block {
-		v.kept, v.top = true, device
+		v.holdLoop, v.path = true, device
 		return nil
 	}
 	if err := v.mount(ctx, device); err != nil {
 		return err
 	}
-	if !v.kept { // the mount now keeps the device until it is unmounted
+	if !v.holdLoop { // the mount now keeps the device until it is unmounted
 		_ = v.loop.Close()
 		v.loop = nil
 	}
-	dir := filepath.Join(v.at, "data")
+	dir := filepath.Join(v.mountPoint, "data")
 	if err := v.pod.do(func() error { return os.Mkdir(dir, 0o777) }); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (v *volume) build(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
-	v.top = dir
+	v.path = dir
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (v *volume) mount(ctx context.Context, device string) error {
 	if err := v.run(ctx, append(args, device, at)...); err != nil {
 		return err
 	}
-	v.at = at
+	v.mountPoint = at
 	return nil
 }
 
@@ -225,26 +225,26 @@ func (v *volume) close() error {
 		return nil
 	}
 	var errs []error
-	if v.at != "" {
+	if v.mountPoint != "" {
 		errs = append(errs, v.pod.do(v.unmount))
 	}
 	if v.loop != nil {
 		errs = append(errs, v.loop.Close())
 	}
-	v.at, v.loop = "", nil
+	v.mountPoint, v.loop = "", nil
 	return errors.Join(append(errs, closeMapping(filepath.Base(v.dir)), owned.Remove(v.dir))...)
 }
 
 // unmount unmounts the file system and everything mounted below it.
 func (v *volume) unmount() error {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		err := unmountBelow(v.at)
+		err := unmountBelow(v.mountPoint)
 		if err == nil {
 			return nil
 		}
 		if time.Since(begun) > unmountLimit {
 			// Remaining mounts end with the namespace of the pod.
-			return errors.Join(fmt.Errorf("unmount the volume: %w", err), unix.Unmount(v.at, unix.MNT_DETACH))
+			return errors.Join(fmt.Errorf("unmount the volume: %w", err), unix.Unmount(v.mountPoint, unix.MNT_DETACH))
 		}
 	}
 }

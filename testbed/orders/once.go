@@ -29,7 +29,7 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	if err != nil {
 		return err
 	}
-	text, err := answerOf(ctx, site, where, cmd)
+	text, err := outputOf(ctx, site, where, cmd)
 	if err != nil || into == nil {
 		return err
 	}
@@ -39,9 +39,9 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// answerOf runs a helper and returns its standard output. The error contains its standard error on one
+// outputOf runs a helper and returns its standard output. The error contains its standard error on one
 // line.
-func answerOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
+func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
 	text, _, err := Output(ctx, site, where, cmd)
@@ -59,15 +59,15 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// largest is the size of the largest single request, in bytes. It may contain thousands of HTTP requests
+// maxSingleRequest is the size of the largest single request, in bytes. It may contain thousands of HTTP requests
 // with their bodies.
-const largest = 1 << 30
+const maxSingleRequest = 1 << 30
 
 // Reading is the main function of a helper that serves a single request. name begins its error messages.
 func Reading[O any](name string, do func(ctx context.Context, order O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var order O
-		if err := json.NewDecoder(io.LimitReader(os.Stdin, largest)).Decode(&order); err != nil {
+		if err := json.NewDecoder(io.LimitReader(os.Stdin, maxSingleRequest)).Decode(&order); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return do(ctx, order)

@@ -29,21 +29,21 @@ import (
 // Limit is the time limit for a response.
 const Limit = 20 * time.Second
 
-// answer is the line with the response to a request.
-type answer struct {
+// response is the line with the response to a request.
+type response struct {
 	Error  string          `json:"error,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
 // Helper is a running helper.
 type Helper struct {
-	process testbed.Process
-	mu      sync.Mutex // serialises requests
-	line    line
+	process    testbed.Process
+	mu         sync.Mutex // serialises requests
+	connection connection
 }
 
-// line is a connection to a helper.
-type line interface {
+// connection is a connection to a helper.
+type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, order []byte) ([]byte, error)
 	// end makes the helper end; the caller waits for that. killed reports whether end kills the helper,
@@ -76,9 +76,9 @@ func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd test
 
 // pipes is a connection to a helper on this machine.
 type pipes struct {
-	orders  *os.File
-	answers *os.File
-	lines   *bufio.Reader
+	requests  *os.File
+	responses *os.File
+	reader    *bufio.Reader
 }
 
 func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
@@ -100,7 +100,7 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 		_ = answers.Close()
 		return nil, err
 	}
-	return &Helper{process: process, line: &pipes{orders: orders, answers: answers, lines: bufio.NewReader(answers)}}, nil
+	return &Helper{process: process, connection: &pipes{requests: orders, responses: answers, reader: bufio.NewReader(answers)}}, nil
 }
 
 // Ask sends a request and waits for the response. It decodes the response unless into is nil. The error
@@ -123,12 +123,12 @@ func (h *Helper) Ask(ctx context.Context, order, into any) error {
 	return json.Unmarshal(a.Answer, into)
 }
 
-func (h *Helper) exchange(ctx context.Context, order any) (a answer, err error) {
+func (h *Helper) exchange(ctx context.Context, order any) (a response, err error) {
 	text, err := json.Marshal(order)
 	if err != nil {
 		return a, err
 	}
-	line, err := h.line.exchange(ctx, append(text, '\n'))
+	line, err := h.connection.exchange(ctx, append(text, '\n'))
 	if err != nil {
 		return a, h.failure(ctx, err)
 	}
@@ -137,24 +137,24 @@ func (h *Helper) exchange(ctx context.Context, order any) (a answer, err error) 
 
 func (p *pipes) exchange(ctx context.Context, order []byte) ([]byte, error) {
 	deadline := time.Now().Add(Limit)
-	if err := errors.Join(p.orders.SetWriteDeadline(deadline), p.answers.SetReadDeadline(deadline)); err != nil {
+	if err := errors.Join(p.requests.SetWriteDeadline(deadline), p.responses.SetReadDeadline(deadline)); err != nil {
 		return nil, err
 	}
 	past := time.Unix(1, 0)
 	stop := context.AfterFunc(ctx, func() {
-		_ = p.orders.SetWriteDeadline(past)
-		_ = p.answers.SetReadDeadline(past)
+		_ = p.requests.SetWriteDeadline(past)
+		_ = p.responses.SetReadDeadline(past)
 	})
 	defer stop()
-	if _, err := p.orders.Write(order); err != nil {
+	if _, err := p.requests.Write(order); err != nil {
 		return nil, err
 	}
-	return p.lines.ReadBytes('\n')
+	return p.reader.ReadBytes('\n')
 }
 
-func (p *pipes) end(testbed.Process) (bool, error) { return false, p.orders.Close() }
+func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Close() }
 
-func (p *pipes) close() { _ = p.answers.Close() }
+func (p *pipes) close() { _ = p.responses.Close() }
 
 // failure returns the reason why an exchange failed: the context is done, the process has ended, or err
 // itself.
@@ -182,11 +182,11 @@ func (h *Helper) Kill() error { return h.process.Kill() }
 
 // Close ends the helper by closing its input, or by killing it when the context is done.
 func (h *Helper) Close(ctx context.Context) error {
-	killed, err := h.line.end(h.process)
+	killed, err := h.connection.end(h.process)
 	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
 	defer stop()
 	_, exit := h.process.Wait()
-	h.line.close()
+	h.connection.close()
 	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
 		return err
 	}
@@ -196,15 +196,15 @@ func (h *Helper) Close(ctx context.Context) error {
 // Main is the main function of a helper that serves many requests from its standard input. It returns
 // when the input ends or the context is done.
 func Main[O, A any](ctx context.Context, obey func(ctx context.Context, order O) (A, error)) error {
-	if socket := os.Getenv(servedVariable); socket != "" {
+	if socket := os.Getenv(serverVariable); socket != "" {
 		return Listen(ctx, socket, func(conn net.Conn) {
 			if ownUser(conn) {
 				_ = Serve(ctx, conn, conn, obey) // a caller that has ended needs no response
 			}
 		})
 	}
-	if socket := os.Getenv(askedVariable); socket != "" {
-		return carry(ctx, socket, os.Stdin, os.Stdout)
+	if socket := os.Getenv(clientVariable); socket != "" {
+		return relay(ctx, socket, os.Stdin, os.Stdout)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
 	defer stop()
@@ -214,10 +214,10 @@ func Main[O, A any](ctx context.Context, obey func(ctx context.Context, order O)
 // Serve answers requests until the input ends. A nil result becomes an empty response.
 func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, obey func(ctx context.Context, order O) (A, error)) error {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, longest)
+	lines.Buffer(nil, maxRequest)
 	encoder := json.NewEncoder(to)
 	for lines.Scan() {
-		var a answer
+		var a response
 		var order O
 		var got A
 		err := json.Unmarshal(lines.Bytes(), &order)
@@ -228,7 +228,7 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, obey fun
 			a.Answer, err = json.Marshal(got)
 		}
 		if err != nil {
-			a = answer{Error: err.Error()}
+			a = response{Error: err.Error()}
 		}
 		if err := encoder.Encode(a); err != nil {
 			return fmt.Errorf("answer: %w", err)
@@ -237,5 +237,5 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, obey fun
 	return lines.Err()
 }
 
-// longest is the size of the longest request, in bytes.
-const longest = 1 << 20
+// maxRequest is the size of the longest request, in bytes.
+const maxRequest = 1 << 20

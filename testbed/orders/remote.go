@@ -19,8 +19,8 @@ import (
 // The variables select the role of a process in a pod: the helper that serves requests at a socket, or
 // the process that carries a request to it.
 const (
-	servedVariable = "TARE_ORDERS_SERVED"
-	askedVariable  = "TARE_ORDERS_ASKED"
+	serverVariable = "TARE_ORDERS_SERVED"
+	clientVariable = "TARE_ORDERS_ASKED"
 )
 
 // remote is a connection to a helper in a pod: an abstract socket in the pod's network namespace. The
@@ -35,8 +35,8 @@ type remote struct {
 
 func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
 	r := &remote{site: site, where: where, carry: cmd, socket: "@tare-orders-" + rand.Text(), ended: make(chan struct{})}
-	r.carry.Env, r.carry.Subject = append(slices.Clip(cmd.Env), askedVariable+"="+r.socket), false
-	cmd.Env = append(slices.Clip(cmd.Env), servedVariable+"="+r.socket)
+	r.carry.Env, r.carry.Subject = append(slices.Clip(cmd.Env), clientVariable+"="+r.socket), false
+	cmd.Env = append(slices.Clip(cmd.Env), serverVariable+"="+r.socket)
 	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cm
 		_, _ = process.Wait()
 		close(r.ended)
 	}()
-	return &Helper{process: process, line: r}, nil
+	return &Helper{process: process, connection: r}, nil
 }
 
 func (r *remote) exchange(ctx context.Context, order []byte) ([]byte, error) {
@@ -55,7 +55,7 @@ func (r *remote) exchange(ctx context.Context, order []byte) ([]byte, error) {
 	defer stop()
 	cmd := r.carry
 	cmd.Stdin = bytes.NewReader(order)
-	text, err := answerOf(ctx, r.site, r.where, cmd)
+	text, err := outputOf(ctx, r.site, r.where, cmd)
 	select {
 	case <-r.ended:
 		return nil, io.EOF
@@ -117,8 +117,8 @@ func Exchange(ctx context.Context, socket string, starting time.Duration, order 
 	return line, nil
 }
 
-// carry sends a request to a helper and writes the response.
-func carry(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
+// relay sends a request to a helper and writes the response.
+func relay(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	order, err := io.ReadAll(from)

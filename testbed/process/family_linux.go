@@ -54,7 +54,7 @@ func descendants() map[int]proc.Stat {
 func (p *Program) family() family {
 	f := family{all: descendants(), of: map[int]bool{}}
 	running := p.keeper.running
-	alone := p.alone()
+	alone := p.onlyProgram()
 	self, group := os.Getpid(), unix.Getpgrp()
 	if p.scope != nil {
 		for _, pid := range p.scope.processes() {
@@ -70,7 +70,7 @@ func (p *Program) family() family {
 		case pid == p.pid, s.Session == p.pid, s.PGRP == p.pid:
 			f.of[pid] = true
 		case s.PPID != self:
-		case alone && (p.keeper.First || p.keeper.mayHaveLeft(s)) || p.known[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
+		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
 			// Programs started without a keeper are in this process's group or lead their own.
@@ -92,13 +92,13 @@ func (p *Program) family() family {
 			}
 		}
 	}
-	p.known = f.of
+	p.processes = f.of
 	return f
 }
 
-// alone reports whether no other program runs that may start processes. An orphan without an owner then
+// onlyProgram reports whether no other program runs that may start processes. An orphan without an owner then
 // belongs to this program. The caller holds the keeper's lock.
-func (p *Program) alone() bool {
+func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
 		if other != p && !other.helper {
 			return false
@@ -107,11 +107,11 @@ func (p *Program) alone() bool {
 	return true
 }
 
-// mayHaveLeft reports whether an orphan may come from a program: this process has not started it itself,
+// mayBeOurs reports whether an orphan may come from a program: this process has not started it itself,
 // in its own group or with Beside. Its program may have ended while others ran. The caller holds the
 // keeper's lock.
-func (k *Keeper) mayHaveLeft(s proc.Stat) bool {
-	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.born && !k.beside[s.PID]
+func (k *Keeper) mayBeOurs(s proc.Stat) bool {
+	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
 // Limits for a process without variables in its environment. Without arguments, it may be in the middle
@@ -139,9 +139,9 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// outlasting waits, after the end of a leader, for the end of its descendants. It returns the names of
+// awaitLeftovers waits, after the end of a leader, for the end of its descendants. It returns the names of
 // those that still run after LeftGrace.
-func (p *Program) outlasting() (names []string) {
+func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
 		f := p.family()

@@ -33,11 +33,11 @@ type Keeper struct {
 	// OutputLimit replaces the constant OutputLimit; 0: it does not.
 	OutputLimit int64
 
-	mu      sync.Mutex
-	closed  bool
-	born    uint64           // start of the first program, in ticks since boot
-	beside  map[int]bool     // children of this process that belong to no program
-	running map[int]*Program // programs by the process id of their leader, which is not reaped yet
+	mu         sync.Mutex
+	closed     bool
+	firstStart uint64           // start of the first program, in ticks since boot
+	beside     map[int]bool     // children of this process that belong to no program
+	running    map[int]*Program // programs by the process id of their leader, which is not reaped yet
 }
 
 // Order describes a program to start.
@@ -75,13 +75,13 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 		WaitDelay: OutputDelay, SysProcAttr: o.Attributes, ExtraFiles: o.Files,
 	}
 	if _, isFile := o.Stdout.(*os.File); !isFile && o.Stdout != nil {
-		p.cmd.Stdout = &bounded{name: "stdout", to: o.Stdout, of: p}
+		p.cmd.Stdout = &limitedWriter{name: "stdout", to: o.Stdout, of: p}
 	}
 	if _, isFile := o.Stderr.(*os.File); !isFile {
 		p.tail = &Tail{To: o.Stderr}
 		p.cmd.Stderr = p.tail
 		if o.Stderr != nil {
-			p.cmd.Stderr = &bounded{name: "stderr", to: p.tail, of: p}
+			p.cmd.Stderr = &limitedWriter{name: "stderr", to: p.tail, of: p}
 		}
 	}
 	// A goroutine feeds input that is not a file through a pipe. Waiting for the program thus never
@@ -189,7 +189,7 @@ func (k *Keeper) reapPass() {
 // ownerOf returns the running program that a dead process belonged to, or nil if this is unknown.
 func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	for _, p := range k.running {
-		if p.known[pid] || k.First && p.alone() || p.scope != nil && p.scope.has(pid) {
+		if p.processes[pid] || k.First && p.onlyProgram() || p.scope != nil && p.scope.has(pid) {
 			return p
 		}
 	}

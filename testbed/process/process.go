@@ -48,14 +48,14 @@ func (l Looks) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks are the intervals between readings of the memory of a program and of depth generations of
+// looks are the intervals between readings of the memory of a program and of some generations of
 // descendants. A short program is read often, and a long one seldom, so that a trial is not disturbed.
 // There is no reading at the start, since the memory has not reached its peak.
 var looks = Looks{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}
 
-const depth = 9
+const generations = 9
 
 // TailSize is the size of the part of a program's standard error in an error message, in bytes.
 const TailSize = 4096

@@ -32,11 +32,11 @@ type Program struct {
 	peak   proc.Peak
 
 	// The keeper's lock guards these fields.
-	exited  bool // the leader has ended; its id may be reused soon
-	killed  bool // this process killed it
-	spoilt  error
-	orphans []unix.Rusage
-	known   map[int]bool // processes found the last time
+	exited    bool // the leader has ended; its id may be reused soon
+	killed    bool // this process killed it
+	spoilt    error
+	orphans   []unix.Rusage
+	processes map[int]bool // processes found the last time
 
 	done chan struct{} // closed when all processes are gone and end is set
 	end  End
@@ -74,7 +74,7 @@ func (p *Program) fork() error {
 	}
 	p.pid = p.cmd.Process.Pid
 	if stat, err := proc.Read(p.pid); err == nil {
-		k.born = cmp.Or(k.born, stat.Starttime)
+		k.firstStart = cmp.Or(k.firstStart, stat.Starttime)
 	}
 	if k.running == nil {
 		k.running = map[int]*Program{}
@@ -86,7 +86,7 @@ func (p *Program) fork() error {
 // look reads the peak memory of a process and its living descendants.
 func (p *Program) look(pid, generation int) {
 	p.peak.Look(pid)
-	if generation >= depth {
+	if generation >= generations {
 		return
 	}
 	children, _ := proc.Children("/", pid)
@@ -122,7 +122,7 @@ func (p *Program) finish() {
 	k.mu.Unlock()
 
 	if !killed {
-		p.end.Usage.Left = p.outlasting()
+		p.end.Usage.Left = p.awaitLeftovers()
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
 	if p.scope != nil {
@@ -153,7 +153,7 @@ func (p *Program) finish() {
 	p.account()
 	if missed := user + system - p.end.Usage.CPU(); missed > 0 {
 		p.end.Usage.User, p.end.Usage.System = user, system
-		unseen.Add(int64(missed))
+		unreported.Add(int64(missed))
 	}
 	p.end.CPU = max(used, p.end.Usage.CPU())
 }
@@ -197,15 +197,15 @@ func (p *Program) spoil(why error) {
 	p.Signal()
 }
 
-// bounded passes a program's output on, up to a limit.
-type bounded struct {
+// limitedWriter passes a program's output on, up to a limit.
+type limitedWriter struct {
 	name string // "stdout", "stderr"
 	to   io.Writer
 	size int64
 	of   *Program
 }
 
-func (b *bounded) Write(text []byte) (n int, err error) {
+func (b *limitedWriter) Write(text []byte) (n int, err error) {
 	limit := cmp.Or(b.of.keeper.OutputLimit, OutputLimit)
 	if b.size += int64(len(text)); b.size > limit {
 		err = fmt.Errorf("it was killed because it wrote more than %d bytes to %s", limit, b.name)

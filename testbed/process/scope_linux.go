@@ -86,8 +86,8 @@ func Mounted(kind string) (*os.File, error) {
 // Close unmounts the hierarchy; its cgroups stay.
 func (s *Scopes) Close() { _ = s.mount.Close() }
 
-// at is the path of a cgroup for this process.
-func (s *Scopes) at(name string) string {
+// path is the path of a cgroup for this process.
+func (s *Scopes) path(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
 }
 
@@ -119,12 +119,12 @@ func (s *Scopes) open(within *Group, name string) (*scope, error) {
 	if within != nil {
 		group = path.Join(within.scope.group, name)
 	}
-	if err := os.Mkdir(s.at(group), 0o755); err != nil {
+	if err := os.Mkdir(s.path(group), 0o755); err != nil {
 		return nil, err
 	}
-	dir, err := os.Open(s.at(group))
+	dir, err := os.Open(s.path(group))
 	if err != nil {
-		_ = os.Remove(s.at(group))
+		_ = os.Remove(s.path(group))
 		return nil, err
 	}
 	return &scope{of: s, group: group, dir: dir}, nil
@@ -132,7 +132,7 @@ func (s *Scopes) open(within *Group, name string) (*scope, error) {
 
 // Left lists all cgroups with wanted names, wherever they are.
 func (s *Scopes) Left(wanted func(name string) bool) (groups []string) {
-	_ = fs.WalkDir(os.DirFS(s.at("/")), ".", func(p string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(os.DirFS(s.path("/")), ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && wanted(d.Name()) {
 			groups = append(groups, path.Join("/", p))
 		}
@@ -162,7 +162,7 @@ type scope struct {
 
 // processes lists the living processes in the cgroup and below.
 func (s *scope) processes() (pids []int) {
-	for _, dir := range s.all() {
+	for _, dir := range s.directories() {
 		text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		for line := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(line); err == nil && pid > 0 {
@@ -173,10 +173,10 @@ func (s *scope) processes() (pids []int) {
 	return pids
 }
 
-// all lists the directories of the cgroup and of those that programs have made below it, the deepest
+// directories lists the directories of the cgroup and of those that programs have made below it, the deepest
 // last.
-func (s *scope) all() (dirs []string) {
-	top := s.of.at(s.group)
+func (s *scope) directories() (dirs []string) {
+	top := s.of.path(s.group)
 	_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			dirs = append(dirs, p)
@@ -197,18 +197,18 @@ func (s *scope) has(pid int) bool {
 	return false
 }
 
-// unseen is the CPU time of this process's programs that is missing from every resource usage.
-var unseen atomic.Int64
+// unreported is the CPU time of this process's programs that is missing from every resource usage.
+var unreported atomic.Int64
 
 // Unseen is the CPU time of this process's programs that getrusage does not report, since this process
 // began: that of processes that ended without being waited for.
-func Unseen() time.Duration { return time.Duration(unseen.Load()) }
+func Unseen() time.Duration { return time.Duration(unreported.Load()) }
 
 // used is the CPU time of all processes that have run in the cgroup. It includes processes without a
 // waiting parent: a program may ignore the ends of its children, as the first process of a process id
 // namespace does while it dies. Zeros mean that it is unknown.
 func (s *scope) used() (user, system time.Duration) {
-	text, _ := os.ReadFile(filepath.Join(s.of.at(s.group), "cpu.stat"))
+	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -225,14 +225,14 @@ func (s *scope) used() (user, system time.Duration) {
 	return user, system
 }
 
-// gone reports whether err means that a cgroup or its file no longer exists.
-func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
+// isGone reports whether err means that a cgroup or its file no longer exists.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
 // kill kills all processes in the cgroup, including those that are just being forked. A missing cgroup
 // is no error.
 func (s *scope) kill() error {
-	f, err := os.OpenFile(filepath.Join(s.of.at(s.group), "cgroup.kill"), os.O_WRONLY, 0)
-	if gone(err) { // before Linux 5.14 the file does not exist
+	f, err := os.OpenFile(filepath.Join(s.of.path(s.group), "cgroup.kill"), os.O_WRONLY, 0)
+	if isGone(err) { // before Linux 5.14 the file does not exist
 		for _, pid := range s.processes() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
@@ -242,7 +242,7 @@ func (s *scope) kill() error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if _, err = f.WriteString("1"); gone(err) {
+	if _, err = f.WriteString("1"); isGone(err) {
 		return nil // another process has removed the cgroup, for example a guard during tare clean
 	}
 	return err
@@ -255,7 +255,7 @@ func (s *scope) remove() error {
 	}
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		var err error
-		dirs := s.all()
+		dirs := s.directories()
 		for i := len(dirs) - 1; i >= 0; i-- {
 			if e := unix.Rmdir(dirs[i]); e != nil && e != unix.ENOENT {
 				err = fmt.Errorf("remove cgroup %s: %w", s.group, e)
