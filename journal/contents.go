@@ -21,7 +21,7 @@ type Content struct {
 }
 
 // ErrNoChain is the error for a run without chains, which cannot be checked.
-var ErrNoChain = errors.New("its record has no chain: an older Tare made this run, and nothing shows that it is as it was")
+var ErrNoChain = errors.New("its record has no chain, since an older Tare made this run: changes of it cannot be detected")
 
 // Contents verifies a run and lists the checked files by name. Other files in the directory do not
 // belong to the run. If the run is damaged, the error is a *DamageError. If it has no chains, the error

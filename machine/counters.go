@@ -140,7 +140,7 @@ type Totals struct {
 func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	data, err := fs.ReadFile(os.DirFS(root), "proc/stat")
 	if err != nil {
-		return Totals{}, fmt.Errorf("cannot tell what the CPUs do: %w", err)
+		return Totals{}, fmt.Errorf("cannot read the CPU times: %w", err)
 	}
 	at := now()
 	t, err := parseStat(data)

@@ -107,7 +107,7 @@ func TestSamplerSoftirqThreads(t *testing.T) {
 
 func TestSamplerErrors(t *testing.T) {
 	s := newSampler(t.TempDir())
-	if err := s.Start(); err == nil || !strings.Contains(err.Error(), "cannot tell what the CPUs do: open proc/stat") {
+	if err := s.Start(); err == nil || !strings.Contains(err.Error(), "cannot read the CPU times: open proc/stat") {
 		t.Errorf("%v", err)
 	}
 	if _, err := s.Stop(0); err == nil || !strings.Contains(err.Error(), "Stop without a Start") {

@@ -102,7 +102,7 @@ func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	}
 	p.layers = append(p.layers, activeLayer{item.Kind, active})
 	if active.Before == nil && active.After == nil {
-		return &layerError{item.Kind, errors.New("it cannot be run: nothing shows, before a trial or after it, that it is on")}
+		return &layerError{item.Kind, errors.New("it cannot be run: it has no proof before or after a trial")}
 	}
 	return p.keepProofs(item.Kind, active.Proofs)
 }
@@ -345,5 +345,5 @@ func (a absentLayer) prove(ctx context.Context, s *layer.Session) ([]layer.Check
 		return a.l.ProveOff(ctx, s)
 	}
 	return []layer.Check{{Layer: a.kind, Name: "the layer of arm " + a.arm, Expected: "not on", Observed: "not looked for", OK: true,
-		Caveat: fmt.Sprintf("this arm has a layer %s of its own: that nothing of another arm's layer %[1]s is on here is not shown", a.kind)}}, nil
+		Caveat: fmt.Sprintf("this arm has a layer %s of its own: the absence of another arm's layer %[1]s is not proved", a.kind)}}, nil
 }

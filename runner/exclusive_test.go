@@ -120,7 +120,7 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}{
 		{true, layer.Check{Layer: "other", Name: "off beside own", OK: true}},
 		{false, layer.Check{Layer: "kind", Name: "the layer of arm arm", Expected: "not on", Observed: "not looked for", OK: true,
-			Caveat: "this arm has a layer kind of its own: that nothing of another arm's layer kind is on here is not shown"}},
+			Caveat: "this arm has a layer kind of its own: the absence of another arm's layer kind is not proved"}},
 	} {
 		x := expand(&fakeWorkload{})
 		kinds(x, 0, own)
@@ -236,7 +236,7 @@ func TestLayerWithoutProof(t *testing.T) {
 	var log []string
 	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) { a.Before, a.After = nil, nil }})
 	err := Run(t.Context(), options(x, record(t, x)))
-	if want := "arm arm: layer l: it cannot be run: nothing shows, before a trial or after it, that it is on"; err == nil || err.Error() != want {
+	if want := "arm arm: layer l: it cannot be run: it has no proof before or after a trial"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if want := []string{"up l", "down l"}; !slices.Equal(log, want) {

@@ -93,7 +93,7 @@ func (r *run) begin(ctx context.Context) error {
 	case r.plan.SetUps != experiment.SetUpsAuto:
 		r.blocks = blocksOf(r.plan)
 		if r.blocks.setUps > 0 && !r.sites.renewable() {
-			return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, and so not be set up anew: leave it out, or set it to once", r.plan.SetUps)
+			return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, which a new set-up needs: omit it, or set it to once", r.plan.SetUps)
 		}
 	case fixed:
 		r.blocks = every(k)

@@ -55,7 +55,7 @@ func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context
 
 // ErrUncounted is the error of a Process with unknown CPU time and memory, because the actual program
 // runs elsewhere. Its Usage is Unavailable.
-var ErrUncounted = errors.New("what the program uses is not known")
+var ErrUncounted = errors.New("the program's CPU time and memory are unknown")
 
 // Printer is a Process whose output is passed on only after its end, but can be read earlier. Other
 // processes pass their output on immediately.

@@ -107,7 +107,7 @@ func mountOf(f *os.File) (string, error) {
 			return strings.TrimSpace(id), nil
 		}
 	}
-	return "", errors.New("the system does not say what mount it is on")
+	return "", errors.New("the system does not report its mount")
 }
 
 // unmount unmounts everything at a path and below, the last mount first. It returns the errors by path.

@@ -38,7 +38,7 @@ type root struct {
 // the user is root, the command has all capabilities.
 func (p *Prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
-		return errors.New("a container takes no descriptors: put this layer behind the other one, so that it is around it")
+		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
 	}
 	if directory == "" {
 		if directory, err = os.Getwd(); err != nil {

@@ -38,7 +38,7 @@ func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 func (s *site) makeGroups() error {
 	of := scopes()
 	if of == nil {
-		return errors.New("this process may make none: tare doctor says why")
+		return errors.New("this process may not make cgroups (see tare doctor)")
 	}
 	g := &groups{}
 	// g.all is made first and contains the others

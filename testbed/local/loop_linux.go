@@ -42,7 +42,7 @@ func (v *volume) attach() (*os.File, string, error) {
 	}
 	status, err := unix.IoctlLoopGetStatus64(int(loop.Fd()))
 	if err == nil && status.Flags&unix.LO_FLAGS_DIRECT_IO == 0 {
-		err = fmt.Errorf("the file system of %s takes no direct I/O, so that the page cache would answer for the device: set TMPDIR to a directory on another", v.dir)
+		err = fmt.Errorf("the file system of %s does not support direct I/O, and the page cache would hide the device: set TMPDIR to a directory on another file system", v.dir)
 	}
 	if err != nil {
 		_ = loop.Close()

@@ -172,7 +172,7 @@ func TestMembersRouteVia(t *testing.T) {
 		t.Errorf("limits left: %v", got)
 	}
 	everyoneReachesEveryone(t, n)
-	if err := n.nodes[1].RouteVia(podNetwork(7), "", 0); err == nil || err.Error() != "route 198.18.18.0/24: it is the pod network of no node" {
+	if err := n.nodes[1].RouteVia(podNetwork(7), "", 0); err == nil || err.Error() != "route 198.18.18.0/24: no node has this pod network" {
 		t.Errorf("%v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (n *network) Mend(context.Context) error {
 	return nil
 }
 
-// describe describes each part of the network, by name.
+// describe returns a description of each part of the network, by name.
 func (n *network) describe() (map[string]string, error) {
 	parts := map[string]string{}
 	spaces := []*netNamespace{n.wire}
@@ -68,7 +68,7 @@ func (n *network) describe() (map[string]string, error) {
 	})
 }
 
-// describe describes the interfaces of a namespace and its default route.
+// describe adds descriptions of the interfaces and the default route to parts, by name.
 func (s *netNamespace) describe(parts map[string]string) error {
 	links, err := s.LinkList()
 	if err != nil {

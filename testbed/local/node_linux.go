@@ -68,7 +68,7 @@ func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 		}
 		return n.unlimit(limited)
 	}
-	return fmt.Errorf("route %s: it is the pod network of no node", prefix)
+	return fmt.Errorf("route %s: no node has this pod network", prefix)
 }
 
 // limit limits the packets from the node's pods to some networks to mtu bytes.

@@ -180,7 +180,7 @@ func tryVolume(ctx context.Context) error {
 			return err
 		}
 		if v.mark.Found == 0 {
-			return errors.New("what is written to the volume cannot be found on its device")
+			return errors.New("data written to the volume cannot be found on its device")
 		}
 		return nil
 	})
@@ -188,13 +188,13 @@ func tryVolume(ctx context.Context) error {
 
 // ProbePrograms reports how Tare tracks the processes of a program.
 func ProbePrograms() []testbed.Finding {
-	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program is in one, and whatever it starts is ended with it"}
+	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program has one, and all its processes end with it"}
 	if all, err := process.OpenScopes(); err != nil {
 		f.Status, f.Hint = refusal(err), "as root, Tare makes them"
 		if os.Geteuid() == 0 {
 			f.Hint = "a container's runtime may forbid them: its profile of seccomp must allow clone3, and its rights CAP_SYS_ADMIN"
 		}
-		f.Detail = "what a program starts is told by its descent and its environment instead: " + err.Error()
+		f.Detail = "Tare identifies a program's processes by descent and environment instead: " + err.Error()
 	} else {
 		all.Close()
 	}

@@ -105,7 +105,7 @@ func (n *node) shape(s testbed.Shape) error {
 	}
 	if own != nil {
 		if err := n.QdiscDel(own); err != nil {
-			return fmt.Errorf("take away what shapes the wire: %w", err)
+			return fmt.Errorf("remove the shaping of the wire: %w", err)
 		}
 	}
 	parent := uint32(netlink.HANDLE_ROOT)

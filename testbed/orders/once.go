@@ -15,8 +15,8 @@ import (
 
 // Command starts the named helper at a place of a site with a single request on its standard input. The
 // helper's main function is made by Reading or Answering.
-func Command(site testbed.Site, where testbed.Place, name string, order any) (testbed.Command, error) {
-	text, err := json.Marshal(order)
+func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
+	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
 	cmd.Stdin = bytes.NewReader(append(text, '\n'))
 	return cmd, err
@@ -24,8 +24,8 @@ func Command(site testbed.Site, where testbed.Place, name string, order any) (te
 
 // Once has a helper serve a single request and waits for its end. It decodes the response unless into is
 // nil. If the helper fails, the error is a testbed.ExitError with its standard error.
-func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, order, into any) error {
-	cmd, err := Command(site, where, name, order)
+func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
+	cmd, err := Command(site, where, name, request)
 	if err != nil {
 		return err
 	}
@@ -64,23 +64,23 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 const maxSingleRequest = 1 << 30
 
 // Reading is the main function of a helper that serves a single request. name begins its error messages.
-func Reading[O any](name string, do func(ctx context.Context, order O) error) func(context.Context) error {
+func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		var order O
-		if err := json.NewDecoder(io.LimitReader(os.Stdin, maxSingleRequest)).Decode(&order); err != nil {
+		var request O
+		if err := json.NewDecoder(io.LimitReader(os.Stdin, maxSingleRequest)).Decode(&request); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		return do(ctx, order)
+		return do(ctx, request)
 	}
 }
 
 // Answering is the main function of a helper that serves a single request and prints a response.
-func Answering[O, A any](name string, obey func(ctx context.Context, order O) (A, error)) func(context.Context) error {
-	return Reading(name, func(ctx context.Context, order O) error {
-		answer, err := obey(ctx, order)
+func Answering[O, A any](name string, serve func(ctx context.Context, request O) (A, error)) func(context.Context) error {
+	return Reading(name, func(ctx context.Context, request O) error {
+		response, err := serve(ctx, request)
 		if err != nil {
 			return err
 		}
-		return json.NewEncoder(os.Stdout).Encode(answer)
+		return json.NewEncoder(os.Stdout).Encode(response)
 	})
 }

@@ -45,7 +45,7 @@ type Helper struct {
 // connection is a connection to a helper.
 type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
-	exchange(ctx context.Context, order []byte) ([]byte, error)
+	exchange(ctx context.Context, request []byte) ([]byte, error)
 	// end makes the helper end; the caller waits for that. killed reports whether end kills the helper,
 	// whose exit status is then no error.
 	end(testbed.Process) (killed bool, err error)
@@ -82,36 +82,36 @@ type pipes struct {
 }
 
 func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
-	stdin, orders, err := os.Pipe()
+	stdin, requests, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = stdin.Close() }()
-	answers, stdout, err := os.Pipe()
+	responses, stdout, err := os.Pipe()
 	if err != nil {
-		_ = orders.Close()
+		_ = requests.Close()
 		return nil, err
 	}
 	defer func() { _ = stdout.Close() }()
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
-		_ = orders.Close()
-		_ = answers.Close()
+		_ = requests.Close()
+		_ = responses.Close()
 		return nil, err
 	}
-	return &Helper{process: process, connection: &pipes{requests: orders, responses: answers, reader: bufio.NewReader(answers)}}, nil
+	return &Helper{process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
 // Ask sends a request and waits for the response. It decodes the response unless into is nil. The error
 // is the helper's own, or the reason why there is no response.
-func (h *Helper) Ask(ctx context.Context, order, into any) error {
+func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := ctx.Err(); err != nil { // a fast response would hide that the context is done
 		return err
 	}
-	a, err := h.exchange(ctx, order)
+	a, err := h.exchange(ctx, request)
 	switch {
 	case err != nil:
 		return err
@@ -123,8 +123,8 @@ func (h *Helper) Ask(ctx context.Context, order, into any) error {
 	return json.Unmarshal(a.Answer, into)
 }
 
-func (h *Helper) exchange(ctx context.Context, order any) (a response, err error) {
-	text, err := json.Marshal(order)
+func (h *Helper) exchange(ctx context.Context, request any) (a response, err error) {
+	text, err := json.Marshal(request)
 	if err != nil {
 		return a, err
 	}
@@ -135,7 +135,7 @@ func (h *Helper) exchange(ctx context.Context, order any) (a response, err error
 	return a, json.Unmarshal(line, &a)
 }
 
-func (p *pipes) exchange(ctx context.Context, order []byte) ([]byte, error) {
+func (p *pipes) exchange(ctx context.Context, request []byte) ([]byte, error) {
 	deadline := time.Now().Add(Limit)
 	if err := errors.Join(p.requests.SetWriteDeadline(deadline), p.responses.SetReadDeadline(deadline)); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (p *pipes) exchange(ctx context.Context, order []byte) ([]byte, error) {
 		_ = p.responses.SetReadDeadline(past)
 	})
 	defer stop()
-	if _, err := p.requests.Write(order); err != nil {
+	if _, err := p.requests.Write(request); err != nil {
 		return nil, err
 	}
 	return p.reader.ReadBytes('\n')
@@ -195,11 +195,11 @@ func (h *Helper) Close(ctx context.Context) error {
 
 // Main is the main function of a helper that serves many requests from its standard input. It returns
 // when the input ends or the context is done.
-func Main[O, A any](ctx context.Context, obey func(ctx context.Context, order O) (A, error)) error {
+func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request O) (A, error)) error {
 	if socket := os.Getenv(serverVariable); socket != "" {
 		return Listen(ctx, socket, func(conn net.Conn) {
 			if ownUser(conn) {
-				_ = Serve(ctx, conn, conn, obey) // a caller that has ended needs no response
+				_ = Serve(ctx, conn, conn, serve) // a caller that has ended needs no response
 			}
 		})
 	}
@@ -208,21 +208,21 @@ func Main[O, A any](ctx context.Context, obey func(ctx context.Context, order O)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
 	defer stop()
-	return Serve(ctx, os.Stdin, os.Stdout, obey)
+	return Serve(ctx, os.Stdin, os.Stdout, serve)
 }
 
 // Serve answers requests until the input ends. A nil result becomes an empty response.
-func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, obey func(ctx context.Context, order O) (A, error)) error {
+func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve func(ctx context.Context, request O) (A, error)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxRequest)
 	encoder := json.NewEncoder(to)
 	for lines.Scan() {
 		var a response
-		var order O
+		var request O
 		var got A
-		err := json.Unmarshal(lines.Bytes(), &order)
+		err := json.Unmarshal(lines.Bytes(), &request)
 		if err == nil {
-			got, err = obey(ctx, order)
+			got, err = serve(ctx, request)
 		}
 		if err == nil && any(got) != nil {
 			a.Answer, err = json.Marshal(got)

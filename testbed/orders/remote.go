@@ -48,13 +48,13 @@ func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cm
 	return &Helper{process: process, connection: r}, nil
 }
 
-func (r *remote) exchange(ctx context.Context, order []byte) ([]byte, error) {
+func (r *remote) exchange(ctx context.Context, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Limit, fmt.Errorf("no answer within %v", Limit))
 	defer cancel()
 	ctx, stop := testbed.Until(ctx, r.ended) // the helper may end during the request
 	defer stop()
 	cmd := r.carry
-	cmd.Stdin = bytes.NewReader(order)
+	cmd.Stdin = bytes.NewReader(request)
 	text, err := outputOf(ctx, r.site, r.where, cmd)
 	select {
 	case <-r.ended:
@@ -90,7 +90,7 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 
 // Exchange sends a request, which is one line, to a socket and returns the line of the response. It
 // repeats a failed connection for the duration starting, while the helper may still be starting.
-func Exchange(ctx context.Context, socket string, starting time.Duration, order []byte) ([]byte, error) {
+func Exchange(ctx context.Context, socket string, starting time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -104,7 +104,7 @@ func Exchange(ctx context.Context, socket string, starting time.Duration, order 
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if _, err := conn.Write(order); err != nil {
+	if _, err := conn.Write(request); err != nil {
 		return nil, err
 	}
 	line, err := bufio.NewReader(conn).ReadBytes('\n')
@@ -121,11 +121,11 @@ func Exchange(ctx context.Context, socket string, starting time.Duration, order 
 func relay(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	order, err := io.ReadAll(from)
+	request, err := io.ReadAll(from)
 	if err != nil {
 		return err
 	}
-	line, err := Exchange(ctx, socket, Limit, order)
+	line, err := Exchange(ctx, socket, Limit, request)
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("no answer: %w", os.ErrPermission)
 	}
