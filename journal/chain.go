@@ -98,7 +98,7 @@ const (
 	chainSize   = len(chainBegins) + 2*sha256.Size + len(chainEnds)
 )
 
-// seal adds the chain to the end of a line, which is a JSON object.
+// seal adds the chain to a line, which is a JSON object.
 func seal(line []byte, before string) (sealed []byte, chain string) {
 	body := bytes.TrimSuffix(line, []byte("}"))
 	chain = link(before, body)
@@ -133,7 +133,7 @@ type chain struct {
 	heads map[int]string
 }
 
-// check checks the next line.
+// check checks the next line's chain.
 func (c *chain) check(line []byte) error {
 	body, own := unseal(line)
 	switch {
@@ -150,7 +150,6 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-// digest returns the SHA-256 of a file of the run.
 func digest(root *os.Root, name string) (string, error) {
 	f, err := openFile(root, filepath.FromSlash(name), math.MaxInt64)
 	if err != nil {
@@ -305,7 +304,6 @@ func (v *Verified) findUnchecked(root *os.Root) error {
 	return err
 }
 
-// compare compares a raw file with its digest.
 func (v *Verified) compare(root *os.Root, name, wanted string) error {
 	got, err := digest(root, name)
 	if err != nil {

@@ -104,7 +104,6 @@ func populate(root *os.Root, file []byte, files map[string][]byte, plan *experim
 	return writeFile(root, PlanFile, text)
 }
 
-// planText returns the content of plan.json.
 func planText(plan *experiment.Plan) ([]byte, error) {
 	p := *plan
 	p.Schema = experiment.PlanSchema

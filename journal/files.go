@@ -27,7 +27,6 @@ func openFile(root *os.Root, name string, max int64) (*os.File, error) {
 	return root.Open(name)
 }
 
-// readFile reads a regular file of at most maxLine bytes.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := openFile(root, name, maxLine)
 	if err != nil {
@@ -99,7 +98,6 @@ func splitSchema(s string) (base string, version int) {
 	return base, version
 }
 
-// jsonText returns v as an indented JSON document.
 func jsonText(name string, v any) ([]byte, error) {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -28,7 +28,6 @@ type ImportedFile struct {
 	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials
 }
 
-// verifyImported compares the copies of imported files with their digests.
 func verifyImported(root *os.Root, v *Verified) error {
 	f, err := openFile(root, FilesFile, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -109,7 +109,6 @@ func depth(root, path string) int {
 	return strings.Count(rel, string(filepath.Separator)) + 1
 }
 
-// environmentFile returns the name of a session's environment file.
 func environmentFile(session int) string {
 	if session == 1 {
 		return EnvironmentFile

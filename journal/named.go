@@ -20,7 +20,6 @@ const NamedDir = "files"
 // a URL: policies%2Fdeny.yaml.
 func copyPath(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
 
-// writeNamedFiles writes copies of the files that the experiment names.
 func writeNamedFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
 	if len(files) == 0 {
 		return nil

@@ -57,7 +57,6 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	return r, nil
 }
 
-// removeRaw removes a directory in RawDir.
 func (j *Journal) removeRaw(dir string) error {
 	all, err := j.root.Open(RawDir) // opening by root follows no link out of the run
 	if errors.Is(err, fs.ErrNotExist) {

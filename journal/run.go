@@ -119,7 +119,6 @@ func read(dir string, root *os.Root) (*Run, error) {
 	return r, nil
 }
 
-// readPlan reads the plan, and the experiment if the run has one.
 func (r *Run) readPlan(root *os.Root) error {
 	err := readJSON(root, PlanFile, experiment.PlanSchema, r.Plan)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 const cpuDir = "sys/devices/system/cpu"
 
-// readCPU describes the processors.
 func readCPU(sys fs.FS) CPU {
 	c := parseCPUInfo(readText(sys, "proc/cpuinfo"))
 	if n := countList(readText(sys, path.Join(cpuDir, "online"))); n > 0 {
@@ -130,7 +129,6 @@ func turbo(sys fs.FS) string {
 	return ""
 }
 
-// mitigations returns the kernel's mitigations of processor vulnerabilities.
 func mitigations(sys fs.FS) map[string]string {
 	dir := path.Join(cpuDir, "vulnerabilities")
 	entries, err := fs.ReadDir(sys, dir)

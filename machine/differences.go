@@ -124,7 +124,6 @@ func versions(tools []Tool) map[string]string {
 	return m
 }
 
-// valueOrUnknown returns the value, or "unknown" for an empty one.
 func valueOrUnknown(value string) string {
 	if value != "" {
 		return value

@@ -60,7 +60,6 @@ func (k *kernelThreads) read() map[int]time.Duration {
 	return times
 }
 
-// seesKernelThreads reports whether process 2 is the parent of the kernel threads.
 func seesKernelThreads(sys fs.FS) bool {
 	return readText(sys, "proc/2/comm") == "kthreadd"
 }

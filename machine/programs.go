@@ -121,7 +121,6 @@ func (c Conditions) Busiest() string {
 	return strings.Join(names, ", ")
 }
 
-// addTimes adds two maps of CPU times.
 func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 	sum := maps.Clone(a)
 	for name, used := range b {

@@ -50,7 +50,6 @@ var escapes = []struct {
 	digits, base int
 }{{"%", 2, 16}, {`\x`, 2, 16}, {`\u`, 4, 16}, {`\`, 3, 8}}
 
-// folded returns the folded form of a whole value.
 func folded(value string) string {
 	f := folder{line: lineGoesOn}
 	f.add([]byte(value), 0)

@@ -214,7 +214,6 @@ func cuts(text []byte, n *needle) []span {
 	return all
 }
 
-// commonPrefix returns the length of the common beginning of two texts.
 func commonPrefix(a, b []byte) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

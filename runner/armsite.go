@@ -55,7 +55,6 @@ type activeLayer struct {
 	*layer.Active
 }
 
-// downLimit is the time limit for taking the layer down.
 func (u activeLayer) downLimit() time.Duration {
 	if u.DownLimit > 0 {
 		return u.DownLimit
@@ -90,7 +89,6 @@ func (p *armSite) putUp(ctx context.Context) error {
 	return nil
 }
 
-// put puts one layer up.
 func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	l, ok := item.Config.(layer.Layer)
 	if !ok {

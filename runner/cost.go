@@ -95,7 +95,6 @@ func costOf(used account, sample testbed.Sample, wall time.Duration) cost {
 	return c
 }
 
-// total is the CPU time of all parts.
 func (c cost) total() time.Duration {
 	var sum time.Duration
 	for _, u := range c.parts {

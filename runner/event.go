@@ -135,7 +135,6 @@ type clock struct {
 	anew             int
 }
 
-// settingUp records the duration of a set-up of all arms.
 func (c *clock) settingUp(d time.Duration) {
 	c.setUp, c.allSetUps = d, c.allSetUps+d
 	c.anew = max(c.anew-1, 0)

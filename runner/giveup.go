@@ -23,7 +23,6 @@ func spoiltByMachine(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.OfMachine(v.Rule, cpuLimited) })
 }
 
-// cpuLimited reports whether programs run under limits on CPU time.
 func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
 
 // HopelessError reports that more rounds of an arm, or of the baseline, would give no data.

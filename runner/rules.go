@@ -12,7 +12,6 @@ import (
 	"tare/workload"
 )
 
-// violate records that a trial broke a rule.
 func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }

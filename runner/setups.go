@@ -150,7 +150,6 @@ func roughDuration(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
-// everyRounds returns "every round" or "every 2 rounds".
 func everyRounds(k int) string {
 	if k == 1 {
 		return "every round"
@@ -214,7 +213,6 @@ func (r *run) takeDown(ctx context.Context, round int) error {
 	return nil
 }
 
-// setUpsLeft counts the set-ups from a round on.
 func (r *run) setUpsLeft(round, total int) int {
 	n := 0
 	for ; round <= total; round++ {

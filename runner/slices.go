@@ -69,7 +69,6 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 	return attempt, position, repeat
 }
 
-// takesPart reports whether an arm takes part in a round.
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
 // alternate runs and records one trial of each arm that takes part. Proofs are made before and after all
@@ -224,7 +223,6 @@ func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context
 	return nil
 }
 
-// prepare begins the trial.
 func (u *armTrial) prepare(ctx context.Context, n int) error {
 	start := time.Now()
 	defer func() { u.t.Prepared += time.Since(start) }()
@@ -234,7 +232,6 @@ func (u *armTrial) prepare(ctx context.Context, n int) error {
 	})
 }
 
-// slice runs one slice.
 func (r *run) slice(ctx context.Context, u *armTrial, i int) error {
 	return u.runPart(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
 		s, err := r.watch(ctx, limited, u.p, func(ctx context.Context) error { return u.sliced.Run(ctx, i) })

@@ -26,7 +26,6 @@ type trialID struct {
 	step                     experiment.Step
 }
 
-// doneEvent returns the event of a finished trial.
 func (r *run) doneEvent(t *journal.Trial) TrialDone {
 	e := TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())}
 	switch v, spoilt := r.spoilingRule(t); {
@@ -198,7 +197,6 @@ func (r *run) observe(ctx, limited context.Context, p *armSite, measured workloa
 	return result, s.record(t), err
 }
 
-// addObserved adds the metrics of the observed components.
 func addObserved(t *journal.Trial, observed map[string]testbed.Observed) {
 	for name, o := range observed {
 		if t.Values == nil {

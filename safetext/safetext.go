@@ -106,7 +106,6 @@ func JSON(document []byte) []byte {
 	return safe
 }
 
-// escape appends the escape of a character.
 func escape(dst []byte, r rune) []byte {
 	if r > 0xffff {
 		return fmt.Appendf(dst, `\U%08x`, r)

@@ -17,7 +17,6 @@ const (
 	never                         = 1<<startBits - 1
 )
 
-// mark returns the number that identifies the owner.
 func (o Owner) mark() uint64 {
 	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
 }

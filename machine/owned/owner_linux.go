@@ -49,7 +49,6 @@ func isEmpty(space uint64) bool {
 	})
 }
 
-// belongsToUser reports whether a file or directory belongs to this user.
 func belongsToUser(path string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()

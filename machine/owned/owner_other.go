@@ -12,7 +12,6 @@ import (
 // This returns the owner for this process.
 func This() (Owner, error) { return Owner{pid: os.Getpid()}, nil }
 
-// alive reports whether a process with this id runs.
 func (o Owner) alive() bool {
 	p, err := os.FindProcess(o.pid)
 	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)

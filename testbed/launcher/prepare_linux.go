@@ -111,7 +111,6 @@ func (l *Landlock) ruleset() (*os.File, error) {
 	return ruleset, nil
 }
 
-// rule adds one rule.
 func rule(ruleset int, path string, access uint64) error {
 	at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -128,7 +127,6 @@ func rule(ruleset int, path string, access uint64) error {
 // the files.
 const paddingDir = "/proc/sys"
 
-// files lists n files below a directory.
 func files(below string, n int) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(below, func(path string, _ fs.DirEntry, err error) error {

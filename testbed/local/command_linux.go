@@ -77,7 +77,6 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	return p, nil
 }
 
-// isHelper reports whether a command is one of Tare's own helpers.
 func isHelper(c testbed.Command) bool {
 	return slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") })
 }

@@ -84,7 +84,6 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	return made, nil
 }
 
-// add records a site for Close.
 func (t *Testbed) add(s *site) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -53,7 +53,6 @@ func (*Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, err
 // Close does nothing: programs end with their context.
 func (*Testbed) Close() error { return nil }
 
-// site is this machine.
 type site struct{}
 
 // Start starts a program on this machine.
@@ -120,7 +119,6 @@ func start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	return &process{cmd: c, started: time.Now()}, nil
 }
 
-// process is a program on this machine.
 type process struct {
 	cmd     *exec.Cmd
 	started time.Time

@@ -54,7 +54,6 @@ func readMarker(pid int) (m marker, ok bool) {
 	}
 }
 
-// parseMarker finds the marker among the variables of a process.
 func parseMarker(variables []string) (m marker, ok bool) {
 	var haveOwner, haveProcess bool
 	for _, v := range variables {

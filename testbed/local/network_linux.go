@@ -212,7 +212,6 @@ func (s *netNamespace) sysctl(name, value string) error {
 	})
 }
 
-// link finds an interface.
 func (s *netNamespace) link(name string) (netlink.Link, error) {
 	link, err := s.LinkByName(name)
 	if err != nil {
@@ -221,7 +220,6 @@ func (s *netNamespace) link(name string) (netlink.Link, error) {
 	return link, err
 }
 
-// up switches an interface on.
 func (s *netNamespace) up(name string) error {
 	link, err := s.link(name)
 	if err != nil {
@@ -293,7 +291,6 @@ func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Durati
 	return n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, payload, limit)
 }
 
-// pod finds the pod of a place.
 func (n *network) pod(where testbed.Place) (*pod, error) {
 	for _, p := range n.pods {
 		if p.place == where {

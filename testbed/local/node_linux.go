@@ -83,7 +83,6 @@ func (n *node) limit(networks []netip.Prefix, mtu int) error {
 	return nil
 }
 
-// unlimit removes such limits, if there are any.
 func (n *node) unlimit(networks []netip.Prefix) error {
 	for _, pod := range n.pods {
 		for _, to := range networks {

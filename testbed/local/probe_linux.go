@@ -124,7 +124,6 @@ func (n *network) probeCables() error {
 	return n.plugIn("node1")
 }
 
-// probeShaping limits the rate of one direction and reads it back.
 func (n *network) probeShaping() error {
 	return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu})
 }

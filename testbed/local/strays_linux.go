@@ -170,7 +170,6 @@ func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	}
 }
 
-// endOne kills one process if its marker matches.
 func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) bool) (Stray, bool, error) {
 	if m, ok := ownMarked(pid, self); !ok || !meant(m) {
 		return Stray{}, false, nil
@@ -196,7 +195,6 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 	return stray, true, awaitEnd(ctx, fd, stray)
 }
 
-// awaitEnd waits until a killed process has ended.
 func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 	deadline := time.Now().Add(10 * time.Second)
 	for time.Now().Before(deadline) {

@@ -49,7 +49,6 @@ func startThread(setup func() error) (*thread, error) {
 	return t, nil
 }
 
-// do runs f on the thread and waits for it.
 func (t *thread) do(f func() error) error {
 	done := make(chan error, 1)
 	select {

@@ -15,7 +15,6 @@ import (
 	"tare/testbed"
 )
 
-// buildWire makes the bridge between the nodes.
 func (n *network) buildWire() error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = wireName, n.mtu
@@ -76,7 +75,6 @@ type pod struct {
 	address netip.Addr
 }
 
-// buildPod makes a pod on a node.
 func (n *network) buildPod(on *node, place testbed.Place) error {
 	s, err := openSpace(string(place))
 	if err != nil {
@@ -177,7 +175,6 @@ func (n *network) plugIn(port string) error {
 	return nil
 }
 
-// addAddress gives an interface an address.
 func (s *netNamespace) addAddress(name string, address netip.Prefix) error {
 	link, err := s.link(name)
 	if err != nil {

@@ -175,7 +175,6 @@ var makeFS = map[string][]string{
 	"xfs":  {"-f", "-q", "-K"},
 }
 
-// mount makes the file system and mounts it.
 func (v *volume) mount(ctx context.Context, device string) error {
 	kind := v.how.FileSystem
 	if kind == "" {

@@ -36,7 +36,6 @@ func (n *network) makeVolumes() error {
 	return nil
 }
 
-// removeVolumes removes the members' directories with their content.
 func (n *network) removeVolumes() error {
 	var errs []error
 	for _, dir := range n.volumes {

@@ -161,7 +161,6 @@ func (p *Program) awaitLeftovers() (names []string) {
 	}
 }
 
-// name is the beginning of a process's command line.
 func name(pid int, s proc.Stat) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	words := strings.Fields(safetext.Head(strings.ReplaceAll(string(text), "\x00", " "), 200))
