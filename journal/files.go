@@ -109,15 +109,6 @@ func jsonText(name string, v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// writeJSON writes v as an indented JSON document. After an error, the file is as it was before.
-func writeJSON(root *os.Root, name string, v any) error {
-	text, err := jsonText(name, v)
-	if err != nil {
-		return err
-	}
-	return writeFile(root, name, text)
-}
-
 // writeFile writes a file under a temporary name, makes it durable and then renames it. A file of this
 // name is therefore always whole.
 func writeFile(root *os.Root, name string, data []byte) error {

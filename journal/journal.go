@@ -183,20 +183,16 @@ func (j *Journal) MadeUp() int {
 // error if the run is not finished, was imported, has a goal of precision, has planned looks, or has at
 // least n rounds.
 func (j *Journal) Extend(n int, text string) error {
-	if err := j.extendable(n); err != nil {
+	j.mu.Lock()
+	err := j.run.Extendable(n)
+	j.mu.Unlock()
+	if err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
 	}
 	if err := j.note(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
 		return err
 	}
 	return j.startSession("extended")
-}
-
-// extendable returns the reason why the run cannot be extended; nil if it can.
-func (j *Journal) extendable(n int) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Extendable(n)
 }
 
 // Extendable returns the reason why the run cannot be extended to n rounds; nil if it can.

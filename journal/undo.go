@@ -82,11 +82,13 @@ func (u *Undos) without(key string) []layer.Undo {
 }
 
 func (u *Undos) write(list []layer.Undo) error {
-	var err error
-	if len(list) > 0 {
-		err = writeJSON(u.root, UndoFile, undoDocument{UndoSchema, list})
-	} else if err = u.root.Remove(UndoFile); err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = syncDir(u.root, ".")
+	text, err := jsonText(UndoFile, undoDocument{UndoSchema, list})
+	if err == nil && len(list) > 0 {
+		err = writeFile(u.root, UndoFile, text)
+	} else if err == nil {
+		if err = u.root.Remove(UndoFile); err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = syncDir(u.root, ".")
+		}
 	}
 	if err != nil {
 		return &WriteError{Dir: u.dir, File: UndoFile, Err: err}

@@ -108,7 +108,7 @@ func notes(sys fs.FS, e *Environment) []string {
 	where := container(sys)
 	add(where != "", "Tare runs in a container (%s)", where)
 	add(!seesKernelThreads(sys), "kernel threads cannot be seen: their CPU time counts as that of other programs")
-	add(slowClock(e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
+	add(slices.Contains(slowClocks, e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
 	add(e.Cgroup.CPUs > 0 && e.Cgroup.CPUs < float64(e.CPU.Online),
 		"a cgroup limits Tare to %.4g of %d processors", e.Cgroup.CPUs, e.CPU.Online)
 	add(e.Cgroup.Memory > 0 && e.Cgroup.Memory < e.Memory,
@@ -118,14 +118,8 @@ func notes(sys fs.FS, e *Environment) []string {
 	return n
 }
 
-// slowClock reports whether reading the clock source needs the kernel or a device.
-func slowClock(source string) bool {
-	switch source {
-	case "hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies":
-		return true
-	}
-	return false
-}
+// slowClocks lists the clock sources that need the kernel or a device for reading.
+var slowClocks = []string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}
 
 // CipherDrivers reads /proc/crypto and returns the kernel's preferred driver for each algorithm, which
 // has the highest priority. Internal drivers, which only serve other drivers, are omitted.

@@ -13,32 +13,9 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
-	"tare/layer"
 	"tare/machine"
 	"tare/testbed"
 )
-
-// Journal records finished trials (journal.Journal).
-type Journal interface {
-	Trials() []journal.Trial
-	Session() int
-	Raw(round, attempt int, arm, cell string) (*journal.Raw, error)
-	Append(*journal.Trial) error
-	Note(text string) error
-	LeaveOut(arm, why string) error
-	End(rounds int, why string) error
-	LeftOut(session int) (arms []string)
-	SetRounds(n int, why string) error
-	Rounds() int // number fixed by SetRounds in any session; 0: not fixed
-	FixSetUps(every int, why string) error
-	SetUps() (every int, fixed bool) // number fixed by FixSetUps in any session
-	MakeUp(rounds int, why string) error
-	MadeUp() int // number recorded by MakeUp in any session
-	Decide(rounds int, why string) error
-	Decided() int // number recorded by Decide in any session; 0: none
-	Finish() error
-	layer.Ledger // changes by layers to the whole machine or cluster
-}
 
 // Sampler records the conditions during a trial, on the machine or cluster where it runs: ThisMachine,
 // or the sampler of a testbed on other machines.
@@ -66,7 +43,7 @@ func (m ThisMachine) Stop(_ context.Context, own time.Duration) (testbed.Sample,
 type Options struct {
 	Expansion *experiment.Expansion
 	Testbed   testbed.Testbed
-	Journal   Journal
+	Journal   *journal.Journal
 	Sampler   Sampler
 	// Ready is called after all sites are set up and before the first trial; may be nil.
 	Ready func(ctx context.Context) error

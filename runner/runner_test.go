@@ -435,15 +435,7 @@ func TestPressureThatIsNotTold(t *testing.T) {
 	}
 }
 
-// slowJournal takes its time to record a trial.
-type slowJournal struct{ *journal.Journal }
-
 const recording = 20 * time.Millisecond
-
-func (j slowJournal) Append(t *journal.Trial) error {
-	time.Sleep(recording)
-	return j.Journal.Append(t)
-}
 
 // The time in which trials are recorded is Tare's own and is accounted.
 func TestRecordingIsTimeAroundTrials(t *testing.T) {
@@ -451,7 +443,11 @@ func TestRecordingIsTimeAroundTrials(t *testing.T) {
 		x := expand(&fakeWorkload{})
 		j := record(t, x)
 		o := options(x, j)
-		o.Journal = slowJournal{j}
+		o.Events = func(e Event) { // comes right after the trial was recorded
+			if _, ok := e.(TrialDone); ok {
+				time.Sleep(recording)
+			}
+		}
 		finish(t, o)
 		for _, trial := range j.Trials()[1:] {
 			if trial.Harness.Around < recording {

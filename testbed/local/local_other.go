@@ -65,27 +65,23 @@ func (site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 
 // Probe reports that no part of a local network works on this system.
 func Probe(context.Context) []testbed.Finding {
-	var findings []testbed.Finding
-	for _, name := range []string{"network namespaces", Shaping} {
-		findings = append(findings, testbed.Finding{Name: name, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint})
-	}
-	return findings
+	return []testbed.Finding{refused("network namespaces"), refused(Shaping)}
+}
+
+func refused(name string) testbed.Finding {
+	return testbed.Finding{Name: name, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}
 }
 
 // ProbeDelays reports that delay and loss do not work on this system.
-func ProbeDelays() testbed.Finding {
-	return testbed.Finding{Name: Delays, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}
-}
+func ProbeDelays() testbed.Finding { return refused(Delays) }
 
 // ProbeVolume reports that volumes do not work on this system.
 func ProbeVolume(context.Context) []testbed.Finding {
-	return []testbed.Finding{{Name: "loop device with direct I/O, and ext4", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}
+	return []testbed.Finding{refused("loop device with direct I/O, and ext4")}
 }
 
 // ProbePrograms reports that there are no cgroups on this system.
-func ProbePrograms() []testbed.Finding {
-	return []testbed.Finding{{Name: "cgroups", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}
-}
+func ProbePrograms() []testbed.Finding { return []testbed.Finding{refused("cgroups")} }
 
 // NeedsUserNamespace returns false: this system has no user namespaces.
 func NeedsUserNamespace() bool { return false }

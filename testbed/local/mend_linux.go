@@ -38,14 +38,7 @@ func (n *network) Mend(context.Context) error {
 // describe returns a description of each part of the network, by name.
 func (n *network) describe() (map[string]string, error) {
 	parts := map[string]string{}
-	spaces := []*netNamespace{n.wire}
-	for _, node := range n.nodes {
-		spaces = append(spaces, node.netNamespace)
-	}
-	for _, pod := range n.pods {
-		spaces = append(spaces, pod.netNamespace)
-	}
-	for _, s := range spaces {
+	for _, s := range append(n.namespaces(), n.wire) {
 		if err := s.describe(parts); err != nil {
 			return nil, err
 		}

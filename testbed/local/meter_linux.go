@@ -15,18 +15,14 @@ import (
 // the TCP counters of pods and nodes.
 func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	if n := s.network; n != nil {
-		spaces := []*netNamespace{}
 		for _, node := range n.nodes {
 			wire, err := node.sent()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", node.name, err)
 			}
-			list, spaces = append(list, wire), append(spaces, node.netNamespace)
+			list = append(list, wire)
 		}
-		for _, pod := range n.pods {
-			spaces = append(spaces, pod.netNamespace)
-		}
-		for _, in := range spaces {
+		for _, in := range n.namespaces() {
 			err := in.thread.do(func() error {
 				one, err := testbed.ReadNetwork(testbed.ResourceWire)
 				list = append(list, one)

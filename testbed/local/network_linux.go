@@ -244,6 +244,17 @@ func (n *network) close() {
 	}
 }
 
+// namespaces lists the namespaces of nodes and pods.
+func (n *network) namespaces() (list []*netNamespace) {
+	for _, node := range n.nodes {
+		list = append(list, node.netNamespace)
+	}
+	for _, pod := range n.pods {
+		list = append(list, pod.netNamespace)
+	}
+	return list
+}
+
 // Address is the address by which the client reaches the server on that path.
 func (n *network) Address(p testbed.Path) netip.Addr {
 	if p == testbed.NodeToNode {

@@ -276,24 +276,23 @@ func (p *Program) CPU() (time.Duration, error) {
 }
 
 // Memory is the present resident memory of all processes of the program, in bytes.
-func (p *Program) Memory() (resident int64, err error) {
-	p.keeper.mu.Lock()
-	defer p.keeper.mu.Unlock()
-	if p.exited {
-		return 0, nil
-	}
-	f := p.family()
-	for pid, stat := range f.all {
-		if f.of[pid] {
-			resident += int64(stat.ResidentMemory())
-		}
-	}
-	return resident, nil
+func (p *Program) Memory() (int64, error) {
+	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
 // Proportional is the present resident memory of all processes of the program, in bytes. A page shared
 // by several processes counts for each of them in equal parts.
-func (p *Program) Proportional() (resident int64, err error) {
+func (p *Program) Proportional() (int64, error) {
+	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
+		if stat.Gone() {
+			return 0, nil
+		}
+		return proc.Proportional(pid)
+	})
+}
+
+// sum adds up the memory of all processes of the program; 0 after its end.
+func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (total int64, err error) {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
 	if p.exited {
@@ -301,15 +300,16 @@ func (p *Program) Proportional() (resident int64, err error) {
 	}
 	f := p.family()
 	for pid, stat := range f.all {
-		if f.of[pid] && !stat.Gone() {
-			own, err := proc.Proportional(pid)
-			if err != nil {
-				return 0, err
-			}
-			resident += own
+		if !f.of[pid] {
+			continue
 		}
+		one, err := memory(pid, stat)
+		if err != nil {
+			return 0, err
+		}
+		total += one
 	}
-	return resident, nil
+	return total, nil
 }
 
 // Begun is the time of the fork.
