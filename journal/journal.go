@@ -166,7 +166,7 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// MakeUp records the total number of rounds added for those lost to the machine's condition.
+// MakeUp records the total number of rounds added to replace rounds spoilt by the machine's condition.
 func (j *Journal) MakeUp(rounds int, why string) error {
 	return j.note(Note{Kind: NoteMadeUp, Rounds: rounds, Text: why})
 }

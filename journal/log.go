@@ -72,8 +72,8 @@ func (l *lineLog) cut() error {
 	return l.file.Sync()
 }
 
-// repair corrects a log whose writer was killed. It removes a torn last line and describes it in
-// dropped. It adds the newline if the last line only lacks that.
+// repair corrects a log whose writer was killed. It removes a torn last line and describes the removal
+// in dropped. If the last line only lacks its newline, repair adds it.
 func (l *lineLog) repair() (dropped string, err error) {
 	info, err := l.file.Stat()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Mask sets the secrets to remove from raw output, trials and notes. It must be called before the first
-// trial. Digests are those of the masked files.
+// trial. Recorded digests are of the masked files.
 func (j *Journal) Mask(m *mask.Mask) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

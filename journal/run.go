@@ -27,7 +27,7 @@ type Run struct {
 	Notes       []Note               // ordered as written
 	Sessions    []Session
 	Rounds      int // number of rounds, if Stein's second stage or an extension fixed it; 0: not fixed
-	MadeUp      int // number of rounds added for those lost to the machine's condition
+	MadeUp      int // rounds added to replace rounds spoilt by the machine's condition
 	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
 	// plan, or if the record has no reason.
 	Ended string
@@ -56,7 +56,7 @@ const (
 	NoteRemark   NoteKind = "remark"   // a remark for readers of the run
 	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
 	NoteSetUps   NoteKind = "set-ups"  // the number of rounds per set-up is fixed
-	NoteMadeUp   NoteKind = "made-up"  // rounds are added for those lost to the machine's condition
+	NoteMadeUp   NoteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
 	NoteLeftOut  NoteKind = "left-out" // the session continues without an arm
 	NoteEnded    NoteKind = "ended"    // the session ends before the plan is carried out
 	NoteDecided  NoteKind = "decided"  // every headline comparison is decided at a planned look

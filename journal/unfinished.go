@@ -21,7 +21,8 @@ const abandonedAfter = time.Minute
 
 // Unfinished lists the temporary directories below root that a killed Bulk or Create left, ordered by
 // path. Like Find, it searches four levels deep, follows no links, and skips unreadable directories. It
-// omits directories that another process still works on, and directories that merely have such a name.
+// omits directories that another process still works on, and directories of other programs with a
+// similar name.
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {

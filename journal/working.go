@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// Working reports whether a process works on the run in a directory. The check itself holds a free lock
-// for some microseconds. A session that begins at that moment is refused as if another one held the
-// lock.
+// Working reports whether a process works on the run in a directory. To find out, it takes the lock of
+// an unused run for some microseconds. A session that begins at that moment is refused as if another
+// process worked on the run.
 func Working(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

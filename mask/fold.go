@@ -170,7 +170,8 @@ func (f *folder) final() int {
 	return max(len(f.text)-longestOffset, 0)
 }
 
-// forget drops the final folded bytes whose original position is before this one.
+// forget drops folded bytes whose original position is before this one, if later bytes cannot change
+// them.
 func (f *folder) forget(before int) {
 	n, sure := 0, f.final()
 	for n < sure && f.positions[n].start < before {

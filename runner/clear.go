@@ -16,8 +16,8 @@ const (
 	clearPause = time.Second // pause before the second attempt
 )
 
-// clear removes everything that a trial has left in its site. Its time limit is that of a trial. The
-// time counts as preparation of the next trial, not as cost of Tare itself.
+// clear removes everything that a trial has left in its site. Its time limit is equal to the trial's.
+// The time counts as preparation of the next trial, not as cost of Tare itself.
 func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()

@@ -44,8 +44,8 @@ type TrialDone struct {
 // RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// RoundsMadeUp is sent when rounds are added for those lost to the machine's condition. Rounds is the
-// total number added.
+// RoundsMadeUp is sent when rounds are added to replace rounds spoilt by the machine's condition. Rounds
+// is the total number added.
 type RoundsMadeUp struct{ Rounds int }
 
 // SettingUp is sent when a new set-up of all arms begins, as the design asks.

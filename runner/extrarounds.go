@@ -9,8 +9,8 @@ import (
 	"tare/wording"
 )
 
-// plannedForOne bounds the extra rounds for those lost to the machine's condition: one extra round for
-// this many planned ones, but at least one.
+// plannedForOne limits the extra rounds that replace rounds spoilt by the machine's condition: one for
+// every four planned rounds, and at least one.
 const plannedForOne = 4
 
 // resume returns the first round of this session. Arms that the previous session left out take part
@@ -51,9 +51,9 @@ func (r *run) missed() map[[2]string]int {
 	return passed
 }
 
-// total returns the number of rounds to run if so many were planned, and the number of extra rounds
-// included for those lost to the machine's condition. It also includes one extra round for each that a
-// left-out arm has missed. All arms run in extra rounds.
+// total returns the number of rounds to run if planned rounds were planned. It adds one extra round for
+// each that a left-out arm has missed, and spoilt extra rounds to replace rounds spoilt by the machine's
+// condition. All arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	left := 0
 	for a, arm := range r.plan.Arms {
@@ -96,7 +96,7 @@ func (r *run) costRounds(last int) int {
 	return most
 }
 
-// makeUp records that rounds are added for those lost to the machine's condition.
+// makeUp records that rounds are added to replace rounds spoilt by the machine's condition.
 func (r *run) makeUp(planned, spoilt int) error {
 	if spoilt <= r.Journal.MadeUp() {
 		return nil

@@ -33,8 +33,8 @@ func (o Owner) Mark() {
 	}
 }
 
-// Marked returns the owner whose mark a living process has. A process of another process id namespace
-// has no owner here.
+// Marked returns the owner whose mark a living process has. ok is false if it has none, if the owner is
+// dead, or if the process is in another process id namespace.
 func Marked(pid int, self Owner) (o Owner, ok bool) {
 	if stat, err := proc.Read(pid); err != nil || stat.Gone() {
 		return o, false

@@ -40,12 +40,13 @@ func (o Owner) Orphaned(self Owner) bool {
 	return !o.alive()
 }
 
-// Name returns the start of the name of an owner's thing: tare-WHAT-OWNER-.
+// Name returns the beginning of a name that identifies the owner: tare-WHAT-OWNER-. what is the kind of
+// the named file, directory or cgroup.
 func (o Owner) Name(what string) string { return "tare-" + what + "-" + o.String() + "-" }
 
 var named = regexp.MustCompile(`^tare-([a-z]+)-([0-9]+-[0-9]+-[0-9]+)-.+$`)
 
-// Of returns the owner of a thing and its kind, both taken from its name.
+// Of parses a name made with Name. It returns the owner and the kind.
 func Of(name string) (o Owner, what string, ok bool) {
 	m := named.FindStringSubmatch(name)
 	if m == nil {

@@ -63,7 +63,7 @@ func (p *Prepared) contain(b *Bundle, args, environment []string, directory stri
 	return nil
 }
 
-// capabilities are those of root in a sandbox that has all. The sandbox itself defines their effect.
+// capabilities lists the capabilities of root in a sandbox. The sandbox itself defines their effect.
 var capabilities = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
 	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT",
 	"CAP_SYS_PTRACE", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_MKNOD", "CAP_AUDIT_WRITE", "CAP_SETFCAP"}

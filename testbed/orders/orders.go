@@ -38,7 +38,7 @@ type response struct {
 // Helper is a running helper.
 type Helper struct {
 	process    testbed.Process
-	mu         sync.Mutex // serialises requests
+	mu         sync.Mutex // held during a request, since the helper serves one at a time
 	connection connection
 }
 
@@ -46,8 +46,8 @@ type Helper struct {
 type connection interface {
 	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
-	// end makes the helper end; the caller waits for that. killed reports whether end kills the helper,
-	// whose exit status is then no error.
+	// end makes the helper end; the caller waits for the end. killed reports whether end kills the
+	// helper. Its exit status is then no error.
 	end(testbed.Process) (killed bool, err error)
 	close()
 }

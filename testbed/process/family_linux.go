@@ -123,7 +123,8 @@ const (
 )
 
 // Environment reads the variables of a process. During an exec, a process has none for a moment, which
-// may last on a busy machine. unsettled is the time for which an empty environment may be such a moment.
+// may be long on a busy machine. If the environment is empty, unsettled is the maximum length of that
+// moment; 0: the environment is final.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {

@@ -61,7 +61,7 @@ type Order struct {
 	Helper bool
 	// By is the owner of the program, for Running.
 	By any
-	// Attributes must at least make it the leader of a process group.
+	// Attributes are the process attributes. They must at least make it the leader of a process group.
 	Attributes *syscall.SysProcAttr
 	// Fork runs start at the right time and on the right thread; nil: immediately and here.
 	Fork func(start func() error) error

@@ -68,7 +68,7 @@ type Tail struct {
 	last []byte
 }
 
-// Write writes the next part. Its error is that of To.
+// Write writes the next part. An error is from To.
 func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	t.last = append(t.last, b...)

@@ -126,7 +126,7 @@ func (p *Program) finish() {
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
 	if p.scope != nil {
-		_ = p.scope.kill() // endFamily ends the remaining processes one by one
+		_ = p.scope.kill() // an error is ignored: endFamily ends the remaining processes one by one
 	}
 	p.end.Left = p.endFamily()
 	err := p.cmd.Wait()
