@@ -33,8 +33,8 @@ func (o Owner) Mark() {
 	}
 }
 
-// Marked returns the owner whose mark a living process has. ok is false if it has none, if the owner is
-// dead, or if the process is in another process id namespace.
+// Marked returns the owner whose mark a process has. ok is false if the process has no mark, has ended,
+// or is in another process id namespace.
 func Marked(pid int, self Owner) (o Owner, ok bool) {
 	if stat, err := proc.Read(pid); err != nil || stat.Gone() {
 		return o, false
