@@ -31,39 +31,36 @@ type Journal struct {
 // Dir returns the run directory as named to Create or Resume.
 func (j *Journal) Dir() string { return j.run.Dir }
 
-// Session returns the number of this session: 1 for a new run, one more with each Resume.
-func (j *Journal) Session() int {
+// locked returns a value of the run, read while no other goroutine changes it.
+func locked[T any](j *Journal, get func(*Run) T) T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.run.session()
+	return get(j.run)
+}
+
+// Session returns the number of this session: 1 for a new run, one more with each Resume.
+func (j *Journal) Session() int {
+	return locked(j, func(r *Run) int { return r.session() })
 }
 
 // Trials returns the recorded trials of all sessions, ordered by Seq. The caller must not change them.
 func (j *Journal) Trials() []Trial {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clip(j.run.Trials)
+	return locked(j, func(r *Run) []Trial { return slices.Clip(r.Trials) })
 }
 
 // Environment returns the environment of the run's first session; nil if none is recorded.
 func (j *Journal) Environment() *machine.Environment {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Environment
+	return locked(j, func(r *Run) *machine.Environment { return r.Environment })
 }
 
 // Rounds returns the number of rounds fixed by SetRounds in any session; 0 if none was fixed.
 func (j *Journal) Rounds() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Rounds
+	return locked(j, func(r *Run) int { return r.Rounds })
 }
 
 // Finished reports whether the run was marked complete.
 func (j *Journal) Finished() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Finished
+	return locked(j, func(r *Run) bool { return r.Finished })
 }
 
 // Append records a finished trial and closes its raw output. When it returns, both are on the disk. It
@@ -173,9 +170,7 @@ func (j *Journal) MakeUp(rounds int, why string) error {
 
 // MadeUp returns the last number recorded by MakeUp in any session; 0: none.
 func (j *Journal) MadeUp() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.MadeUp
+	return locked(j, func(r *Run) int { return r.MadeUp })
 }
 
 // Extend raises the number of rounds of a finished run to n and begins a session. The extension is a
@@ -183,10 +178,7 @@ func (j *Journal) MadeUp() int {
 // error if the run is not finished, was imported, has a goal of precision, has planned looks, or has at
 // least n rounds.
 func (j *Journal) Extend(n int, text string) error {
-	j.mu.Lock()
-	err := j.run.Extendable(n)
-	j.mu.Unlock()
-	if err != nil {
+	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
 	}
 	if err := j.note(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
@@ -234,9 +226,7 @@ func (j *Journal) Decide(rounds int, why string) error {
 
 // Decided returns the number recorded by Decide in any session; 0: none.
 func (j *Journal) Decided() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Plan.Decided
+	return locked(j, func(r *Run) int { return r.Plan.Decided })
 }
 
 // Finish marks the run complete. A second call does nothing.

@@ -272,7 +272,7 @@ type Trial struct {
 	// cut.
 	Slices int       `json:"slices,omitempty"`
 	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
-	// Prepared is the unmeasured time before the workload began, in ns. It includes the clean-up after
+	// Prepared is the unmeasured time of the trial, in ns: its preparation and end, and the clean-up after
 	// the previous trial.
 	Prepared time.Duration `json:"prepared,omitempty"`
 	Wall     time.Duration `json:"wall"` // duration of the measured part, in ns; 0: unknown
