@@ -1,7 +1,6 @@
 // Package input opens files that users name. It refuses a FIFO, a device or a socket before opening it:
 // opening may block for ever or trigger a device. It accepts a pipe that a shell passes as an open
-// descriptor, as in `tare validate <(generate)`. UntilDone ends the reading of such a pipe with a
-// context.
+// descriptor, as in `tare validate <(generate)`. UntilDone ends the reading of such a pipe with a context.
 package input
 
 import (
@@ -47,9 +46,8 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not block if the file was replaced by a FIFO
 }
 
-// UntilDone returns a reader that ends with the context, for a source that may block, such as standard
-// input. The source is closed after its last read. A goroutine blocked in the source stays until the
-// process ends.
+// UntilDone returns a reader that ends with the context, for a source that may block, such as standard input.
+// The source is closed after its last read. A goroutine blocked in the source stays until the process ends.
 func UntilDone(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })

@@ -59,9 +59,8 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	return load(dir, root, lock)
 }
 
-// populate writes the files of a new run. trials.jsonl comes first: without plan.json beside it, it
-// marks the remains of a killed Create. plan.json comes last: a directory with a plan is a whole run
-// directory.
+// populate writes the files of a new run. trials.jsonl comes first: without plan.json beside it, it marks the
+// remains of a killed Create. plan.json comes last: a directory with a plan is a whole run directory.
 func populate(root *os.Root, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) error {
 	if err := writeFile(root, TrialsFile, nil); err != nil {
 		return err

@@ -173,10 +173,9 @@ func (j *Journal) MadeUp() int {
 	return locked(j, func(r *Run) int { return r.MadeUp })
 }
 
-// Extend raises the number of rounds of a finished run to n and begins a session. The extension is a
-// second stage that every report of the run mentions. Text records the first stage's result. It is an
-// error if the run is not finished, was imported, has a goal of precision, has planned looks, or has at
-// least n rounds.
+// Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second
+// stage that every report of the run mentions. Text records the first stage's result. It is an error if the
+// run is not finished, was imported, has a goal of precision, has planned looks, or has at least n rounds.
 func (j *Journal) Extend(n int, text string) error {
 	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)

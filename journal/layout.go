@@ -48,9 +48,8 @@ func DefaultDir(root, name string, now time.Time) string {
 // findDepth is the number of directory levels below the root that Find searches.
 const findDepth = 4
 
-// Find lists the run directories below root, root itself included, ordered by path. It searches four
-// levels deep, follows no links, and skips unreadable directories. If root does not exist, the list is
-// empty.
+// Find lists the run directories below root, root itself included, ordered by path. It searches four levels
+// deep, follows no links, and skips unreadable directories. If root does not exist, the list is empty.
 func Find(root string) ([]string, error) {
 	var runs []string
 	err := walk(root, func(path string) (deeper bool, err error) {

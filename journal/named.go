@@ -12,8 +12,7 @@ import (
 	"tare/experiment"
 )
 
-// NamedDir holds copies of the files that the experiment names, such as manifests, made when the run
-// began.
+// NamedDir holds copies of the files that the experiment names, such as manifests, made when the run began.
 const NamedDir = "files"
 
 // copyPath returns the path of the copy of a file that the experiment calls name. The name is escaped as in

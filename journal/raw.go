@@ -69,9 +69,8 @@ func (j *Journal) removeRaw(dir string) error {
 	return owned.RemoveIn(all, path.Base(dir))
 }
 
-// rawTaken reports whether a directory belongs to a recorded or running trial. Different names of arms
-// and cells may give the same directory name: safeName replaces characters, and some file systems ignore
-// case.
+// rawTaken reports whether a directory belongs to a recorded or running trial. Different names of arms and
+// cells may give the same directory name: safeName replaces characters, and some file systems ignore case.
 func (j *Journal) rawTaken(dir string) bool {
 	for other := range j.raw {
 		if strings.EqualFold(other, dir) {
@@ -175,13 +174,11 @@ func (w *rawFile) Close() error {
 	return w.err
 }
 
-// maxName is the maximum length of one part of a file name; file systems allow 255 bytes for the whole
-// name.
+// maxName is the maximum length of one part of a file name; file systems allow 255 bytes for the whole name.
 const maxName = 100
 
-// safeName turns a name into a file name that works on every system and needs no quotes in a shell.
-// Letters, digits and "._=-" stay; other runs of characters become "_". The first character is a letter
-// or digit.
+// safeName turns a name into a file name that works on every system and needs no quotes in a shell. Letters,
+// digits and "._=-" stay; other runs of characters become "_". The first character is a letter or digit.
 func safeName(name string) string {
 	name = unsafeChars.ReplaceAllString(unsafeStart.ReplaceAllString(name, ""), "_")
 	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")

@@ -81,8 +81,7 @@ type Note struct {
 	// Trials is the number of trials recorded before this note. The first note has none; older versions
 	// of Tare wrote the number with NoteFinished only.
 	Trials int `json:"trials,omitempty"`
-	// Head is the chain of the last recorded trial. Without trials, it is the start of the trials'
-	// chain.
+	// Head is the chain of the last recorded trial. Without trials, it is the start of the trials' chain.
 	Head string `json:"head,omitempty"`
 	// Files maps names of the run's files to their SHA-256 digests, valid from this note on.
 	Files map[string]string `json:"files,omitempty"`
@@ -268,8 +267,7 @@ type Trial struct {
 	// SetUp is the number of the set-up in which the trial ran, from 1. It increases whenever all arms
 	// are set up anew, also in a resumed session; 0: unknown.
 	SetUp int `json:"setUp,omitempty"`
-	// Slices is the number of slices of the trial, between which other arms ran; 0: the trial was not
-	// cut.
+	// Slices is the number of slices of the trial, between which other arms ran; 0: the trial was not cut.
 	Slices int       `json:"slices,omitempty"`
 	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
 	// Prepared is the unmeasured time of the trial, in ns: its preparation and end, and the clean-up after

@@ -19,10 +19,9 @@ var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) +
 // file within milliseconds.
 const abandonedAfter = time.Minute
 
-// Unfinished lists the temporary directories below root that a killed Bulk or Create left, ordered by
-// path. Like Find, it searches four levels deep, follows no links, and skips unreadable directories. It
-// omits directories that another process still works on, and directories of other programs with a
-// similar name.
+// Unfinished lists the temporary directories below root that a killed Bulk or Create left, ordered by path.
+// Like Find, it searches four levels deep, follows no links, and skips unreadable directories. It omits
+// directories that another process still works on, and directories of other programs with a similar name.
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {
@@ -108,8 +107,7 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 	return nil, os.Remove(dir)
 }
 
-// removeMade removes all files of an unfinished run except its lock. It returns the paths of all other
-// files.
+// removeMade removes all files of an unfinished run except its lock. It returns the paths of all other files.
 func removeMade(root *os.Root) (kept []string, err error) {
 	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, NamedDir: anyName} {
 		left, err := removeKnown(root, dir, known)

@@ -37,8 +37,7 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 }
 
 // ancestors lists the directory of a group and those above it up to the mount. In a container, the group's
-// name may be that on the host, which does not exist below the mount. The mount itself is then the
-// group.
+// name may be that on the host, which does not exist below the mount. The mount itself is then the group.
 func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
@@ -94,8 +93,7 @@ func memoryLimit(sys fs.FS, dir string, version int) int64 {
 	return n
 }
 
-// throttled counts how often the cgroup, or one of its ancestors, was stopped after using up its CPU
-// quota.
+// throttled counts how often the cgroup, or one of its ancestors, was stopped after using up its CPU quota.
 func (p cgroupPaths) throttled(sys fs.FS) int {
 	sum := 0
 	for _, dir := range p.cpu {
@@ -111,9 +109,8 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 }
 
 // taskTime is the CPU time of all tasks of the machine since boot, as counted by the scheduler; false if
-// unknown. Only the root of the version 1 hierarchy has it. The file release_agent identifies this root:
-// the apparent root inside a container has none. The root of version 2 is counted by ticks and is not
-// used.
+// unknown. Only the root of the version 1 hierarchy has it. The file release_agent identifies this root: the
+// apparent root inside a container has none. The root of version 2 is counted by ticks and is not used.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

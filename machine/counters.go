@@ -17,10 +17,9 @@ import (
 	"tare/machine/proc"
 )
 
-// parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting
-// and Load. The parser of prometheus/procfs is not used for two reasons: it fails on unknown softirq
-// lines, and it is slow because it also reads all interrupt counters. The clock must be read right after
-// the file.
+// parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting and
+// Load. The parser of prometheus/procfs is not used for two reasons: it fails on unknown softirq lines, and
+// it is slow because it also reads all interrupt counters. The clock must be read right after the file.
 func parseStat(data []byte) (Totals, error) {
 	var t Totals
 	total := false

@@ -12,13 +12,12 @@ import (
 	"tare/machine/proc"
 )
 
-// kernelThreads reads the CPU time of the kernel's own threads, which are children of process 2,
-// kthreadd. If the kernel does not list children in a file, all processes are scanned, except those
-// known not to be kernel threads.
+// kernelThreads reads the CPU time of the kernel's own threads, which are children of process 2, kthreadd. If
+// the kernel does not list children in a file, all processes are scanned, except those known not to be kernel
+// threads.
 //
-// Threads for softirqs, such as ksoftirqd/0, are excluded. Their work is part of the machine's softirq
-// time, not its system time (account_system_time in the kernel's sched/cputime.c), and would count
-// twice.
+// Threads for softirqs, such as ksoftirqd/0, are excluded. Their work is part of the machine's softirq time,
+// not its system time (account_system_time in the kernel's sched/cputime.c), and would count twice.
 type kernelThreads struct {
 	root   string       // root directory of the machine's files
 	others map[int]bool // processes known not to be kernel threads

@@ -75,8 +75,7 @@ type Conditions struct {
 	// unattributed CPU time of kernel threads and interrupts, as a share of the machine's capacity; -1:
 	// unknown
 	KernelCPU float64 `json:"kernelCPU"`
-	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other
-	// programs.
+	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other programs.
 	Busy time.Duration `json:"busy"`
 	// share of the time in which some task waited for a CPU; -1: unknown
 	CPUPressure float64 `json:"cpuPressure"`

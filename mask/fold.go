@@ -105,7 +105,8 @@ func (f *folder) outside(b byte, at position) bool {
 		f.line = lineGoesOn
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
-		// extends the positions of the line's bytes over the characters: a secret found in the line masks them, too
+		// extends the positions of the line's bytes over the characters: a secret found in the line masks
+		// them, too
 		for i := f.floor; i < len(f.positions); i++ {
 			f.positions[i].end = at.end
 		}
@@ -120,9 +121,8 @@ func (f *folder) outside(b byte, at position) bool {
 	return false
 }
 
-// put appends a byte and decodes the escape that it may complete. A decoded escape counts as starting at
-// most mostGap before its end, even if it was escaped many times. This limits the text that is held
-// back.
+// put appends a byte and decodes the escape that it may complete. A decoded escape counts as starting at most
+// mostGap before its end, even if it was escaped many times. This limits the text that is held back.
 func (f *folder) put(b byte, at position) {
 	n := len(f.text)
 	if n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
@@ -170,8 +170,7 @@ func (f *folder) final() int {
 	return max(len(f.text)-longestOffset, 0)
 }
 
-// forget drops folded bytes whose original position is before this one, if later bytes cannot change
-// them.
+// forget drops folded bytes whose original position is before this one, if later bytes cannot change them.
 func (f *folder) forget(before int) {
 	n, sure := 0, f.final()
 	for n < sure && f.positions[n].start < before {

@@ -2,9 +2,8 @@ package mask
 
 import "io"
 
-// Writer masks the secrets in the text written to it and writes the rest to another writer. It finds
-// secrets that are split over several writes. It holds back only text that may be the beginning of a
-// secret.
+// Writer masks the secrets in the text written to it and writes the rest to another writer. It finds secrets
+// that are split over several writes. It holds back only text that may be the beginning of a secret.
 type Writer struct {
 	mask *Mask
 	to   io.Writer

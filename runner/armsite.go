@@ -73,8 +73,7 @@ func (p *armSite) open(ctx context.Context) error {
 	return nil
 }
 
-// putUp opens the site and puts the layers up. Like every step of open, it leaves nothing behind if it
-// fails.
+// putUp opens the site and puts the layers up. Like every step of open, it leaves nothing behind if it fails.
 func (p *armSite) putUp(ctx context.Context) error {
 	site, err := p.bed.Open(ctx, p.want)
 	if err != nil {
@@ -325,8 +324,7 @@ func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 	return off
 }
 
-// after returns the function that proves, after a trial, that the layer was not on; nil if there is
-// none.
+// after returns the function that proves, after a trial, that the layer was not on; nil if there is none.
 func (a absentLayer) after() func(context.Context, *layer.Session, layer.Did) ([]layer.Check, error) {
 	if l, ok := a.l.(layer.OffAfter); ok && (a.own == nil || a.beside) {
 		return l.ProveOffAfter

@@ -9,8 +9,8 @@ import (
 	"tare/testbed"
 )
 
-// lookDurations are the durations for which Look samples the machine: a moment first, and longer twice if it is
-// busy. A brief load, such as the build of Tare, is thus ignored.
+// lookDurations are the durations for which Look samples the machine: a moment first, and longer twice if it
+// is busy. A brief load, such as the build of Tare, is thus ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
 // Look samples the machine before the first trial, while nothing of Tare's is running. busy describes

@@ -88,8 +88,8 @@ func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	}
 }
 
-// isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the run
-// continues.
+// isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the
+// run continues.
 func isDisturbance(err error) bool {
 	var disturbance *testbed.Disturbance
 	return errors.As(err, &disturbance)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// interruption detects an interruption of a trial. Either Tare was stopped (Ctrl-Z) while the workload ran, and
-// saw its end too late, or the whole machine was suspended.
+// interruption detects an interruption of a trial. Either Tare was stopped (Ctrl-Z) while the workload ran,
+// and saw its end too late, or the whole machine was suspended.
 type interruption struct {
 	continued chan os.Signal
 	asleep    time.Duration // total time for which the machine was suspended since it started

@@ -52,8 +52,7 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	}
 }
 
-// lateness is the limit of a load generator's delay, as a multiple of the delay that its workload
-// allows.
+// lateness is the limit of a load generator's delay, as a multiple of the delay that its workload allows.
 func (r *run) lateness() float64 {
 	if late := r.plan.Limits.Late; late != nil {
 		return float64(*late)

@@ -84,8 +84,7 @@ type run struct {
 	// setUp is the number of the present set-up. used is set if a trial has run in it.
 	setUp int
 	used  bool
-	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed
-	// yet.
+	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed yet.
 	blocks    blocks
 	undecided bool
 }
@@ -173,8 +172,7 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// decided looks at the results after a round, if the plan has a look there. It reports whether the run
-// ends.
+// decided looks at the results after a round, if the plan has a look there. It reports whether the run ends.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil

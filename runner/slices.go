@@ -15,10 +15,9 @@ import (
 	"tare/workload"
 )
 
-// slicedBlock runs one cell of one round with sliced trials: all arms begin, alternate by slices, and
-// end together. If the machine's condition spoils the trial of one arm, all arms repeat the block: arms
-// must be compared over the same slices. Trials are recorded after all have ended. An interrupted block
-// begins anew.
+// slicedBlock runs one cell of one round with sliced trials: all arms begin, alternate by slices, and end
+// together. If the machine's condition spoils the trial of one arm, all arms repeat the block: arms must be
+// compared over the same slices. Trials are recorded after all have ended. An interrupted block begins anew.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {

@@ -12,10 +12,9 @@ import (
 	"tare/testbed/process"
 )
 
-// asleep returns the time for which the machine was suspended since it started. It is the difference
-// between the clock that counts suspension and the one that does not. A busy machine may delay this
-// thread between two readings. The latter clock is therefore read before and after the former, and again
-// if that took long.
+// asleep returns the time for which the machine was suspended since it started. It is the difference between
+// the clock that counts suspension and the one that does not. A busy machine may delay this thread between
+// two readings. The latter clock is therefore read before and after the former, and again if that took long.
 func asleep() (d time.Duration) {
 	var before, all, after unix.Timespec
 	for range 100 {

@@ -121,8 +121,7 @@ func escapeInLines(dst []byte, r rune) []byte {
 	return escape(dst, r)
 }
 
-// escapeInJSON is escape for JSON, which has surrogates instead of \U, and white space between its
-// values.
+// escapeInJSON is escape for JSON, which has surrogates instead of \U, and white space between its values.
 func escapeInJSON(dst []byte, r rune) []byte {
 	switch {
 	case r == '\r':
@@ -142,9 +141,8 @@ func spelled(s string, write func([]byte, rune) []byte) string {
 	return string(safe)
 }
 
-// spell appends a text to dst. It calls write for each character that must not be shown unchanged. prev
-// is the previous character. The returned rune is the last character, or 0 if that was not shown
-// unchanged.
+// spell appends a text to dst. It calls write for each character that must not be shown unchanged. prev is
+// the previous character. The returned rune is the last character, or 0 if that was not shown unchanged.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)

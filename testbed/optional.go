@@ -99,8 +99,7 @@ type Volume interface {
 
 // Wire is a site on which the frames between the nodes can be observed.
 type Wire interface {
-	// Watch starts counting the frames on the wire that contain pattern. stop ends the count and returns
-	// it.
+	// Watch starts counting the frames on the wire that contain pattern. stop ends the count and returns it.
 	Watch(ctx context.Context, pattern []byte) (stop func() (frames int, err error), err error)
 }
 
@@ -178,10 +177,9 @@ type Scratch interface {
 
 // Cgrouped is a site on this machine that can put programs under test into a cgroup of its own.
 type Cgrouped interface {
-	// Cgroup opens the directory of a version 2 cgroup. Programs under test that start after this call
-	// are placed below it, each in its own cgroup. The place ServerPod is for programs in the pods of
-	// members, ClientPod for all others, and Host for both. The cgroup is removed with the site, or by
-	// tare clean.
+	// Cgroup opens the directory of a version 2 cgroup. Programs under test that start after this call are
+	// placed below it, each in its own cgroup. The place ServerPod is for programs in the pods of members,
+	// ClientPod for all others, and Host for both. The cgroup is removed with the site, or by tare clean.
 	Cgroup(where Place) (*os.File, error)
 }
 
@@ -194,10 +192,9 @@ type Wrapper interface {
 
 // Mender is a site that may break while it is in use, and can be repaired.
 type Mender interface {
-	// Mend checks the site before a trial and repairs it. It is cheap if nothing is broken. A
-	// *Disturbance is returned if the site is not repaired yet, and the trial cannot be valid. A *Broken
-	// is returned if the site must be closed and opened anew. Any other error means that it cannot be
-	// repaired.
+	// Mend checks the site before a trial and repairs it. It is cheap if nothing is broken. A *Disturbance is
+	// returned if the site is not repaired yet, and the trial cannot be valid. A *Broken is returned if the
+	// site must be closed and opened anew. Any other error means that it cannot be repaired.
 	Mend(ctx context.Context) error
 }
 

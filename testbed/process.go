@@ -39,8 +39,7 @@ type Process interface {
 	Memory() (int64, error)
 }
 
-// Until returns a context that also ends when the channel is closed, for example at the end of a
-// process.
+// Until returns a context that also ends when the channel is closed, for example at the end of a process.
 func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -77,8 +76,7 @@ type Proportional interface {
 	Proportional() (int64, error)
 }
 
-// ProcessAs finds the optional interface T of a process or of the process that it wraps, like As for a
-// site.
+// ProcessAs finds the optional interface T of a process or of the process that it wraps, like As for a site.
 func ProcessAs[T any](p Process) (T, bool) { return find[T](p) }
 
 // Usage is the resource usage of a process over its life, including waited-for children.

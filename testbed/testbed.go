@@ -102,8 +102,7 @@ func find[T, Wrapping any](w Wrapping) (T, bool) {
 	}
 }
 
-// Holder is a site with values that layers and workloads share there, such as settings and running
-// servers.
+// Holder is a site with values that layers and workloads share there, such as settings and running servers.
 type Holder interface {
 	// Holds lists the values of this site, without those of the wrapped site.
 	Holds() []any

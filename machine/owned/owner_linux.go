@@ -25,8 +25,7 @@ func This() (Owner, error) {
 	return Owner{pid: os.Getpid(), start: stat.Starttime, namespace: ns.Ino}, nil
 }
 
-// alive reports whether the owner still runs. The owner must be in the process id namespace of this
-// process.
+// alive reports whether the owner still runs. The owner must be in the process id namespace of this process.
 func (o Owner) alive() bool {
 	stat, err := proc.Read(o.pid)
 	return err == nil && stat.Starttime == o.start && !stat.Gone()

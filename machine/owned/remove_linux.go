@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveIn removes a file, or a directory with its content, from dir. It touches nothing else: it
-// follows no link and enters no other file system. It first unmounts mounts below the name. Entries that
-// cannot be removed stay, with their parent directories, and the error names them. A missing name is no
-// error.
+// RemoveIn removes a file, or a directory with its content, from dir. It touches nothing else: it follows no
+// link and enters no other file system. It first unmounts mounts below the name. Entries that cannot be
+// removed stay, with their parent directories, and the error names them. A missing name is no error.
 func RemoveIn(dir *os.File, name string) error {
 	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // path of dir as in the list of mounts
 	if err != nil {

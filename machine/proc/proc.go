@@ -82,8 +82,7 @@ func All(files procfs.FS) map[int]Stat {
 }
 
 // Children lists the children of a process below root. listed is false on kernels without
-// CONFIG_PROC_CHILDREN, which lack /proc/PID/task/TID/children. prometheus/procfs does not read these
-// files.
+// CONFIG_PROC_CHILDREN, which lack /proc/PID/task/TID/children. prometheus/procfs does not read these files.
 func Children(root string, pid int) (children []int, listed bool) {
 	files, _ := filepath.Glob(filepath.Join(root, "proc", strconv.Itoa(pid), "task/*/children"))
 	for _, file := range files {

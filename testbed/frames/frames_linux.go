@@ -50,8 +50,7 @@ func Open(pattern []byte) (*Watch, error) {
 // Stop ends the watch after the frames delivered so far. It may be called again.
 func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
 
-// End stops the watch and returns the count. Lost frames are an error, since the count would prove
-// nothing.
+// End stops the watch and returns the count. Lost frames are an error, since the count would prove nothing.
 func (w *Watch) End() (int, error) {
 	w.Stop()
 	<-w.ended

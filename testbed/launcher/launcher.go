@@ -81,8 +81,7 @@ type Landlock struct {
 // processes in it. Hence nothing is left, even if they are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
-	// Runtime is the command line that replaces the command, without its last argument: the container's
-	// name.
+	// Runtime is the command line that replaces the command, without its last argument: the container's name.
 	Runtime []string `json:"runtime"`
 }
 

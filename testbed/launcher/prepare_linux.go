@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open makes a file in memory with this content, and returns the number of its descriptor in the
-// command.
+// open makes a file in memory with this content, and returns the number of its descriptor in the command.
 func (p *Prepared) open(content []byte) (string, error) {
 	if len(content) == 0 {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
@@ -33,10 +32,9 @@ func (p *Prepared) open(content []byte) (string, error) {
 	return at, err
 }
 
-// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If an argument
-// does not match, the library's code continues with the next rule, but then compares the argument
-// instead of the call's number. This is harmless here: all rules have the same condition, and no later
-// rule can match.
+// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If an argument does not
+// match, the library's code continues with the next rule, but then compares the argument instead of the
+// call's number. This is harmless here: all rules have the same condition, and no later rule can match.
 func (s *Seccomp) filter() (text []byte, err error) {
 	group := bpf.SyscallGroup{Action: bpf.ActionErrno, Names: s.Calls}
 	if s.First != nil {

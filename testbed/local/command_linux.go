@@ -81,9 +81,8 @@ func isHelper(c testbed.Command) bool {
 	return slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") })
 }
 
-// environment returns the environment of a command: this process's variables, the requested ones, and
-// the marker. It omits the variable that marks a Tare inside a user namespace, which concerns no other
-// program.
+// environment returns the environment of a command: this process's variables, the requested ones, and the
+// marker. It omits the variable that marks a Tare inside a user namespace, which concerns no other program.
 func environment(added []string, m marker) []string {
 	var env []string
 	for _, v := range os.Environ() {

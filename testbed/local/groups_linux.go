@@ -9,8 +9,7 @@ import (
 	"tare/testbed/process"
 )
 
-// groups are the cgroups of a site for its programs under test. They exist only if a layer requested
-// one.
+// groups are the cgroups of a site for its programs under test. They exist only if a layer requested one.
 type groups struct {
 	all, servers, others *process.Group // servers and others are inside all
 }

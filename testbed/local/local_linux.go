@@ -45,8 +45,7 @@ func New() (*Testbed, error) {
 	return &Testbed{owner: self, host: host, number: int(testbeds.Add(1))}, nil
 }
 
-// Open sets up a site. If no network is needed, the site has only the place Host, and the level is
-// ignored.
+// Open sets up a site. If no network is needed, the site has only the place Host, and the level is ignored.
 func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
 	name := want.Name
 	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}

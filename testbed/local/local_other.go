@@ -23,8 +23,7 @@ var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runt
 // hint names the alternatives.
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed starts programs that control a cluster from here. It has no guard, and trials do not run on
-// it.
+// Testbed starts programs that control a cluster from here. It has no guard, and trials do not run on it.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.

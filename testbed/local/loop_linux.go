@@ -51,8 +51,7 @@ func (v *volume) attach() (*os.File, string, error) {
 	return loop, path, nil
 }
 
-// loopAttempts limits the attempts to attach a device, since another program may take the free device
-// first.
+// loopAttempts limits the attempts to attach a device, since another program may take the free device first.
 const loopAttempts = 16
 
 // attachLoop makes a loop device on a file. If /dev has no node for the device, it makes one in dir.

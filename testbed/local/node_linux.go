@@ -44,10 +44,9 @@ func (n *node) MTU() int { return n.network.mtu }
 // Do runs f inside the node's network namespace.
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia routes the node's traffic to the pods of another node over one of its interfaces, and limits
-// its pods' packets there to mtu. On the client's node it also limits packets to the service, since they
-// end in the server's pod network. If dev is "", it restores the route over the wire and the pods' full
-// MTU.
+// RouteVia routes the node's traffic to the pods of another node over one of its interfaces, and limits its
+// pods' packets there to mtu. On the client's node it also limits packets to the service, since they end in
+// the server's pod network. If dev is "", it restores the route over the wire and the pods' full MTU.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {

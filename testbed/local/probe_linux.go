@@ -59,9 +59,8 @@ func refusal(err error) testbed.Status {
 	return testbed.Missing
 }
 
-// probeUserNamespace starts a program as root of a new user namespace, in a network namespace that
-// belongs to it. Some systems allow the user namespace but withhold the rights for the network
-// namespace.
+// probeUserNamespace starts a program as root of a new user namespace, in a network namespace that belongs to
+// it. Some systems allow the user namespace but withhold the rights for the network namespace.
 func probeUserNamespace(ctx context.Context) testbed.Finding {
 	const name = "user namespace"
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
@@ -140,8 +139,7 @@ func (n *node) tryShape(want testbed.Shape) error {
 	return err
 }
 
-// ProbeDelays tests, in temporary namespaces, whether this kernel can delay and drop packets of the
-// wire.
+// ProbeDelays tests, in temporary namespaces, whether this kernel can delay and drop packets of the wire.
 func ProbeDelays() testbed.Finding {
 	f := testbed.Finding{Name: Delays, Status: testbed.Works}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}

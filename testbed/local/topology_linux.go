@@ -49,8 +49,7 @@ func (n *network) buildNode(place testbed.Place) error {
 }
 
 func (n *node) build() error {
-	// A namespace may inherit reverse path filters from the host. Switching them off makes machines
-	// equal.
+	// A namespace may inherit reverse path filters from the host. Switching them off makes machines equal.
 	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
 		if err := n.sysctl("ipv4/"+name, value); err != nil {
 			return err

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoRights is the error if this process may not set up a network even inside a user namespace of its
-// own.
+// ErrNoRights is the error if this process may not set up a network even inside a user namespace of its own.
 var ErrNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
 	"the system restricts user namespaces (see tare doctor); run Tare as root")
 

@@ -39,8 +39,7 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// outputOf runs a helper and returns its standard output. The error contains its standard error on one
-// line.
+// outputOf runs a helper and returns its standard output. The error contains its standard error on one line.
 func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
@@ -59,8 +58,8 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// maxSingleRequest is the size of the largest single request, in bytes. It may contain thousands of HTTP requests
-// with their bodies.
+// maxSingleRequest is the size of the largest single request, in bytes. It may contain thousands of HTTP
+// requests with their bodies.
 const maxSingleRequest = 1 << 30
 
 // Reading is the main function of a helper that serves a single request. name begins its error messages.

@@ -107,9 +107,8 @@ func (p *Program) onlyProgram() bool {
 	return true
 }
 
-// mayBeOurs reports whether an orphan may come from a program: this process has not started it itself,
-// in its own group or with Beside. Its program may have ended while others ran. The caller holds the
-// keeper's lock.
+// mayBeOurs reports whether an orphan may come from a program: this process has not started it itself, in its
+// own group or with Beside. Its program may have ended while others ran. The caller holds the keeper's lock.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }

@@ -26,9 +26,8 @@ type Keeper struct {
 	// First is set if this is the first process of a process id namespace in which no other starts
 	// programs. Every orphan then belongs to a program.
 	First bool
-	// Scopes makes a cgroup for each program; nil if this is impossible. Without it, a program's
-	// processes are found by their descent, their sessions and groups, and the marks in their
-	// environment.
+	// Scopes makes a cgroup for each program; nil if this is impossible. Without it, a program's processes
+	// are found by their descent, their sessions and groups, and the marks in their environment.
 	Scopes *Scopes
 	// OutputLimit replaces the constant OutputLimit; 0: it does not.
 	OutputLimit int64

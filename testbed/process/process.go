@@ -1,12 +1,11 @@
-// Package process keeps programs under test: it starts each as a child of this process, and ends it with
-// all its descendants.
+// Package process keeps programs under test: it starts each as a child of this process, and ends it with all
+// its descendants.
 //
-// Both testbeds use it with the same limits: the local one in Tare itself, and the one on Kubernetes in
-// the agent of a pod. This process must be the reaper of its orphaned descendants
-// (PR_SET_CHILD_SUBREAPER) or the first of its process id namespace. All leftover processes then become
-// its children. If this process may make cgroups, a process belongs to the program of its cgroup
-// (Scopes). Otherwise it is assigned by session and group, by the marks in its environment, or because
-// only one program runs.
+// Both testbeds use it with the same limits: the local one in Tare itself, and the one on Kubernetes in the
+// agent of a pod. This process must be the reaper of its orphaned descendants (PR_SET_CHILD_SUBREAPER) or the
+// first of its process id namespace. All leftover processes then become its children. If this process may
+// make cgroups, a process belongs to the program of its cgroup (Scopes). Otherwise it is assigned by session
+// and group, by the marks in its environment, or because only one program runs.
 package process
 
 import (

@@ -49,8 +49,7 @@ type End struct {
 	Status syscall.WaitStatus // wait status of the leader
 	Tail   string             // end of its standard error
 	Left   error              // error in ending leftover processes
-	// Spoilt is the reason why the program was killed: it wrote too much, or its output could not be
-	// kept.
+	// Spoilt is the reason why the program was killed: it wrote too much, or its output could not be kept.
 	Spoilt error
 	// Lost is the reason why Status is unknown. Held is set if a descendant still holds the output open.
 	Lost error

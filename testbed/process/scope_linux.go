@@ -65,8 +65,7 @@ func (s *scope) start() error {
 	return nil
 }
 
-// Mounted mounts a file system of the kernel, such as cgroup2. It is accessible only by the returned
-// file.
+// Mounted mounts a file system of the kernel, such as cgroup2. It is accessible only by the returned file.
 func Mounted(kind string) (*os.File, error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
