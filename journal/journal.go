@@ -163,14 +163,14 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// MakeUp records the total number of rounds added to replace rounds spoilt by the machine's condition.
-func (j *Journal) MakeUp(rounds int, why string) error {
+// AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's condition.
+func (j *Journal) AddExtraRounds(rounds int, why string) error {
 	return j.note(Note{Kind: NoteMadeUp, Rounds: rounds, Text: why})
 }
 
-// MadeUp returns the last number recorded by MakeUp in any session; 0: none.
-func (j *Journal) MadeUp() int {
-	return locked(j, func(r *Run) int { return r.MadeUp })
+// ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.
+func (j *Journal) ExtraRounds() int {
+	return locked(j, func(r *Run) int { return r.ExtraRounds })
 }
 
 // Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second

@@ -27,7 +27,7 @@ type Run struct {
 	Notes       []Note               // ordered as written
 	Sessions    []Session
 	Rounds      int // number of rounds, if Stein's second stage or an extension fixed it; 0: not fixed
-	MadeUp      int // rounds added to replace rounds spoilt by the machine's condition
+	ExtraRounds int // rounds added to replace rounds spoilt by the machine's condition
 	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
 	// plan, or if the record has no reason.
 	Ended string
@@ -167,7 +167,7 @@ func (r *Run) addNote(n Note) {
 	case NoteRounds:
 		r.setRounds(n.Rounds)
 	case NoteMadeUp:
-		r.MadeUp = n.Rounds
+		r.ExtraRounds = n.Rounds
 	case NoteExtended:
 		r.Plan.Looks = append(r.Plan.Looks, r.Plan.Total())
 		r.Ended, r.Plan.Ended = "", 0

@@ -87,7 +87,7 @@ type Conditions struct {
 }
 
 // Joined joins the conditions of two periods with these durations; o is the later one. Adding both as
-// Spent is more exact, if both are known.
+// Activity is more exact, if both are known.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {

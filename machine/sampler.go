@@ -78,14 +78,14 @@ func (s *Sampler) Start() error {
 // Stop takes the snapshot after the trial and returns the activity since Start. It must be the first
 // call after the trial. own is the CPU time that Tare and its programs used since Start. To be complete,
 // it must be read after all processes were waited for.
-func (s *Sampler) Stop(own time.Duration) (Spent, error) {
+func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	if !s.begun {
-		return Spent{}, errors.New("machine: Stop without a Start")
+		return Activity{}, errors.New("machine: Stop without a Start")
 	}
 	s.begun = false
 	totals, err := ReadTotals(s.root, s.now)
 	if err != nil {
-		return Spent{}, err
+		return Activity{}, err
 	}
 	after := snapshot{Totals: totals}
 	s.readSlow(&after)

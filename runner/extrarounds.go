@@ -9,9 +9,9 @@ import (
 	"tare/wording"
 )
 
-// plannedForOne limits the extra rounds that replace rounds spoilt by the machine's condition: one for
+// plannedPerExtra limits the extra rounds that replace rounds spoilt by the machine's condition: one for
 // every four planned rounds, and at least one.
-const plannedForOne = 4
+const plannedPerExtra = 4
 
 // resume returns the first round of this session. Arms that the previous session left out take part
 // again from the next round on, since trials of one round must be close in time.
@@ -63,7 +63,7 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 			}
 		}
 	}
-	spoilt = min(r.costRounds(math.MaxInt), (planned+plannedForOne-1)/plannedForOne)
+	spoilt = min(r.costRounds(math.MaxInt), (planned+plannedPerExtra-1)/plannedPerExtra)
 	return planned + left + spoilt, spoilt
 }
 
@@ -96,13 +96,13 @@ func (r *run) costRounds(last int) int {
 	return most
 }
 
-// makeUp records that rounds are added to replace rounds spoilt by the machine's condition.
-func (r *run) makeUp(planned, spoilt int) error {
-	if spoilt <= r.Journal.MadeUp() {
+// addExtraRounds records that rounds are added to replace rounds spoilt by the machine's condition.
+func (r *run) addExtraRounds(planned, spoilt int) error {
+	if spoilt <= r.Journal.ExtraRounds() {
 		return nil
 	}
 	why := fmt.Sprintf("after the %s of the plan, %s make up for those in which the machine's condition, or a failed proof, cost a trial", wording.Count(planned, "round", "rounds"), wording.Count(spoilt, "more round", "more rounds"))
-	if err := r.Journal.MakeUp(spoilt, why); err != nil {
+	if err := r.Journal.AddExtraRounds(spoilt, why); err != nil {
 		return err
 	}
 	r.Events(RoundsMadeUp{Rounds: spoilt})

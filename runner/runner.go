@@ -147,7 +147,7 @@ func (r *run) rounds(ctx context.Context) error {
 			total, spoilt = r.total(planned)
 		}
 		if round > total-spoilt && spoilt > 0 {
-			if err := r.makeUp(planned, spoilt); err != nil {
+			if err := r.addExtraRounds(planned, spoilt); err != nil {
 				return err
 			}
 		}

@@ -89,7 +89,7 @@ func (s *turnSampler) Start(_ context.Context, site testbed.Site) error {
 }
 
 func (s *turnSampler) Stop(context.Context, time.Duration) (testbed.Sample, error) {
-	spent := machine.Spent{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Waiting: -1}, Throttled: 1}
+	spent := machine.Activity{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Waiting: -1}, Throttled: 1}
 	if list := s.busy[s.at]; len(list) > 0 {
 		spent.Busy, s.busy[s.at] = list[0], list[1:]
 	}

@@ -12,7 +12,7 @@ import (
 type Sample struct {
 	Conditions machine.Conditions
 	// Machine is the source of Conditions, if they are of one machine; nil: unknown.
-	Machine *machine.Spent
+	Machine *machine.Activity
 	// Sidecars maps the other containers of the site's pods, without programs under test, to their
 	// usage. Keys consist of the pods' role and the container ("client-istio-proxy"). MaxRSS is the
 	// working set at the end.

@@ -2,10 +2,10 @@ package machine
 
 import "time"
 
-// Spent is the activity of a machine over a period: the source of Conditions. The periods of one trial
+// Activity is the CPU use of a machine over a period: the source of Conditions. The periods of one trial
 // can be added (Plus). Their shares cannot: CPU time is counted in ticks of 10 ms, negative results of a
 // few ticks are set to zero, and the larger of two values counts.
-type Spent struct {
+type Activity struct {
 	Totals                  // totals of the period; Time is zero, and Load is that at the end
 	Wall      time.Duration // duration between the two readings of the clock
 	Threads   time.Duration // CPU time of kernel threads
@@ -17,8 +17,8 @@ type Spent struct {
 }
 
 // between returns the activity between two snapshots.
-func between(before, after *snapshot, own time.Duration) Spent {
-	s := Spent{
+func between(before, after *snapshot, own time.Duration) Activity {
+	s := Activity{
 		Totals: Totals{CPUs: after.CPUs, Busy: after.Busy - before.Busy, Interrupts: after.Interrupts - before.Interrupts,
 			Steal: after.Steal - before.Steal, Waiting: -1, Load: after.Load},
 		Wall: after.Time.Sub(before.Time), Threads: threadTime(before.threads, after.threads),
@@ -31,8 +31,8 @@ func between(before, after *snapshot, own time.Duration) Spent {
 }
 
 // Plus adds two periods; o is the later one.
-func (s Spent) Plus(o Spent) Spent {
-	sum := Spent{
+func (s Activity) Plus(o Activity) Activity {
+	sum := Activity{
 		Totals: Totals{CPUs: max(s.CPUs, o.CPUs), Busy: s.Busy + o.Busy, Interrupts: s.Interrupts + o.Interrupts,
 			Steal: s.Steal + o.Steal, Waiting: -1, Load: o.Load},
 		Wall: s.Wall + o.Wall, Threads: s.Threads + o.Threads,
@@ -45,7 +45,7 @@ func (s Spent) Plus(o Spent) Spent {
 }
 
 // Conditions converts the activity to shares. Sampler describes the method.
-func (s Spent) Conditions() Conditions {
+func (s Activity) Conditions() Conditions {
 	c, share := s.Since(Totals{}, s.Wall)
 	c.ForeignCPU = share(max(s.Busy-s.Interrupts-s.Own-s.Threads, s.Others))
 	c.KernelCPU = share(s.Threads + s.Interrupts)
