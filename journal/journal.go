@@ -126,9 +126,9 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run: the second stage of Stein's rule. Why
-// is the source of the number. Setting the same number again does nothing. Another number is an error:
-// if the data determined the number of rounds twice, the interval would be void.
+// SetRounds fixes the number of rounds, once in the life of a run: the second stage of Stein's rule. why
+// explains the number. Setting the same number again does nothing. Another number is an error: if the data
+// determined the number of rounds twice, the interval would be void.
 func (j *Journal) SetRounds(n int, why string) error {
 	fixed := j.Rounds()
 	switch {
@@ -163,7 +163,8 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's condition.
+// AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's
+// condition.
 func (j *Journal) AddExtraRounds(rounds int, why string) error {
 	return j.note(Note{Kind: NoteMadeUp, Rounds: rounds, Text: why})
 }

@@ -35,7 +35,7 @@ type Mask struct {
 	raw, folded view
 }
 
-// view holds the needles for one form of a text, original or folded.
+// view holds the needles, which are the forms of secrets to find, for original or for folded texts.
 type view struct {
 	needles []*needle
 	seeds   map[uint32][]*needle // needles by their first bytes

@@ -13,9 +13,9 @@ import (
 // is busy. A brief load, such as the build of Tare, is thus ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
-// Look samples the machine before the first trial, while nothing of Tare's is running. busy describes
-// the limit that the machine exceeds all the time; "" if it exceeds none. still is the same for the
-// limits in fewer.
+// Look samples the machine before the first trial, while nothing of Tare's is running. busy describes the
+// limit that the machine exceeds all the time; "" if it exceeds none. still describes the same for the second
+// set of limits, fewer.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

@@ -100,7 +100,7 @@ func Children(root string, pid int) (children []int, listed bool) {
 	return children, listed
 }
 
-// Groups returns the cgroup of this process by controller. The key of version 2 is "".
+// Groups returns the cgroup of this process by controller. The group of version 2 has the key "".
 func Groups(files procfs.FS) map[string]string {
 	groups := map[string]string{}
 	self, err := files.Self()
