@@ -219,7 +219,7 @@ func checkEmpty(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == LockFile {
+		if e.Name() == lockFile {
 			continue
 		}
 		if run, err := Open(dir); err == nil && !run.Finished {
@@ -233,7 +233,7 @@ func checkEmpty(dir string) error {
 // isUnfinished reports whether dir is a run directory whose plan, the last file to be written, is missing.
 func isUnfinished(dir string) bool {
 	trials, err := os.Lstat(filepath.Join(dir, TrialsFile))
-	if err != nil || !trials.Mode().IsRegular() || trials.Size() > 0 || !isFile(dir, LockFile) {
+	if err != nil || !trials.Mode().IsRegular() || trials.Size() > 0 || !isFile(dir, lockFile) {
 		return false
 	}
 	_, err = os.Lstat(filepath.Join(dir, PlanFile))
@@ -265,7 +265,7 @@ func mkdirAll(dir string, mode fs.FileMode) (changed []string, err error) {
 // be removed stays: without a plan, the directory is no run directory.
 func removeFailed(root *os.Root, dir string, made bool) {
 	_, _ = removeMade(root)
-	_ = root.Remove(LockFile)
+	_ = root.Remove(lockFile)
 	if made {
 		os.Remove(dir)
 	}
@@ -290,7 +290,7 @@ func (e *LockedError) Error() string {
 // releases it when this process ends for any reason, and no stale lock can be left. Programs that Tare
 // starts do not inherit the lock.
 func takeLock(root *os.Root, dir string) (*os.File, error) {
-	f, err := root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
 	}

@@ -21,7 +21,7 @@ const (
 	TrialsFile      = "trials.jsonl"     // one finished trial a line
 	NotesFile       = "notes.jsonl"      // one Note a line
 	RawDir          = "raw"              // one subdirectory for each trial
-	LockFile        = "lock"             // locked by the process that writes the run
+	lockFile        = "lock"             // locked by the process that writes the run
 	SignatureFile   = "chain.sig"        // signature of the last note's chain; optional
 )
 

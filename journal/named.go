@@ -12,18 +12,18 @@ import (
 	"tare/experiment"
 )
 
-// NamedDir holds copies of the files that the experiment names, such as manifests, made when the run began.
-const NamedDir = "files"
+// namedDir holds copies of the files that the experiment names, such as manifests, made when the run began.
+const namedDir = "files"
 
 // copyPath returns the path of the copy of a file that the experiment calls name. The name is escaped as in
 // a URL: policies%2Fdeny.yaml.
-func copyPath(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
+func copyPath(name string) string { return filepath.Join(namedDir, url.PathEscape(name)) }
 
 func writeNamedFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
 	if len(files) == 0 {
 		return nil
 	}
-	if err := root.Mkdir(NamedDir, 0o777); err != nil {
+	if err := root.Mkdir(namedDir, 0o777); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -31,7 +31,7 @@ func writeNamedFiles(root *os.Root, files map[string][]byte, write func(name str
 			return err
 		}
 	}
-	return syncDir(root, NamedDir)
+	return syncDir(root, namedDir)
 }
 
 // ReadNamed returns a function that reads the copies of files that the run's experiment names.

@@ -36,7 +36,7 @@ type Run struct {
 
 	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
 	trials, notes       chain
-	// verified lists files at the top and below NamedDir whose content matches the recorded digest.
+	// verified lists files at the top and below namedDir whose content matches the recorded digest.
 	verified []string
 }
 

@@ -13,8 +13,8 @@ import (
 // only if there are such changes. It is not part of the results.
 const UndoFile = "undo.json"
 
-// UndoSchema is the format of UndoFile.
-const UndoSchema = "tare.undo/v1"
+// undoSchema is the format of UndoFile.
+const undoSchema = "tare.undo/v1"
 
 type undoDocument struct {
 	Schema string       `json:"schema"`
@@ -56,7 +56,7 @@ func (u *Undos) List() []layer.Undo { return slices.Clone(u.list) }
 // read reads the list. A missing file is an empty list.
 func (u *Undos) read() error {
 	var d undoDocument
-	err := readJSON(u.root, UndoFile, UndoSchema, &d)
+	err := readJSON(u.root, UndoFile, undoSchema, &d)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return asDamage(u.dir, err)
 	}
@@ -64,8 +64,8 @@ func (u *Undos) read() error {
 	return nil
 }
 
-// Owe adds a change to the list and makes it durable.
-func (u *Undos) Owe(one layer.Undo) error {
+// owe adds a change to the list and makes it durable.
+func (u *Undos) owe(one layer.Undo) error {
 	return u.write(append(u.without(one.Key), one))
 }
 
@@ -82,7 +82,7 @@ func (u *Undos) without(key string) []layer.Undo {
 }
 
 func (u *Undos) write(list []layer.Undo) error {
-	text, err := jsonText(UndoFile, undoDocument{UndoSchema, list})
+	text, err := jsonText(UndoFile, undoDocument{undoSchema, list})
 	if err == nil && len(list) > 0 {
 		err = writeFile(u.root, UndoFile, text)
 	} else if err == nil {
@@ -102,7 +102,7 @@ func (u *Undos) Close() error { return errors.Join(u.lock.Close(), u.root.Close(
 
 // Owe records a change that must be undone if the run is killed.
 func (j *Journal) Owe(one layer.Undo) error {
-	return j.undos(func(u *Undos) error { return u.Owe(one) })
+	return j.undos(func(u *Undos) error { return u.owe(one) })
 }
 
 // Paid records that a change is undone.

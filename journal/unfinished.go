@@ -44,7 +44,7 @@ func Unfinished(root string) ([]string, error) {
 // lock when its process ends. The lock is taken before TrialsFile is made: if both exist and the lock is
 // free, the process is dead. If TrialsFile does not exist, the process may be about to take the lock.
 func abandoned(dir string) (bool, error) {
-	trials, locked := isFile(dir, TrialsFile), isFile(dir, LockFile)
+	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
 	case trials && !locked: // not made by Tare
 		return false, nil
@@ -73,7 +73,7 @@ func isStale(dir string) bool {
 	}
 	for _, e := range entries {
 		raw, _ := os.ReadDir(filepath.Join(dir, RawDir)) // an unreadable or missing directory has no entries
-		if e.Name() != LockFile && e.Name() != RawDir || len(raw) > 0 {
+		if e.Name() != lockFile && e.Name() != RawDir || len(raw) > 0 {
 			return false
 		}
 	}
@@ -82,7 +82,7 @@ func isStale(dir string) bool {
 
 // unfinishedFile matches the files that Create, NewBulk and an import write at the top of the directory.
 // unfinishedRaw matches files of an import in RawDir, numbered copies of the imported files. anyName
-// matches every file in NamedDir.
+// matches every file in namedDir.
 var (
 	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|environment\.json|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
 	unfinishedRaw  = regexp.MustCompile(`^[0-9]+-`)
@@ -101,7 +101,7 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 	if err = errors.Join(err, lock.Close(), root.Close()); err != nil {
 		return kept, err
 	}
-	if err := os.Remove(filepath.Join(dir, LockFile)); err != nil || len(kept) > 0 {
+	if err := os.Remove(filepath.Join(dir, lockFile)); err != nil || len(kept) > 0 {
 		return kept, err
 	}
 	return nil, os.Remove(dir)
@@ -109,7 +109,7 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 
 // removeMade removes all files of an unfinished run except its lock. It returns the paths of all other files.
 func removeMade(root *os.Root) (kept []string, err error) {
-	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, NamedDir: anyName} {
+	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, namedDir: anyName} {
 		left, err := removeKnown(root, dir, known)
 		if kept = append(kept, left...); err != nil {
 			return kept, err
@@ -119,7 +119,7 @@ func removeMade(root *os.Root) (kept []string, err error) {
 	top, err := removeKnown(root, ".", unfinishedFile)
 	for _, name := range top {
 		within := slices.ContainsFunc(kept, func(path string) bool { return strings.HasPrefix(path, name+string(filepath.Separator)) })
-		made := name == LockFile || (name == RawDir || name == NamedDir) && (within || root.Remove(name) == nil)
+		made := name == lockFile || (name == RawDir || name == namedDir) && (within || root.Remove(name) == nil)
 		if !made {
 			kept = append(kept, name)
 		}

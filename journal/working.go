@@ -14,7 +14,7 @@ func Working(dir string) bool {
 		return false
 	}
 	defer root.Close()
-	f, err := openFile(root, LockFile, maxLine)
+	f, err := openFile(root, lockFile, maxLine)
 	if err != nil {
 		return false
 	}

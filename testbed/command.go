@@ -85,20 +85,15 @@ type Helper struct {
 }
 
 // HelperVariable is the environment variable that names the Helper. A process with this variable runs
-// the Helper and does not read its command line. See HelperCommand.
+// the Helper and does not read its command line. See HelperAt.
 const HelperVariable = "TARE_HELPER"
 
 // Self is the path by which a command starts this program itself.
 const Self = "/proc/self/exe"
 
-// HelperCommand starts this program on this machine as the named Helper.
-func HelperCommand(name string) Command {
-	return Command{Args: []string{Self}, Env: []string{HelperVariable + "=" + name}}
-}
-
 // HelperAt starts this program at a place of a site as the named Helper.
 func HelperAt(site Site, where Place, name string) Command {
-	cmd := HelperCommand(name)
+	cmd := Command{Args: []string{Self}, Env: []string{HelperVariable + "=" + name}}
 	if remote, ok := As[Remote](site); ok && remote.Self(where) != "" {
 		cmd.Args = []string{remote.Self(where)}
 	}

@@ -70,11 +70,6 @@ type Request struct {
 	Level any
 }
 
-// Unwrapper is a Site that wraps another.
-type Unwrapper interface {
-	Unwrap() Site
-}
-
 // As finds the optional interface T of a site or of the site that it wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
@@ -119,7 +114,7 @@ func Held[T any](s Site) []T {
 				}
 			}
 		}
-		u, ok := s.(Unwrapper)
+		u, ok := s.(interface{ Unwrap() Site })
 		if !ok {
 			break
 		}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoRights is the error if this process may not set up a network even inside a user namespace of its own.
-var ErrNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
+// errNoRights is the error if this process may not set up a network even inside a user namespace of its own.
+var errNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
 	"the system restricts user namespaces (see tare doctor); run Tare as root")
 
 // NeedsUserNamespace reports whether this process lacks the rights to set up a network. It would have
@@ -39,7 +39,7 @@ func NeedsUserNamespace() bool {
 // with the status. An error means that the second program could not be started.
 func EnterUserNamespace(args ...string) (status int, err error) {
 	if os.Getenv(UserNamespaceVariable) != "" {
-		return 0, ErrNoRights
+		return 0, errNoRights
 	}
 	again := exec.Command("/proc/self/exe", args...)
 	again.Args[0] = os.Args[0]

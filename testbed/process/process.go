@@ -56,8 +56,8 @@ var looks = Looks{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millis
 
 const generations = 9
 
-// TailSize is the size of the part of a program's standard error in an error message, in bytes.
-const TailSize = 4096
+// tailSize is the size of the part of a program's standard error in an error message, in bytes.
+const tailSize = 4096
 
 // Tail passes on everything written to it, and keeps the last part for error messages.
 type Tail struct {
@@ -71,7 +71,7 @@ type Tail struct {
 func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	t.last = append(t.last, b...)
-	if cut := len(t.last) - TailSize; cut > 0 {
+	if cut := len(t.last) - tailSize; cut > 0 {
 		t.last = append(t.last[:0], t.last[cut:]...)
 	}
 	t.mu.Unlock()
