@@ -321,10 +321,6 @@ func (j *Journal) Close() error {
 		errs = append(errs, raw.finish())
 	}
 	clear(j.raw)
-	errs = append(errs, j.closeLogs(), j.lock.Close(), j.root.Close())
+	errs = append(errs, j.trials.file.Close(), j.notes.file.Close(), j.lock.Close(), j.root.Close())
 	return errors.Join(errs...)
-}
-
-func (j *Journal) closeLogs() error {
-	return errors.Join(j.trials.file.Close(), j.notes.file.Close())
 }

@@ -13,14 +13,8 @@ func thisMachine() *Environment {
 	if unix.SchedGetaffinity(0, &affinity) == nil {
 		e.CPU.Usable = affinity.Count()
 	}
-	e.Notes = append(e.Notes, affinityNotes(e)...)
-	return e
-}
-
-// affinityNotes returns a note if Tare may not use all processors.
-func affinityNotes(e *Environment) []string {
-	if e.CPU.Usable == 0 || e.CPU.Usable >= e.CPU.Online {
-		return nil
+	if e.CPU.Usable > 0 && e.CPU.Usable < e.CPU.Online {
+		e.Notes = append(e.Notes, fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online))
 	}
-	return []string{fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online)}
+	return e
 }

@@ -241,12 +241,8 @@ func recordProofs(t *journal.Trial, err error) bool {
 	for _, c := range t.Checks {
 		if !c.OK {
 			failed = true
-			violate(t, workload.RuleProof, describe(c))
+			violate(t, workload.RuleProof, fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed))
 		}
 	}
 	return failed
-}
-
-func describe(c layer.Check) string {
-	return fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed)
 }

@@ -31,7 +31,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 		{"network namespaces", n.probeNamespaces, userNamespaceHint()},
 		{"bridge", n.buildWire, "modprobe bridge"},
 		{"virtual cables", n.probeCables, "modprobe veth"},
-		{Shaping, n.probeShaping, "modprobe sch_tbf"},
+		{Shaping, func() error { return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu}) }, "modprobe sch_tbf"},
 		{"nftables dnat", func() error { return addService(n.nodes[0].netNamespace) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
 	var missing string // the failed step that the following steps need
@@ -121,10 +121,6 @@ func (n *network) probeCables() error {
 		return err
 	}
 	return n.plugIn("node1")
-}
-
-func (n *network) probeShaping() error {
-	return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu})
 }
 
 // tryShape shapes one direction and reads the result back.
