@@ -1,7 +1,6 @@
-// Package input opens the files that users name. A FIFO, a device or a socket is refused
-// before it is opened: opening may wait for ever, or make a device do something. What a shell
-// hands on as an open descriptor, as in `tare validate <(generate)`, is a pipe and is read;
-// UntilDone has such a wait end with its context.
+// Package input opens files that users name. It refuses a FIFO, a device or a socket before opening it:
+// opening may block for ever or trigger a device. It accepts a pipe that a shell passes as an open
+// descriptor, as in `tare validate <(generate)`. UntilDone ends the reading of such a pipe with a context.
 package input
 
 import (
@@ -14,18 +13,18 @@ import (
 	"syscall"
 )
 
-// ErrIrregular is the error of what is no file.
+// ErrIrregular is the error for a FIFO, a device or a socket.
 var ErrIrregular = errors.New("not a regular file")
 
 // Open opens a file.
 func Open(name string) (*os.File, error) { return open(name, os.Stat, os.OpenFile) }
 
-// OpenIn opens a file below a directory that it does not lead out of.
+// OpenIn opens a file below a directory. The name cannot lead out of the directory.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(name, root.Stat, root.OpenFile)
 }
 
-// ReadIn reads such a file.
+// ReadIn reads a file below a directory.
 func ReadIn(root *os.Root, name string) ([]byte, error) {
 	f, err := OpenIn(root, name)
 	if err != nil {
@@ -44,11 +43,11 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	if kind := info.Mode().Type(); kind&^fs.ModeDir != 0 && !(handedOn && kind == fs.ModeNamedPipe) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
-	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a FIFO since
+	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not block if the file was replaced by a FIFO
 }
 
-// UntilDone reads from what may keep its reader waiting, such as standard input, until the
-// context ends, and closes it. The goroutine that waits then is left to the end of the process.
+// UntilDone returns a reader that ends with the context, for a source that may block, such as standard input.
+// The source is closed after its last read. A goroutine blocked in the source stays until the process ends.
 func UntilDone(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })

@@ -38,8 +38,8 @@ func rewrite(t *testing.T, dir, schema string, change func(r *Run)) {
 	}
 	line, err := r.Notes[0].line()
 	last := sealed(&notes, line, err, "")
-	if r.bound() {
-		heads[0] = trialsBegin(r.Notes[0].Files[PlanFile], last)
+	if r.mustChain() {
+		heads[0] = trialsStart(r.Notes[0].Files[PlanFile], last)
 	}
 	for i := range r.Trials {
 		r.Trials[i].Seq = i + 1

@@ -20,61 +20,56 @@ import (
 	"tare/machine/owned"
 )
 
-// Bulk writes a whole run that is made in one go, from trials that were measured
-// before. Nothing of it stands under the run's name before Finish: a program that
-// fails or is killed half-way leaves no half run, only a directory as named by
-// unfinished that Unfinished finds. Hence nothing needs to be durable on its own:
-// everything is synced at the end, many files at the same time, before the run gets its
-// name.
+// Bulk writes a whole run at once, from trials that were measured before. The run's directory does not
+// exist before Finish. If the program fails or is killed before, only a temporary directory is left,
+// which Unfinished finds. Hence no single file needs to be durable: Finish syncs everything, many files
+// at the same time, and then gives the directory its name.
 //
-// Raw files may be written by several goroutines, each a file of its own; everything else
-// is for one.
+// Several goroutines may write raw files, each its own. All other methods are for one goroutine.
 type Bulk struct {
-	dir       string // what the run is to be called
-	temporary string // what it is called until it is finished
+	dir       string // directory of the finished run
+	temporary string // directory of the unfinished run
 	root      *os.Root
 	lock      *os.File
-	trials    *os.File // without chains, which begin with the plan
+	trials    *os.File // lines without chains, since these start from the plan
 	buffer    *bufio.Writer
-	size      int64 // of trials.jsonl
+	size      int64 // length of trials.jsonl, in bytes
 	count     int
-	above     []string // directories that get a new entry
-	made      []string // files
+	parents   []string // parent directories that get a new entry
+	files     []string // names of the files made so far
 	sync      func(file *os.File) error
 	syncDir   func(path string) error
-	// making is held while a file is made. The kernel makes one at a time in a
-	// directory, and who waits for its turn there keeps a processor busy.
-	making sync.Mutex
+	// creating is locked while a file is made. The kernel makes only one file at a time in a directory,
+	// and a waiting thread would keep a CPU busy.
+	creating sync.Mutex
 }
 
-// syncing is how many files are synced at the same time: a file system writes the changes of
-// many in one go.
-const syncing = 64
+// syncsAtOnce is the number of files synced at the same time. A file system combines their changes.
+const syncsAtOnce = 64
 
-// unfinished is between the name of the run and a random number in the name of
-// the directory beside it in which it is being made. The leading dot is hidden.
+// unfinished is a part of the temporary directory's name, between the run's name and a random number.
+// The name starts with a dot to hide the directory.
 const unfinished = ".unfinished-"
 
-// NewBulk begins a run directory. Like with Create, dir must not exist or be
-// empty.
+// NewBulk begins a run directory. As with Create, dir must not exist or must be empty.
 func NewBulk(dir string) (b *Bulk, err error) {
-	temporary, above, err := makeBeside(dir)
+	temporary, above, err := makeTemporary(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
-	b = &Bulk{dir: dir, temporary: temporary, above: above, sync: (*os.File).Sync, syncDir: SyncDir}
+	b = &Bulk{dir: dir, temporary: temporary, parents: above, sync: (*os.File).Sync, syncDir: SyncDir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Discard())
 		}
 	}()
-	if b.root, b.lock, err = hold(temporary); err != nil {
+	if b.root, b.lock, err = lockDir(temporary); err != nil {
 		return b, err
 	}
 	if err := b.root.Mkdir(RawDir, 0o777); err != nil {
 		return b, b.failed(RawDir, err)
 	}
-	// Made with the lock held: abandoned relies on that.
+	// TrialsFile must be made after the lock is taken: abandoned relies on this order.
 	if b.trials, err = b.root.Create(TrialsFile); err != nil {
 		return b, b.failed(TrialsFile, err)
 	}
@@ -82,7 +77,7 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	return b, nil
 }
 
-func makeBeside(dir string) (temporary string, above []string, err error) {
+func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, err
 	}
@@ -97,13 +92,12 @@ func makeBeside(dir string) (temporary string, above []string, err error) {
 	if err := os.MkdirAll(above[0], 0o777); err != nil {
 		return "", nil, err
 	}
-	// Made with dirMode.
+	// MkdirTemp uses the same mode as dirMode.
 	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
 	return temporary, above, err
 }
 
-// Add writes one trial. It sets the trial's Seq and Session, and gives its Start
-// in UTC.
+// Add writes one trial. It sets the trial's Seq and Session, and converts its Start to UTC.
 func (b *Bulk) Add(t *Trial) error {
 	t.Seq = b.count + 1
 	t.Session = 1
@@ -125,39 +119,38 @@ func (b *Bulk) Add(t *Trial) error {
 	return nil
 }
 
-// Trials is the number of trials written so far.
+// Trials returns the number of trials written so far.
 func (b *Bulk) Trials() int { return b.count }
 
-// RawName gives the path below the run of a raw file: what Trial.Raw is to be. The
-// parts of its name are joined by "-". What is not fit for a file name is replaced;
-// the caller sees to it that names stay different.
+// RawName returns a raw file's path relative to the run directory, for Trial.Raw. It joins the parts of
+// the name by "-" and replaces characters that are unfit for file names. The caller ensures that names
+// stay distinct.
 func (b *Bulk) RawName(parts ...string) string {
 	for i, part := range parts {
-		parts[i] = plain(part)
+		parts[i] = safeName(part)
 	}
 	return RawDir + "/" + strings.Join(parts, "-")
 }
 
-// Create opens a new file of the run: a path that RawName gave, perhaps with
-// something behind it, or the name of a file at the top.
+// Create opens a new file of the run. Name is a path from RawName, perhaps with a suffix, or a file at
+// the top of the run directory.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
-	b.making.Lock()
+	b.creating.Lock()
 	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
-		b.made = append(b.made, name)
+		b.files = append(b.files, name)
 	}
-	b.making.Unlock()
+	b.creating.Unlock()
 	if err != nil {
 		return nil, b.failed(name, err)
 	}
 	return &BulkFile{file: f, bulk: b, name: name}, nil
 }
 
-// Remove removes a file of the run.
+// Remove deletes a file of the run.
 func (b *Bulk) Remove(name string) error { return b.root.Remove(name) }
 
-// BulkFile is a file of a run that is being made. Errors in writing it say which
-// file of which run it was.
+// BulkFile is a file of a Bulk. Its errors name the file and the run.
 type BulkFile struct {
 	file *os.File
 	bulk *Bulk
@@ -181,8 +174,8 @@ func (f *BulkFile) Close() error {
 	return nil
 }
 
-// Finish writes what is missing, marks the run as finished, makes it durable and
-// gives it its name. The remarks become notes.
+// Finish writes the remaining files, marks the run as finished, makes it durable and gives the directory
+// its name. The remarks become notes.
 func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.buffer.Flush(); err != nil {
 		return b.failed(TrialsFile, err)
@@ -195,7 +188,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 		return b.failed(PlanFile, err)
 	}
 	raw := func(name string) bool { return strings.Contains(name, "/") }
-	files, err := digests(b.root, append(slices.DeleteFunc(slices.Clone(b.made), raw), PlanFile)...)
+	files, err := digests(b.root, append(slices.DeleteFunc(slices.Clone(b.files), raw), PlanFile)...)
 	if err != nil {
 		return err
 	}
@@ -203,7 +196,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err != nil {
 		return err
 	}
-	last, err := b.seal(trialsBegin(files[PlanFile], head))
+	last, err := b.seal(trialsStart(files[PlanFile], head))
 	if err != nil {
 		return b.failed(TrialsFile, err)
 	}
@@ -218,20 +211,20 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
-	if err := writeFile(b.root, NotesFile, append(begin, rest...)); err != nil { // and syncs the directory
+	if err := writeFile(b.root, NotesFile, append(begin, rest...)); err != nil { // writeFile also syncs the directory
 		return b.failed(NotesFile, err)
 	}
 	if err := os.Rename(b.temporary, b.dir); err != nil {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
-	b.temporary = "" // nothing to discard any more
-	for _, dir := range b.above {
+	b.temporary = "" // Discard then has nothing to remove
+	for _, dir := range b.parents {
 		err = errors.Join(err, b.syncDir(dir))
 	}
 	return errors.Join(err, b.close())
 }
 
-// seal writes the trials again with their chains, after head, and gives that of the last.
+// seal writes the trials again with their chains, which start from head. It returns the last chain.
 func (b *Bulk) seal(head string) (last string, err error) {
 	sealed, err := b.root.Create(TrialsFile + ".new")
 	if err != nil {
@@ -250,20 +243,20 @@ func (b *Bulk) seal(head string) (last string, err error) {
 	if err = errors.Join(err, sealed.Close(), b.trials.Close()); err == nil {
 		err = b.root.Rename(TrialsFile+".new", TrialsFile)
 	}
-	b.trials, b.made = nil, append(b.made, TrialsFile)
+	b.trials, b.files = nil, append(b.files, TrialsFile)
 	return head, err
 }
 
 // settle makes all files and the directory of raw output durable.
 func (b *Bulk) settle() error {
 	var group errgroup.Group
-	group.SetLimit(syncing)
-	for _, name := range b.made {
+	group.SetLimit(syncsAtOnce)
+	for _, name := range b.files {
 		group.Go(func() error {
 			f, err := b.root.OpenFile(name, os.O_RDWR, 0)
 			if err == nil {
 				err = errors.Join(b.sync(f), f.Close())
-			} else if errors.Is(err, fs.ErrNotExist) { // it was removed
+			} else if errors.Is(err, fs.ErrNotExist) { // Remove deleted the file
 				return nil
 			}
 			if err != nil {

@@ -20,33 +20,32 @@ import (
 	"tare/version"
 )
 
-// The record proves that it is whole. Each line of trials.jsonl and notes.jsonl ends
-// with its chain: the SHA-256 of the chain of the line before and of the line itself.
-// The first note holds the digests of the plan and the experiment, and each trial those of
-// its raw output. The chain of the trials begins with the plan and the first note, so that
-// it is that of no other run, and every later note holds the number of trials so far and
-// the chain of the last one. Who changes a line, or takes one away, has to change every
-// later one.
+// Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's
+// chain and of the line itself. The chain proves that the record is whole. The first note holds the
+// digests of the plan and the experiment. Each trial holds the digests of its raw output. The trials'
+// chain starts from the plan and the first note, and hence differs from that of every other run. Every
+// later note holds the number of trials so far and the chain of the last one. Whoever changes or removes
+// a line must change every later line.
 //
-// That shows damage and careless edits. It is no signature: who writes the whole
-// record anew, can. A chain that was published or signed before shows that, too.
+// The chain reveals damage and careless edits. It is no signature: a forger can write the whole record
+// anew. A chain that was published or signed earlier reveals a forgery, too.
 //
-// Before version 2 of the plan, the chain of the trials began with nothing, only the note
-// of the end told of it, and the oldest runs have no chains.
+// Before version 2 of the plan, the trials' chain started empty, and only the last note held it. The
+// oldest runs have no chains.
 
-// DamageError is a record that is not as it was written.
+// DamageError reports that a record differs from what was written.
 type DamageError struct {
 	Dir   string // the run directory
-	Where string // file, or file:line; "": What says it
+	Where string // file, or file:line; "": What contains the position
 	What  string
 }
 
-// Error says where the damage is.
+// Error describes the damage and its position.
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("run %s is damaged: %s; take a whole copy of the run", e.Dir, e.Found())
 }
 
-// Found says what was found, without the name of the run.
+// Found describes the damage without the name of the run.
 func (e *DamageError) Found() string {
 	if e.Where == "" {
 		return e.What
@@ -54,8 +53,9 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// damaged says whether an error in reading a run is damage: all are but those of the reader.
-func damaged(dir string, err error) error {
+// asDamage turns an error in reading a run into a *DamageError. It only wraps errors of the reader
+// itself, such as a missing permission.
+func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
 	switch {
@@ -70,21 +70,23 @@ func damaged(dir string, err error) error {
 	return &DamageError{Dir: dir, What: err.Error()}
 }
 
-// bound says that the record always has chains, and that that of the trials begins with the
-// plan and the first note.
-func (r *Run) bound() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
+// mustChain reports whether the record must have chains, and the trials' chain must start from the plan and
+// the first note.
+func (r *Run) mustChain() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
 
-// trialsBegin is what the chain of the trials begins with.
-func trialsBegin(plan, note string) string { return link(plan, []byte(note)) }
+// trialsStart returns the start of the trials' chain.
+func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 
-// proves says what the record lacks to prove itself, where the Tare that made it writes that.
-func (r *Run) proves(*os.Root) error {
-	always := r.bound() || r.Plan.Version == version.String() ||
-		r.Environment != nil && r.Environment.TareVersion == version.String() // of the first session: what has no chains goes on so
+// checkChains returns an error if the record lacks chains or the plan's digest although the Tare that made it
+// writes them.
+func (r *Run) checkChains(*os.Root) error {
+	always := r.mustChain() || r.Plan.Version == version.String() ||
+		// Environment is that of the first session. A run begun without chains continues without them.
+		r.Environment != nil && r.Environment.TareVersion == version.String()
 	switch {
 	case len(r.Notes) == 0:
 		return &DamageError{Where: NotesFile, What: "its first line is missing"}
-	case always && !r.notes.sealed, r.bound() && r.Notes[0].Files[PlanFile] == "":
+	case always && !r.notes.sealed, r.mustChain() && r.Notes[0].Files[PlanFile] == "":
 		return &DamageError{Where: NotesFile, What: "its lines have no chains, or not the digest of the plan, which the Tare that made the run always writes"}
 	}
 	return nil
@@ -96,14 +98,14 @@ const (
 	chainSize   = len(chainBegins) + 2*sha256.Size + len(chainEnds)
 )
 
-// seal puts the chain at the end of a line, which is a JSON object.
+// seal adds the chain to a line, which is a JSON object.
 func seal(line []byte, before string) (sealed []byte, chain string) {
 	body := bytes.TrimSuffix(line, []byte("}"))
 	chain = link(before, body)
 	return append(slices.Clip(body), chainBegins+chain+chainEnds...), chain
 }
 
-// link is the chain of a line without its own.
+// link returns the chain of a line; body is the line without its chain.
 func link(before string, body []byte) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, before)
@@ -111,7 +113,7 @@ func link(before string, body []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// unseal takes the chain off a line as it was read; it is "" where the line has none.
+// unseal splits a line into its body and its chain. The chain is "" if the line has none.
 func unseal(line []byte) (body []byte, chain string) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	at := len(line) - chainSize
@@ -121,17 +123,18 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// chain follows the lines of a log. All lines of a record have a chain, or none has:
-// those that an older Tare began have none.
+// chain checks the lines of a log one by one. Either all lines have a chain, or none has: older versions
+// of Tare wrote none.
 type chain struct {
-	sealed bool   // the record has chains
-	head   string // of the last line
+	sealed bool   // whether the lines have chains
+	head   string // chain of the last line
 	lines  int
-	marks  map[int]string // the heads after so many lines, where asked for
+	// heads maps numbers of lines to the chain after that many lines. The caller sets the keys.
+	heads map[int]string
 }
 
-// follow takes the next line.
-func (c *chain) follow(line []byte) error {
+// check checks the next line's chain.
+func (c *chain) check(line []byte) error {
 	body, own := unseal(line)
 	switch {
 	case c.sealed != (own != ""):
@@ -141,13 +144,12 @@ func (c *chain) follow(line []byte) error {
 	}
 	c.head = own
 	c.lines++
-	if _, asked := c.marks[c.lines]; asked {
-		c.marks[c.lines] = own
+	if _, asked := c.heads[c.lines]; asked {
+		c.heads[c.lines] = own
 	}
 	return nil
 }
 
-// digest is the SHA-256 of a file of the run.
 func digest(root *os.Root, name string) (string, error) {
 	f, err := openFile(root, filepath.FromSlash(name), math.MaxInt64)
 	if err != nil {
@@ -161,7 +163,7 @@ func digest(root *os.Root, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// digests are those of the files that exist, by name.
+// digests maps the names of files to their SHA-256. It omits missing files.
 func digests(root *os.Root, names ...string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, name := range names {
@@ -177,8 +179,8 @@ func digests(root *os.Root, names ...string) (map[string]string, error) {
 	return all, nil
 }
 
-// compareFiles compares the files of the run with the digests in its notes. A file may
-// have more than one: it is written after the note that tells of it.
+// compareFiles compares the files of the run with the digests in its notes. A file may have several
+// digests, since its note is written before the file itself.
 func (r *Run) compareFiles(root *os.Root) error {
 	known := map[string][]string{}
 	for _, n := range r.Notes {
@@ -188,7 +190,7 @@ func (r *Run) compareFiles(root *os.Root) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		wanted := known[name]
-		r.vouched = append(r.vouched, name)
+		r.verified = append(r.verified, name)
 		got, err := digest(root, name)
 		if err == nil && !slices.Contains(wanted, got) {
 			err = errors.New("it is not as it was written")
@@ -200,21 +202,22 @@ func (r *Run) compareFiles(root *os.Root) error {
 	return nil
 }
 
-// Verified is what Verify has checked.
+// Verified is the extent of a check by Verify.
 type Verified struct {
 	Trials, Notes int
-	Files         int      // raw files whose content is as it was
-	Unchecked     []string // raw files of which no digest is on record
-	Chain         string   // of the last note; "" where the record has none
+	Files         int      // number of raw files with unchanged content
+	Unchecked     []string // raw files without a recorded digest
+	Chain         string   // chain of the last note; "" if the record has no chains
 
-	vouched []string // those that are counted in Files
+	verified []string // names of the files counted in Files
 }
 
-// Chain is that of the last note, which stands for the whole run; "" where it has none.
+// Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has
+// no chains.
 func (r *Run) Chain() string { return r.notes.head }
 
-// Verify compares everything that a run holds with what its record says, the raw output
-// too. An error is a *DamageError, or says that the run cannot be read.
+// Verify compares all files of a run, raw output included, with their recorded digests. The error is a
+// *DamageError unless the run cannot be read.
 func Verify(dir string) (*Run, Verified, error) {
 	var v Verified
 	r, err := Open(dir)
@@ -236,11 +239,11 @@ func Verify(dir string) (*Run, Verified, error) {
 		}
 	}
 	if err := r.inOrder(); err != nil {
-		return r, v, damaged(dir, err)
+		return r, v, asDamage(dir, err)
 	}
 	if r.Plan.Import != nil {
 		if err := verifyImported(root, &v); err != nil {
-			return r, v, damaged(dir, err)
+			return r, v, asDamage(dir, err)
 		}
 	}
 	for i := range r.Trials {
@@ -252,15 +255,15 @@ func Verify(dir string) (*Run, Verified, error) {
 		}
 	}
 	if err := v.findUnchecked(root); err != nil {
-		return r, v, damaged(dir, err)
+		return r, v, asDamage(dir, err)
 	}
 	return r, v, nil
 }
 
-// inOrder compares the order of the trials with the one that the plan draws from its seed: in
-// every session one round after the other, the cells of a round, attempts at a cell, and arms.
+// inOrder checks the order of the trials against the plan's seed. Within a session, trials are ordered
+// by round, cell, attempt and arm.
 func (r *Run) inOrder() error {
-	if !r.bound() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
+	if !r.mustChain() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
 		return nil
 	}
 	round, steps, before := 0, map[[2]string]int{}, []int(nil)
@@ -283,10 +286,10 @@ func (r *Run) inOrder() error {
 	return nil
 }
 
-// findUnchecked finds the raw files that nothing was compared with.
+// findUnchecked lists the raw files that have no recorded digest.
 func (v *Verified) findUnchecked(root *os.Root) error {
 	known := map[string]bool{}
-	for _, name := range v.vouched {
+	for _, name := range v.verified {
 		known[name] = true
 	}
 	err := fs.WalkDir(root.FS(), RawDir, func(name string, d fs.DirEntry, err error) error {
@@ -295,13 +298,12 @@ func (v *Verified) findUnchecked(root *os.Root) error {
 		}
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) { // nothing was kept
+	if errors.Is(err, fs.ErrNotExist) { // the run has no raw files
 		return nil
 	}
 	return err
 }
 
-// compare compares a raw file with its digest.
 func (v *Verified) compare(root *os.Root, name, wanted string) error {
 	got, err := digest(root, name)
 	if err != nil {
@@ -311,6 +313,6 @@ func (v *Verified) compare(root *os.Root, name, wanted string) error {
 		return fmt.Errorf("its raw output %s is not as it was written", name)
 	}
 	v.Files++
-	v.vouched = append(v.vouched, path.Clean(name))
+	v.verified = append(v.verified, path.Clean(name))
 	return nil
 }

@@ -38,7 +38,7 @@ func finished(t *testing.T) string {
 func regular(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && d.Name() != LockFile {
+		if err == nil && d.Type().IsRegular() && d.Name() != lockFile {
 			files = append(files, path)
 		}
 		return err

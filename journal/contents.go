@@ -13,19 +13,19 @@ import (
 	"slices"
 )
 
-// Content is a file of a run whose content its record vouches for.
+// Content is a file of a run whose digest is on record.
 type Content struct {
-	Name   string // below the run, with slashes
+	Name   string // path relative to the run directory, with slashes
 	Size   int64  // bytes
 	SHA256 string // hexadecimal
 }
 
-// ErrNoChain is a run of which nothing can be checked: an older Tare made it.
-var ErrNoChain = errors.New("its record has no chain: an older Tare made this run, and nothing shows that it is as it was")
+// ErrNoChain is the error for a run without chains, which cannot be checked.
+var ErrNoChain = errors.New("its record has no chain, since an older Tare made this run: changes of it cannot be detected")
 
-// Contents checks a run as Verify does, and lists what was checked, by name: nothing else
-// of what stands in the directory belongs to what was measured. The error is a *DamageError
-// where the run is damaged, and ErrNoChain, beside the run, where it is not known to be.
+// Contents verifies a run and lists the checked files by name. Other files in the directory do not
+// belong to the run. If the run is damaged, the error is a *DamageError. If it has no chains, the error
+// is ErrNoChain, and the Run is returned, too.
 func Contents(dir string) (*Run, []Content, error) {
 	r, v, err := Verify(dir)
 	if err != nil {
@@ -39,11 +39,12 @@ func Contents(dir string) (*Run, []Content, error) {
 		return nil, nil, err
 	}
 	defer root.Close()
-	sizes := map[string]int64{TrialsFile: r.trialsEnd, NotesFile: r.notesEnd} // the run may go on
-	for _, name := range slices.Concat(r.vouched, v.vouched) {
+	// these lengths exclude lines that are added meanwhile
+	sizes := map[string]int64{TrialsFile: r.trialsEnd, NotesFile: r.notesEnd}
+	for _, name := range slices.Concat(r.verified, v.verified) {
 		sizes[name] = -1
 	}
-	if isFile(dir, SignatureFile) { // which vouches for the rest
+	if isFile(dir, SignatureFile) { // the signature covers all other files
 		sizes[SignatureFile] = -1
 	}
 	var all []Content
@@ -60,15 +61,14 @@ func Contents(dir string) (*Run, []Content, error) {
 	return r, all, nil
 }
 
-// content reads a file, the first bytes of it if size is not negative.
+// content returns the size and digest of a file, or of its first size bytes if size is not negative.
 func content(root *os.Root, name string, size int64) (Content, error) {
 	h := sha256.New()
 	n, err := copyContent(root, h, name, size)
 	return Content{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// Copy writes what a content was when it was listed. It is an error if it is another one
-// now.
+// Copy writes the listed content of a file. If the file has changed since, Copy returns a *DamageError.
 func (c Content) Copy(w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

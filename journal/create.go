@@ -14,20 +14,19 @@ import (
 	"tare/machine"
 )
 
-// Create makes a run directory and takes its lock. The directory must not exist or be
-// empty, or hold what a Create left that was killed. File is the experiment as the user
-// wrote it, and files are those that it names, kept as they are now; env may be nil where
-// nothing is known of the machine. When Create returns, everything is on the disk; when it
-// fails, it leaves no directory of its own.
+// Create makes a run directory and takes its lock. The directory must not exist, be empty, or hold the
+// remains of a killed Create. File is the experiment as the user wrote it. Files are the files that the
+// experiment names; Create keeps their present content. Env may be nil if the machine is unknown. When
+// Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
-	changed := []string{dir} // directories that have a new entry, with dir itself before them if it is made
+	changed := []string{dir} // directories with a new entry; dir itself comes first if Create made it
 	if err = checkEmpty(dir); errors.Is(err, fs.ErrNotExist) {
 		changed, err = mkdirAll(dir, dirMode)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 			root.Close()
 		}
 	}()
-	// Another Tare may have come first between the two steps above.
+	// Another process may have filled the directory before the lock was taken.
 	if err := checkEmpty(dir); err != nil {
 		return nil, err
 	}
@@ -46,7 +45,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	}
 	defer func() {
 		if err != nil {
-			unmake(root, dir, len(changed) > 1)
+			removeFailed(root, dir, len(changed) > 1)
 		}
 	}()
 	if err := populate(root, file, files, plan, env); err != nil {
@@ -60,9 +59,8 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	return load(dir, root, lock)
 }
 
-// populate writes the files of a new run. trials.jsonl comes first: without plan.json
-// beside it, it marks what a killed Create left. plan.json comes last: a directory with a
-// plan is a whole run directory.
+// populate writes the files of a new run. trials.jsonl comes first: without plan.json beside it, it marks the
+// remains of a killed Create. plan.json comes last: a directory with a plan is a whole run directory.
 func populate(root *os.Root, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) error {
 	if err := writeFile(root, TrialsFile, nil); err != nil {
 		return err
@@ -87,7 +85,7 @@ func populate(root *os.Root, file []byte, files map[string][]byte, plan *experim
 			return err
 		}
 	}
-	if err := keepFiles(root, files, write); err != nil {
+	if err := writeNamedFiles(root, files, write); err != nil {
 		return err
 	}
 	text, err := planText(plan)
@@ -105,14 +103,13 @@ func populate(root *os.Root, file []byte, files map[string][]byte, plan *experim
 	return writeFile(root, PlanFile, text)
 }
 
-// planText is the content of plan.json.
 func planText(plan *experiment.Plan) ([]byte, error) {
 	p := *plan
 	p.Schema = experiment.PlanSchema
 	return jsonText(PlanFile, &p)
 }
 
-// noteLines are lines of notes.jsonl, written now, after those that end with the chain head.
+// noteLines returns lines of notes.jsonl with the present time. Their chain continues from head.
 func noteLines(head string, list ...Note) (data []byte, last string, err error) {
 	for _, n := range list {
 		n.Time = time.Now().UTC().Round(0)
@@ -126,7 +123,7 @@ func noteLines(head string, list ...Note) (data []byte, last string, err error) 
 	return data, head, nil
 }
 
-// environmentText is the record of a session's machine, and its file.
+// environmentText returns a copy of env with its schema, and the copy as JSON.
 func environmentText(env *machine.Environment) (*machine.Environment, []byte, error) {
 	e := *env
 	e.Schema = machine.EnvironmentSchema
@@ -134,15 +131,14 @@ func environmentText(env *machine.Environment) (*machine.Environment, []byte, er
 	return &e, text, err
 }
 
-// Resume opens a run directory to go on with it: it takes the lock, drops a
-// line that was being written when the run was killed (with a note), and begins
-// the next session. A run that is finished can be resumed, but records nothing
-// more: Finished tells.
+// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes
+// the removal, and begins the next session. A finished run can be opened, too, but records nothing more;
+// Finished reports it.
 func Resume(dir string) (j *Journal, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("no run to resume: %w", err)
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +178,8 @@ func Resume(dir string) (j *Journal, err error) {
 	return j, nil
 }
 
-// hold opens a run directory and takes its lock.
-func hold(dir string) (*os.Root, *os.File, error) {
+// lockDir opens a run directory and takes its lock.
+func lockDir(dir string) (*os.Root, *os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, nil, err
@@ -196,7 +192,7 @@ func hold(dir string) (*os.Root, *os.File, error) {
 	return root, lock, nil
 }
 
-// load reads what is in a run directory and opens its logs for writing.
+// load reads a run directory and opens its logs for writing.
 func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 	r, err := read(dir, root)
 	if err != nil {
@@ -216,14 +212,14 @@ func (j *Journal) startSession(text string) error {
 	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
 }
 
-// checkEmpty fails when dir holds anything but a lock, or what a killed Create left.
+// checkEmpty returns an error if dir holds anything but a lock or the remains of a killed Create.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if err != nil || begun(dir) {
+	if err != nil || isUnfinished(dir) {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == LockFile {
+		if e.Name() == lockFile {
 			continue
 		}
 		if run, err := Open(dir); err == nil && !run.Finished {
@@ -234,22 +230,22 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// begun says whether dir is what Create makes before the plan, which comes last.
-func begun(dir string) bool {
+// isUnfinished reports whether dir is a run directory whose plan, the last file to be written, is missing.
+func isUnfinished(dir string) bool {
 	trials, err := os.Lstat(filepath.Join(dir, TrialsFile))
-	if err != nil || !trials.Mode().IsRegular() || trials.Size() > 0 || !isFile(dir, LockFile) {
+	if err != nil || !trials.Mode().IsRegular() || trials.Size() > 0 || !isFile(dir, lockFile) {
 		return false
 	}
 	_, err = os.Lstat(filepath.Join(dir, PlanFile))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// dirMode is that of a run directory: what a program printed is nobody else's business
-// until somebody publishes it. Files in it, and the directories around it, follow the umask.
+// dirMode is the mode of a run directory. The output of programs is private until the user publishes it.
+// The umask alone sets the mode of files in it and of directories around it.
 const dirMode = 0o700
 
-// mkdirAll is os.MkdirAll that tells which directories got a new entry, dir
-// itself (which will) first. The mode is that of dir.
+// mkdirAll makes dir with this mode, and its missing parents. It returns dir and the directories that
+// got a new entry.
 func mkdirAll(dir string, mode fs.FileMode) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
@@ -265,23 +261,23 @@ func mkdirAll(dir string, mode fs.FileMode) (changed []string, err error) {
 	return append([]string{dir}, changed...), nil
 }
 
-// unmake removes what Create wrote, and the directory if Create made it. What
-// cannot be removed stays: it is no run directory without a plan.
-func unmake(root *os.Root, dir string, made bool) {
+// removeFailed removes the files of a failed Create, and the directory if Create made it. A file that cannot
+// be removed stays: without a plan, the directory is no run directory.
+func removeFailed(root *os.Root, dir string, made bool) {
 	_, _ = removeMade(root)
-	_ = root.Remove(LockFile)
+	_ = root.Remove(lockFile)
 	if made {
 		os.Remove(dir)
 	}
 }
 
-// LockedError is a run directory that another process is writing.
+// LockedError reports that another process is writing the run directory.
 type LockedError struct {
 	Dir string
-	PID int // 0 if it cannot be told
+	PID int // 0 if unknown
 }
 
-// Error names the process that holds the directory.
+// Error names the process that holds the lock.
 func (e *LockedError) Error() string {
 	by := "another process"
 	if e.PID > 0 {
@@ -290,11 +286,11 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("run %s is being written by %s: wait for it to end, or stop it", e.Dir, by)
 }
 
-// takeLock takes the exclusive lock of a run directory. It is a lock on an
-// open file: the system releases it when this process ends, however it ends, so
-// that no stale lock can be left. Programs that Tare starts do not inherit it.
+// takeLock takes the exclusive lock of a run directory. The lock belongs to an open file: the system
+// releases it when this process ends for any reason, and no stale lock can be left. Programs that Tare
+// starts do not inherit the lock.
 func takeLock(root *os.Root, dir string) (*os.File, error) {
-	f, err := root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
 	}
@@ -305,8 +301,8 @@ func takeLock(root *os.Root, dir string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
 	}
-	// The process id serves the other's error message only. On a full disk it
-	// cannot be written, which is no reason to refuse the lock.
+	// The process id is for the error message of another process only. If the disk is full and the id
+	// cannot be written, the lock is still valid.
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}

@@ -12,7 +12,7 @@ import (
 func killedCreate(t *testing.T, steps int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	for _, name := range []string{"", LockFile, TrialsFile + ".new", TrialsFile, "raw/", ExperimentFile, EnvironmentFile, "files/", "files/a%2Fb.yaml.new", "files/a%2Fb.yaml", NotesFile, PlanFile + ".new"}[:steps] {
+	for _, name := range []string{"", lockFile, TrialsFile + ".new", TrialsFile, "raw/", ExperimentFile, EnvironmentFile, "files/", "files/a%2Fb.yaml.new", "files/a%2Fb.yaml", NotesFile, PlanFile + ".new"}[:steps] {
 		path := filepath.Join(dir, name)
 		if strings.HasSuffix(name, "/") || name == "" {
 			must(t, os.Mkdir(path, 0o755))

@@ -32,7 +32,7 @@ func TestDocumentedFiles(t *testing.T) {
 		PlanFile:        {experiment.PlanSchema, &experiment.Plan{}},
 		EnvironmentFile: {machine.EnvironmentSchema, &machine.Environment{}},
 		TrialsFile:      {TrialSchema, &trialLine{Trial: &Trial{}}},
-		UndoFile:        {UndoSchema, &undoDocument{}},
+		UndoFile:        {undoSchema, &undoDocument{}},
 		NotesFile:       {NoteSchema, &noteLine{Note: &Note{}}},
 	}
 	examples := regexp.MustCompile("(?s)```json (\\S+)\n(.*?)```").FindAllSubmatch(page, -1)

@@ -13,7 +13,7 @@ import (
 
 // openFile opens a regular file of at most max bytes for reading.
 func openFile(root *os.Root, name string, max int64) (*os.File, error) {
-	// A pipe in place of a file must not hang the reader: ask before opening.
+	// Stat comes before Open: opening a pipe in place of a file would block the reader.
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,6 @@ func openFile(root *os.Root, name string, max int64) (*os.File, error) {
 	return root.Open(name)
 }
 
-// readFile reads a regular file of at most maxLine bytes.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := openFile(root, name, maxLine)
 	if err != nil {
@@ -37,8 +36,8 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxLine))
 }
 
-// readJSON reads a JSON document of a known schema. Numbers of unknown type
-// stay as written (json.Number), so that no parameter loses digits.
+// readJSON reads a JSON document of this schema. Numbers in values of unknown type become json.Number,
+// which keeps all digits.
 func readJSON(root *os.Root, name, schema string, into any) error {
 	data, err := readFile(root, name)
 	if err != nil {
@@ -47,8 +46,8 @@ func readJSON(root *os.Root, name, schema string, into any) error {
 	return decode(data, name, schema, into)
 }
 
-// decode decodes one JSON document after looking at its schema; where says
-// where it stands, for errors. A document that programs read differently is damage.
+// decode checks the schema of a JSON document and decodes it. Errors begin with where, its position. A
+// document that JSON parsers read differently is damage.
 func decode(data []byte, where, schema string, into any) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -70,11 +69,11 @@ func decode(data []byte, where, schema string, into any) error {
 	return nil
 }
 
-// errNewer is a document that another Tare can read.
+// errNewer is the error for a document that only a newer Tare can read.
 var errNewer = errors.New("written by a newer Tare")
 
-// checkSchema compares the schema that a document names with the newest one that this
-// program reads, both of the form "tare.plan/v1". It reads all older ones.
+// checkSchema compares a document's schema with the newest schema that this program reads. Both have the
+// form "tare.plan/v1". Older versions are accepted.
 func checkSchema(got, want string) error {
 	if got == want {
 		return nil
@@ -99,7 +98,6 @@ func splitSchema(s string) (base string, version int) {
 	return base, version
 }
 
-// jsonText is v as an indented JSON document.
 func jsonText(name string, v any) ([]byte, error) {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -111,17 +109,8 @@ func jsonText(name string, v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// writeJSON writes v as an indented JSON document, whole or not at all.
-func writeJSON(root *os.Root, name string, v any) error {
-	text, err := jsonText(name, v)
-	if err != nil {
-		return err
-	}
-	return writeFile(root, name, text)
-}
-
-// writeFile writes a file under a temporary name, makes it durable and gives it
-// its name, so that the name never stands for half a file.
+// writeFile writes a file under a temporary name, makes it durable and then renames it. A file of this
+// name is therefore always whole.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := name + ".new"
 	f, err := root.Create(temporary)
@@ -150,7 +139,7 @@ func syncDir(root *os.Root, name string) error {
 	return syncClose(d)
 }
 
-// SyncDir makes the names in a directory durable: those of files that were renamed, for instance.
+// SyncDir makes the entries of a directory durable, such as the new name of a renamed file.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

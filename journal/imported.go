@@ -7,28 +7,27 @@ import (
 	"os"
 )
 
-// FilesFile is in an imported run: one ImportedFile a line.
+// FilesFile is the list of imported files, one ImportedFile a line. Only imported runs have it.
 const FilesFile = "files.jsonl"
 
-// FileSchema is that of a line of FilesFile.
+// FileSchema is the schema of a line of FilesFile.
 const FileSchema = "tare.file/v1"
 
-// ImportedFile is one file that an import read: where trials came from.
+// ImportedFile is a file that an import read.
 type ImportedFile struct {
 	Schema string `json:"schema"`
-	Path   string `json:"path"`             // as given; "-" is standard input
-	Arm    string `json:"arm,omitempty"`    // as given; "": the file tells
-	Bytes  int64  `json:"bytes"`            // read; of a file that was not, because it is too large, its size
+	Path   string `json:"path"`             // path as given; "-": standard input
+	Arm    string `json:"arm,omitempty"`    // arm as given; "": the file contains the arm
+	Bytes  int64  `json:"bytes"`            // bytes read; the file's size if it was too large to be read
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
-	Raw    string `json:"raw,omitempty"`    // its copy, below the run's directory
-	// Within are the SHA-256 digests of what was found within its trials, by name
-	// below the run's directory.
+	Raw    string `json:"raw,omitempty"`    // path of the copy, relative to the run directory
+	// Within maps files with data from inside the trials to their SHA-256 digests. Names are relative to
+	// the run directory.
 	Within map[string]string `json:"within,omitempty"`
 	Trials int               `json:"trials"`
-	Broken string            `json:"broken,omitempty"` // why it gave no trials
+	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials
 }
 
-// verifyImported compares the copies of the files that were imported with their digests.
 func verifyImported(root *os.Root, v *Verified) error {
 	f, err := openFile(root, FilesFile, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,8 +68,8 @@ func verifyImported(root *os.Root, v *Verified) error {
 	return err
 }
 
-// neverCopied says whether a file was imported without keeping its copy, but named as if
-// it were, as older versions did where something was kept of what is within its trials.
+// neverCopied reports whether an import names a copy of the file that it never made. Older versions of
+// Tare did so if they kept series or histograms of its trials.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	if len(f.Within) > 0 {
 		return false

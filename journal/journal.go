@@ -13,8 +13,8 @@ import (
 	"tare/mask"
 )
 
-// Journal is a run directory that is being written. Its methods may be called
-// from several goroutines. Only one Journal can hold a directory at a time.
+// Journal is a run directory open for writing. Its methods may be called from several goroutines. Only
+// one Journal can hold a directory at a time.
 type Journal struct {
 	root   *os.Root
 	lock   *os.File
@@ -22,65 +22,55 @@ type Journal struct {
 	notes  *lineLog
 
 	mu   sync.Mutex
-	run  *Run            // what is on disk
-	raw  map[string]*Raw // handed out in this session and not yet recorded, by directory
+	run  *Run            // the content on disk
+	raw  map[string]*Raw // unrecorded raw output of this session, by directory
 	mask *mask.Mask      // nil: there are no secrets
 	now  func() time.Time
 }
 
-// Dir is the run directory as it was named to Create or Resume.
+// Dir returns the run directory as named to Create or Resume.
 func (j *Journal) Dir() string { return j.run.Dir }
 
-// Session is the number of this session: 1 for a new run, one more with each
-// Resume.
+// locked returns a value of the run, read while no other goroutine changes it.
+func locked[T any](j *Journal, get func(*Run) T) T {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return get(j.run)
+}
+
+// Session returns the number of this session: 1 for a new run, one more with each Resume.
 func (j *Journal) Session() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.session()
+	return locked(j, func(r *Run) int { return r.session() })
 }
 
-// Trials are the recorded trials of all sessions in the order of their Seq. The
-// caller must not change them.
+// Trials returns the recorded trials of all sessions, ordered by Seq. The caller must not change them.
 func (j *Journal) Trials() []Trial {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clip(j.run.Trials)
+	return locked(j, func(r *Run) []Trial { return slices.Clip(r.Trials) })
 }
 
-// Environment is the record of the machine that the run began on; nil if there
-// is none.
+// Environment returns the environment of the run's first session; nil if none is recorded.
 func (j *Journal) Environment() *machine.Environment {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Environment
+	return locked(j, func(r *Run) *machine.Environment { return r.Environment })
 }
 
-// Rounds is the number of rounds that SetRounds fixed, in this session or an
-// earlier one; 0 if none was.
+// Rounds returns the number of rounds fixed by SetRounds in any session; 0 if none was fixed.
 func (j *Journal) Rounds() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Rounds
+	return locked(j, func(r *Run) int { return r.Rounds })
 }
 
-// Finished says whether the run was marked complete.
+// Finished reports whether the run was marked complete.
 func (j *Journal) Finished() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Finished
+	return locked(j, func(r *Run) bool { return r.Finished })
 }
 
-// Append records a finished trial and returns when it is on the disk together
-// with its raw output, which it closes. It sets the trial's Seq and Session,
-// and gives its Start in UTC.
+// Append records a finished trial and closes its raw output. When it returns, both are on the disk. It
+// sets the trial's Seq and Session, and converts its Start to UTC.
 //
-// The raw output is made durable first, then the line: a trial on record always
-// has its raw output. Nothing is left to be written back afterwards, so that
-// recording one trial costs the next one no disk time.
+// The raw output is made durable before the line: a recorded trial always has its raw output. All data
+// are synced at once: recording one trial causes no disk activity during the next.
 //
-// When the line cannot be written, for want of space for instance, the file is
-// cut back to its last whole line and the error is a *WriteError: everything
-// recorded so far is intact, and nothing more is recorded in this session.
+// If the line cannot be written, for example on a full disk, the file is cut back to its last whole line
+// and the error is a *WriteError. All earlier records are intact, and this session records nothing more.
 func (j *Journal) Append(t *Trial) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -100,7 +90,7 @@ func (j *Journal) Append(t *Trial) error {
 	t.Seq = len(j.run.Trials) + 1
 	t.Session = j.run.session()
 	t.Start = t.Start.UTC().Round(0)
-	t.without(j.mask)
+	t.mask(j.mask)
 	line, err := t.line()
 	if err != nil {
 		return err
@@ -113,18 +103,18 @@ func (j *Journal) Append(t *Trial) error {
 	return nil
 }
 
-// Note records a remark that belongs to the run: that a session was
-// interrupted, that a layer had to be put up again. It is durable on return.
+// Note records a remark about the run, for example that a session was interrupted. The remark is durable
+// on return.
 func (j *Journal) Note(text string) error {
 	return j.note(Note{Kind: NoteRemark, Text: text})
 }
 
-// LeaveOut records that this session goes on without an arm. It is durable on return.
+// LeaveOut records that this session continues without an arm. The note is durable on return.
 func (j *Journal) LeaveOut(arm, why string) error {
 	return j.note(Note{Kind: NoteLeftOut, Arm: arm, Text: why})
 }
 
-// LeftOut lists the arms without which a session went on.
+// LeftOut lists the arms that a session left out.
 func (j *Journal) LeftOut(session int) (arms []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -136,10 +126,9 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run: the second
-// stage of Stein's rule. Why says where the number comes from. Setting the same
-// number again does nothing; another number is an error, since a number of
-// rounds that follows the data twice would void the interval.
+// SetRounds fixes the number of rounds, once in the life of a run: the second stage of Stein's rule. why
+// explains the number. Setting the same number again does nothing. Another number is an error: if the data
+// determined the number of rounds twice, the interval would be void.
 func (j *Journal) SetRounds(n int, why string) error {
 	fixed := j.Rounds()
 	switch {
@@ -153,8 +142,8 @@ func (j *Journal) SetRounds(n int, why string) error {
 	return j.note(Note{Kind: NoteRounds, Rounds: n, Text: why})
 }
 
-// FixSetUps records, once in the life of a run, how many rounds share a set-up of all arms;
-// 0: all. Fixing it once more is an error.
+// FixSetUps records, once in the life of a run, the number of rounds that share a set-up of all arms; 0:
+// all rounds. A second call is an error.
 func (j *Journal) FixSetUps(every int, why string) error {
 	if k, fixed := j.SetUps(); fixed {
 		return fmt.Errorf("that a set-up lasts for %d rounds is fixed and cannot be changed", k)
@@ -162,7 +151,7 @@ func (j *Journal) FixSetUps(every int, why string) error {
 	return j.note(Note{Kind: NoteSetUps, Rounds: every, Text: why})
 }
 
-// SetUps is what FixSetUps recorded, in this session or an earlier one.
+// SetUps returns the number recorded by FixSetUps in any session.
 func (j *Journal) SetUps() (every int, fixed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -174,25 +163,22 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// MakeUp records how many rounds are added, in all, for those that the machine's condition
-// has cost.
-func (j *Journal) MakeUp(rounds int, why string) error {
+// AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's
+// condition.
+func (j *Journal) AddExtraRounds(rounds int, why string) error {
 	return j.note(Note{Kind: NoteMadeUp, Rounds: rounds, Text: why})
 }
 
-// MadeUp is what MakeUp recorded last, in this session or an earlier one.
-func (j *Journal) MadeUp() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.MadeUp
+// ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.
+func (j *Journal) ExtraRounds() int {
+	return locked(j, func(r *Run) int { return r.ExtraRounds })
 }
 
-// Extend lets a finished run go on to n rounds in all, as a second stage that everybody
-// who reads the run is told of, and begins a session. What the first stage said stays on
-// record in the text. It is an error where the run is not finished, was imported, has a
-// goal of precision or has as many rounds already.
+// Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second
+// stage that every report of the run mentions. Text records the first stage's result. It is an error if the
+// run is not finished, was imported, has a goal of precision, has planned looks, or has at least n rounds.
 func (j *Journal) Extend(n int, text string) error {
-	if err := j.extendable(n); err != nil {
+	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
 	}
 	if err := j.note(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
@@ -201,18 +187,11 @@ func (j *Journal) Extend(n int, text string) error {
 	return j.startSession("extended")
 }
 
-// extendable says why a run cannot be extended.
-func (j *Journal) extendable(n int) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Extendable(n)
-}
-
-// Extendable says why the run cannot be extended to n rounds; nil where it can.
+// Extendable returns the reason why the run cannot be extended to n rounds; nil if it can.
 func (r *Run) Extendable(n int) error {
 	most := r.Plan.Total()
 	for i := range r.Trials {
-		if r.Plan.Ended == 0 { // else rounds that do not count may have begun
+		if r.Plan.Ended == 0 { // otherwise some of the trials' rounds may not count
 			most = max(most, r.Trials[i].Round)
 		}
 	}
@@ -231,8 +210,8 @@ func (r *Run) Extendable(n int) error {
 	return nil
 }
 
-// End records why the session ends before the plan is carried out. With rounds above 0 the run is
-// done with so many: the first ones, and trials of later rounds count for nothing.
+// End records the reason why the session ends early. If rounds is above 0, the run is finished with its
+// first rounds, and trials of later rounds do not count.
 func (j *Journal) End(rounds int, why string) error {
 	if j.Finished() {
 		return nil
@@ -240,19 +219,17 @@ func (j *Journal) End(rounds int, why string) error {
 	return j.note(Note{Kind: NoteEnded, Rounds: rounds, Text: why})
 }
 
-// Decide records that every headline comparison is decided after so many rounds, which ends the run.
+// Decide records that every headline comparison is decided after this many rounds, which ends the run.
 func (j *Journal) Decide(rounds int, why string) error {
 	return j.note(Note{Kind: NoteDecided, Rounds: rounds, Text: why})
 }
 
-// Decided is what Decide recorded, in this session or an earlier one; 0: nothing.
+// Decided returns the number recorded by Decide in any session; 0: none.
 func (j *Journal) Decided() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.Plan.Decided
+	return locked(j, func(r *Run) int { return r.Plan.Decided })
 }
 
-// Finish marks the run complete. Doing so again does nothing.
+// Finish marks the run complete. A second call does nothing.
 func (j *Journal) Finish() error {
 	if j.Finished() {
 		return nil
@@ -260,7 +237,7 @@ func (j *Journal) Finish() error {
 	return j.note(Note{Kind: NoteFinished, Text: "finished"})
 }
 
-// note records n with the time and, unless it has one, the session's number.
+// note records n with the current time. It sets the session's number if n has none.
 func (j *Journal) note(n Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -268,7 +245,7 @@ func (j *Journal) note(n Note) error {
 	if n.Session == 0 {
 		n.Session = j.run.session()
 	}
-	if j.run.bound() || n.Kind == NoteFinished && j.run.trials.sealed {
+	if j.run.mustChain() || n.Kind == NoteFinished && j.run.trials.sealed {
 		n.Trials, n.Head = len(j.run.Trials), j.run.trials.head
 	}
 	line, err := n.line()
@@ -282,11 +259,9 @@ func (j *Journal) note(n Note) error {
 	return nil
 }
 
-// AddEnvironment records the machine that a resumed session runs on, as
-// environment-SESSION.json, and notes in what it differs from the machine that
-// the run began on. In the first session it takes the place of the record that
-// Create was given. In a finished run there is no such session, and it does
-// nothing.
+// AddEnvironment records the machine of a resumed session in environment-SESSION.json, and notes all
+// differences from the machine of the first session. In the first session, it replaces the record that
+// Create made. In a finished run, it does nothing.
 func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	session := j.Session()
 	if j.Finished() {
@@ -315,9 +290,8 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	return nil
 }
 
-// writeNoted writes a file and notes its digest. At every moment the digest of what is
-// there is on record: a new file is noted when it is there, and a new content of an old
-// one before.
+// writeNoted writes a file and notes its digest. The digest of the present content is always on record:
+// a new file is noted after it is written, a replaced file before.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
 		return j.note(Note{Kind: NoteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
@@ -338,7 +312,7 @@ func (j *Journal) writeNoted(name string, content []byte) error {
 	return note()
 }
 
-// Close gives the directory free. What was recorded is on the disk already.
+// Close releases the run directory. All records are already on the disk.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -347,10 +321,6 @@ func (j *Journal) Close() error {
 		errs = append(errs, raw.finish())
 	}
 	clear(j.raw)
-	errs = append(errs, j.closeLogs(), j.lock.Close(), j.root.Close())
+	errs = append(errs, j.trials.file.Close(), j.notes.file.Close(), j.lock.Close(), j.root.Close())
 	return errors.Join(errs...)
-}
-
-func (j *Journal) closeLogs() error {
-	return errors.Join(j.trials.file.Close(), j.notes.file.Close())
 }

@@ -15,43 +15,41 @@ import (
 
 // The files of a run directory; docs/run-directory.md describes each.
 const (
-	ExperimentFile  = "experiment.yaml"  // the experiment as given
-	PlanFile        = "plan.json"        // experiment.Plan
-	EnvironmentFile = "environment.json" // machine.Environment of the first session
+	ExperimentFile  = "experiment.yaml"  // the experiment as the user wrote it
+	PlanFile        = "plan.json"        // an experiment.Plan
+	EnvironmentFile = "environment.json" // the machine.Environment of the first session
 	TrialsFile      = "trials.jsonl"     // one finished trial a line
 	NotesFile       = "notes.jsonl"      // one Note a line
-	RawDir          = "raw"              // a directory for each trial
-	LockFile        = "lock"             // held by the process that writes
-	SignatureFile   = "chain.sig"        // of the chain of the last note, where somebody signed it
+	RawDir          = "raw"              // one subdirectory for each trial
+	lockFile        = "lock"             // locked by the process that writes the run
+	SignatureFile   = "chain.sig"        // signature of the last note's chain; optional
 )
 
-// Formats of the lines of trials.jsonl and notes.jsonl, in their member "schema".
+// Formats of the lines of trials.jsonl and notes.jsonl, as in their member "schema".
 const (
 	TrialSchema = "tare.trial/v1"
 	NoteSchema  = "tare.note/v1"
 )
 
-// Bounds on what is read, so that a damaged or hostile file ends in an error
-// and not in the machine's memory.
+// Limits of file sizes. A damaged or hostile file then causes an error instead of exhausting memory.
 const (
 	maxLine = 16 << 20 // bytes of one line, or of one JSON document
-	maxLog  = 1 << 30  // bytes of trials.jsonl or notes.jsonl: some 500,000 trials
+	maxLog  = 1 << 30  // bytes of trials.jsonl or notes.jsonl, enough for about 500,000 trials
 )
 
-// DefaultRoot is the directory that holds runs unless told otherwise.
+// DefaultRoot is the directory that holds all runs unless the user names another.
 const DefaultRoot = "runs"
 
-// DefaultDir names the directory of a new run below root: NAME-20060102-150405.
+// DefaultDir returns the directory of a new run below root: NAME-20060102-150405.
 func DefaultDir(root, name string, now time.Time) string {
 	return filepath.Join(root, name+"-"+now.Format("20060102-150405"))
 }
 
-// findDepth is how deep below its root Find looks.
+// findDepth is the number of directory levels below the root that Find searches.
 const findDepth = 4
 
-// Find lists the run directories below root, root itself included, in the order
-// of their paths. It looks four levels deep, follows no links, and passes over
-// what it may not read. A root that does not exist holds no runs.
+// Find lists the run directories below root, root itself included, ordered by path. It searches four levels
+// deep, follows no links, and skips unreadable directories. If root does not exist, the list is empty.
 func Find(root string) ([]string, error) {
 	var runs []string
 	err := walk(root, func(path string) (deeper bool, err error) {
@@ -67,8 +65,8 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// walk visits the directories below root as Find describes it. Visit says whether
-// those within are to be visited, too.
+// walk calls visit for directories below root, under the rules of Find. visit returns whether to
+// continue with the subdirectories.
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -85,13 +83,14 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	})
 }
 
-// exhausted says that an error is about this process and not about what it reads.
+// exhausted reports whether err is a shortage of this process, such as too many open files, and not a
+// fault of the file.
 func exhausted(err error) bool {
 	_, reached := machine.Exhausted(err)
 	return reached
 }
 
-// IsRun says whether dir has the two files that every run has.
+// IsRun reports whether dir has the two files that every run has.
 func IsRun(dir string) bool {
 	for _, name := range []string{PlanFile, TrialsFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
@@ -109,7 +108,6 @@ func depth(root, path string) int {
 	return strings.Count(rel, string(filepath.Separator)) + 1
 }
 
-// environmentFile names the environment record of a session.
 func environmentFile(session int) string {
 	if session == 1 {
 		return EnvironmentFile

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// trialLine and noteLine are lines of the logs: the record and its schema.
+// trialLine and noteLine are the JSON of a line of a log: a record with its schema and chain.
 type (
 	trialLine struct {
 		Schema string `json:"schema"`
@@ -38,9 +38,8 @@ func (n *Note) line() ([]byte, error) {
 	return line, nil
 }
 
-// parseTrials reads the lines of trials.jsonl and gives the bytes that whole
-// lines take. Trials are numbered from 1 without a gap, so that a line that was
-// lost or doubled is noticed.
+// parseTrials reads the lines of trials.jsonl. It returns the trials and the length of all whole lines
+// in bytes. Trials are numbered from 1 without a gap. A missing or repeated line is an error.
 func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error) {
 	end, err = eachLine(file, TrialsFile, func(line []byte, where func() string) error {
 		t, err := parseTrial(line, where)
@@ -50,7 +49,7 @@ func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error
 		if t.Seq != len(trials)+1 {
 			return fmt.Errorf("%s: trial number %d where %d is expected: lines are missing or doubled", where(), t.Seq, len(trials)+1)
 		}
-		if err := c.follow(line); err != nil {
+		if err := c.check(line); err != nil {
 			return &DamageError{Where: where(), What: err.Error()}
 		}
 		trials = append(trials, t)
@@ -59,8 +58,8 @@ func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error
 	return trials, end, err
 }
 
-// parseTrial reads one line. There may be very many: a line that is as it should
-// be is looked at once.
+// parseTrial reads one line of trials.jsonl. It parses a correct line only once, since a file may have
+// very many lines.
 func parseTrial(line []byte, where func() string) (Trial, error) {
 	var t Trial
 	whole := trialLine{Trial: &t}
@@ -68,16 +67,15 @@ func parseTrial(line []byte, where func() string) (Trial, error) {
 		return t, nil
 	}
 	t = Trial{}
-	err := decode(line, where(), TrialSchema, &t) // says what is wrong
+	err := decode(line, where(), TrialSchema, &t) // decode returns the reason why the line is wrong
 	return t, err
 }
 
-// eachLine hands every line of a log to f, which keeps none of it and refuses what
-// is not JSON, and gives the bytes up to the end of the last whole line. Only the last line may be
-// torn, and is then left out: a line is torn when it is not valid JSON, however it
-// ends, since a crash may leave a hole in it. A line before the last that is not
-// valid JSON is damage, never passed over. A last line that only lacks its newline
-// is whole.
+// eachLine calls f with every line of a log and returns the length of all whole lines in bytes. f must
+// not keep the line, and must refuse a line that is not JSON. Only the last line may be torn, and a torn
+// line is ignored. A line is torn if it is not valid JSON, even if it ends with a newline: a crash may
+// leave a hole in it. An earlier line that is not valid JSON is damage and always an error. A last line
+// that only lacks its newline is whole.
 func eachLine(file io.Reader, name string, f func(line []byte, where func() string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	number := 0
@@ -96,7 +94,7 @@ func eachLine(file io.Reader, name string, f func(line []byte, where func() stri
 				return 0, err
 			}
 			damaged := fmt.Errorf("%s: damaged: not JSON: %.60q", where(), line)
-			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // the line is not valid any more
+			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // Peek overwrites the line
 				return end, nil
 			}
 			return 0, damaged
@@ -105,8 +103,8 @@ func eachLine(file io.Reader, name string, f func(line []byte, where func() stri
 	}
 }
 
-// readLine reads one line with its newline, if it has one; nothing at the end. The
-// line is valid until the next is read.
+// readLine returns the next line with its newline, or without if the file ends first. It returns an
+// empty line at the end of the file. The line is valid until the next call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// lineLog is a file of lines that only grows. Its state is the length of its
-// whole lines: what stands beyond is a line that was never acknowledged.
+// lineLog is a file of lines that only grows. Its state is the length of its whole lines. Bytes beyond
+// this length belong to a line that was never acknowledged.
 type lineLog struct {
 	file *os.File
-	dir  string // the run directory, for errors
+	dir  string // the run directory, for error messages
 	name string
-	size int64 // bytes of whole lines
-	err  error // the first error; nothing is written after it
+	size int64 // length of the whole lines, in bytes
+	err  error // the first error; the log takes no lines after it
 }
 
 // openLog opens a log for writing after its first end bytes.
@@ -25,7 +25,7 @@ func openLog(root *os.Root, dir, name string, end int64) (*lineLog, error) {
 	return &lineLog{file: f, dir: dir, name: name, size: end}, nil
 }
 
-// append seals a line and writes it to the chain's log.
+// append adds the chain to a line and writes the line to the log.
 func (c *chain) append(to *lineLog, line []byte) error {
 	head := ""
 	if c.sealed {
@@ -38,10 +38,9 @@ func (c *chain) append(to *lineLog, line []byte) error {
 	return nil
 }
 
-// append writes one line, given without its newline, and makes it durable.
-// After an error the file ends with its last whole line again, and every later
-// append gives the same error: once a sync has failed, the kernel may have
-// dropped what it could not write and will not say so again.
+// append writes one line, given without its newline, and makes it durable. After an error, append cuts
+// the file back to its last whole line, and every later call returns the same error. The reason: after a
+// failed sync the kernel may have dropped the data, and it reports the failure only once.
 func (l *lineLog) append(line []byte) error {
 	if l.err != nil {
 		return l.err
@@ -65,7 +64,7 @@ func (l *lineLog) append(line []byte) error {
 	return nil
 }
 
-// cut removes what stands beyond the last whole line.
+// cut removes all bytes beyond the last whole line.
 func (l *lineLog) cut() error {
 	if err := l.file.Truncate(l.size); err != nil {
 		return err
@@ -73,8 +72,8 @@ func (l *lineLog) cut() error {
 	return l.file.Sync()
 }
 
-// repair brings a log back into shape after its writer was killed: it drops a
-// torn last line, says so, and ends a whole last line that lacks its newline.
+// repair corrects a log whose writer was killed. It removes a torn last line and describes the removal
+// in dropped. If the last line only lacks its newline, repair adds it.
 func (l *lineLog) repair() (dropped string, err error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -103,17 +102,17 @@ func (l *lineLog) repair() (dropped string, err error) {
 	return dropped, l.file.Sync()
 }
 
-// WriteError is a record that could not be written, mostly for want of space.
-// What was recorded before it is intact.
+// WriteError reports that a file of the run could not be written, mostly because the disk is full.
+// Earlier records are intact.
 type WriteError struct {
 	Dir    string // the run directory
-	File   string // the file in it
+	File   string // name of the file in Dir
 	Fresh  bool   // the run had not begun
-	Unmade bool   // the run was to be made in one go, and nothing of it stays
+	Unmade bool   // a Bulk was to make the run, and nothing of it is left
 	Err    error
 }
 
-// Error says what happened, that nothing is lost, and how to go on.
+// Error names the file and the cause, states that no record is lost, and advises how to continue.
 func (e *WriteError) Error() string {
 	hint := "put that right"
 	switch {
@@ -134,5 +133,5 @@ func (e *WriteError) Error() string {
 		e.File, e.Dir, e.Err, hint, e.Dir)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *WriteError) Unwrap() error { return e.Err }

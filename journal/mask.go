@@ -7,21 +7,19 @@ import (
 	"tare/safetext"
 )
 
-// Mask has everything that programs say or are called kept without the secrets that a
-// mask knows: raw output, what trials and notes tell. It is called before the first trial.
-// Digests are of what is kept.
+// Mask sets the secrets to remove from raw output, trials and notes. It must be called before the first
+// trial. Recorded digests are of the masked files.
 func (j *Journal) Mask(m *mask.Mask) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.mask = m
 }
 
-// markKept is how many characters of a line that a program printed a trial tells.
-const markKept = 200
+// shownLength is the length, in characters, to which a trial shortens a line printed by a program.
+const shownLength = 200
 
-// without takes secrets out of what a trial tells in words of others: proofs, reasons,
-// command lines.
-func (t *Trial) without(m *mask.Mask) {
+// mask masks secrets in the trial's texts: proofs, reasons and command lines.
+func (t *Trial) mask(m *mask.Mask) {
 	for i := range t.Invalid {
 		t.Invalid[i].Detail = m.Text(t.Invalid[i].Detail)
 	}
@@ -33,7 +31,7 @@ func (t *Trial) without(m *mask.Mask) {
 	for a, seen := range t.Behaviour {
 		seen.Marks = slices.Clone(seen.Marks)
 		for i := range seen.Marks {
-			seen.Marks[i] = safetext.Head(m.Text(seen.Marks[i]), markKept)
+			seen.Marks[i] = safetext.Head(m.Text(seen.Marks[i]), shownLength)
 		}
 		t.Behaviour[a] = seen
 	}

@@ -12,32 +12,29 @@ import (
 	"tare/experiment"
 )
 
-// NamedDir holds the files that the experiment names, such as manifests, as they
-// were when the run began.
-const NamedDir = "files"
+// namedDir holds copies of the files that the experiment names, such as manifests, made when the run began.
+const namedDir = "files"
 
-// named is the file below NamedDir that keeps what an experiment calls name. Signs
-// that no file name can have are written as in a URL: policies%2Fdeny.yaml.
-func named(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
+// copyPath returns the path of the copy of a file that the experiment calls name. The name is escaped as in
+// a URL: policies%2Fdeny.yaml.
+func copyPath(name string) string { return filepath.Join(namedDir, url.PathEscape(name)) }
 
-// keepFiles writes the files that the experiment names.
-func keepFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
+func writeNamedFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
 	if len(files) == 0 {
 		return nil
 	}
-	if err := root.Mkdir(NamedDir, 0o777); err != nil {
+	if err := root.Mkdir(namedDir, 0o777); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := write(filepath.ToSlash(named(name)), files[name]); err != nil {
+		if err := write(filepath.ToSlash(copyPath(name)), files[name]); err != nil {
 			return err
 		}
 	}
-	return syncDir(root, NamedDir)
+	return syncDir(root, namedDir)
 }
 
-// ReadNamed gives the way to read the files that the experiment of a run names, as
-// Create recorded them.
+// ReadNamed returns a function that reads the copies of files that the run's experiment names.
 func ReadNamed(dir string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(dir)
@@ -45,21 +42,21 @@ func ReadNamed(dir string) func(name string) ([]byte, error) {
 			return nil, err
 		}
 		defer root.Close()
-		about, err := root.Stat(named(name))
+		about, err := root.Stat(copyPath(name))
 		if err != nil {
 			return nil, err
 		}
 		if !about.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is not a file", named(name))
+			return nil, fmt.Errorf("%s is not a file", copyPath(name))
 		}
-		f, err := root.Open(named(name))
+		f, err := root.Open(copyPath(name))
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
 		data, err := io.ReadAll(io.LimitReader(f, experiment.MaxFile+1))
 		if err == nil && len(data) > experiment.MaxFile {
-			err = fmt.Errorf("%s has more than %d KiB", named(name), experiment.MaxFile>>10)
+			err = fmt.Errorf("%s has more than %d KiB", copyPath(name), experiment.MaxFile>>10)
 		}
 		return data, err
 	}

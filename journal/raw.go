@@ -28,17 +28,16 @@ type Raw struct {
 
 	mu      sync.Mutex
 	open    map[*rawFile]bool
-	digests map[string]string // SHA-256, of the files that are closed
-	err     error             // the first error in writing
+	digests map[string]string // SHA-256 digests of the closed files, by name
+	err     error             // the first write error
 }
 
-// Raw makes the directory for the raw output of one trial:
-// raw/ROUND-ARM-CELL, and -ATTEMPT from the second attempt. What an interrupted
-// trial left there, which is on no record, is removed.
+// Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, with the suffix -ATTEMPT
+// from the second attempt on. It first removes unrecorded output of an interrupted trial.
 func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	name := fmt.Sprintf("%03d-%s-%s", round, plain(arm), plain(cell))
+	name := fmt.Sprintf("%03d-%s-%s", round, safeName(arm), safeName(cell))
 	if attempt > 1 {
 		name += fmt.Sprintf("-%d", attempt)
 	}
@@ -58,9 +57,8 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	return r, nil
 }
 
-// removeRaw removes a directory in RawDir.
 func (j *Journal) removeRaw(dir string) error {
-	all, err := j.root.Open(RawDir) // and follows no link out of the run
+	all, err := j.root.Open(RawDir) // opening by root follows no link out of the run
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -71,9 +69,8 @@ func (j *Journal) removeRaw(dir string) error {
 	return owned.RemoveIn(all, path.Base(dir))
 }
 
-// rawTaken says whether a directory belongs to a trial on record or to one that
-// is running: names of arms and cells may be alike once they are made plain, or
-// on a file system that does not tell capitals apart.
+// rawTaken reports whether a directory belongs to a recorded or running trial. Different names of arms and
+// cells may give the same directory name: safeName replaces characters, and some file systems ignore case.
 func (j *Journal) rawTaken(dir string) bool {
 	for other := range j.raw {
 		if strings.EqualFold(other, dir) {
@@ -88,14 +85,13 @@ func (j *Journal) rawTaken(dir string) bool {
 	return false
 }
 
-// Dir is the directory relative to the run's: what Trial.Raw is to be.
+// Dir returns the directory relative to the run directory, for Trial.Raw.
 func (r *Raw) Dir() string { return r.dir }
 
-// Create opens a file to be kept. What is not fit for a file name is replaced,
-// so that a name never leads out of the directory; a name that was used before
-// is an error. The file is on the disk when its Close returns.
+// Create makes a raw file. Characters unfit for a file name are replaced: a name never leads out of the
+// directory. A name that was used before is an error. The file is on the disk when its Close returns.
 func (r *Raw) Create(name string) (io.WriteCloser, error) {
-	name = plain(name)
+	name = safeName(name)
 	file := path.Join(r.dir, name)
 	f, err := r.journal.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
@@ -112,8 +108,7 @@ func (r *Raw) Create(name string) (io.WriteCloser, error) {
 	return w, nil
 }
 
-// failed wraps an error in writing and remembers the first: raw output that is
-// not whole must not be recorded as if it were.
+// failed wraps a write error and keeps the first one: incomplete raw output must not be recorded.
 func (r *Raw) failed(file string, err error) error {
 	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
 	r.mu.Lock()
@@ -124,13 +119,13 @@ func (r *Raw) failed(file string, err error) error {
 	return err
 }
 
-// finish closes what is still open and makes the directory itself durable.
+// finish closes all open files and makes the directory itself durable.
 func (r *Raw) finish() error {
 	r.mu.Lock()
 	open := slices.Collect(maps.Keys(r.open))
 	r.mu.Unlock()
 	for _, w := range open {
-		_ = w.Close() // its error is kept
+		_ = w.Close() // Close keeps its error in r.err
 	}
 	r.mu.Lock()
 	err := r.err
@@ -150,13 +145,13 @@ type rawFile struct {
 	raw    *Raw
 	name   string
 	file   *os.File
-	digest hash.Hash    // of what is in the file
-	masked *mask.Writer // to both
+	digest hash.Hash    // digest of the file's content
+	masked *mask.Writer // writes to file and digest
 	once   sync.Once
 	err    error
 }
 
-// Write writes to the file, without the secrets that the journal's mask knows.
+// Write writes to the file and masks secrets.
 func (w *rawFile) Write(p []byte) (int, error) {
 	n, err := w.masked.Write(p)
 	if err != nil && !errors.Is(err, os.ErrClosed) {
@@ -165,8 +160,7 @@ func (w *rawFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close makes the file durable and closes it. Closing again gives the same
-// result.
+// Close makes the file durable and closes it. A second Close returns the same result.
 func (w *rawFile) Close() error {
 	w.once.Do(func() {
 		if err := errors.Join(w.masked.Close(), w.file.Sync(), w.file.Close()); err != nil {
@@ -180,22 +174,21 @@ func (w *rawFile) Close() error {
 	return w.err
 }
 
-// maxName bounds a part of a file name; file systems take 255 bytes for the whole.
+// maxName is the maximum length of one part of a file name; file systems allow 255 bytes for the whole name.
 const maxName = 100
 
-// plain makes a name fit to be a file name everywhere and easy in a shell:
-// letters, digits and "._=-" stay, runs of anything else become "_", and it
-// begins with a letter or digit.
-func plain(name string) string {
-	name = unfit.ReplaceAllString(unfitBefore.ReplaceAllString(name, ""), "_")
+// safeName turns a name into a file name that works on every system and needs no quotes in a shell. Letters,
+// digits and "._=-" stay; other runs of characters become "_". The first character is a letter or digit.
+func safeName(name string) string {
+	name = unsafeChars.ReplaceAllString(unsafeStart.ReplaceAllString(name, ""), "_")
 	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")
-	return device.ReplaceAllString(cmp.Or(name, "unnamed"), "${1}_$2")
+	return windowsDevice.ReplaceAllString(cmp.Or(name, "unnamed"), "${1}_$2")
 }
 
 var (
-	unfitBefore = regexp.MustCompile(`^[^A-Za-z0-9]+`)
-	unfit       = regexp.MustCompile(`_?[^A-Za-z0-9._=-]+`)
+	unsafeStart = regexp.MustCompile(`^[^A-Za-z0-9]+`)
+	unsafeChars = regexp.MustCompile(`_?[^A-Za-z0-9._=-]+`)
 )
 
-// device matches the names that Windows keeps for devices, whatever follows a dot.
-var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+// windowsDevice matches the names that Windows reserves for devices, with any extension.
+var windowsDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)

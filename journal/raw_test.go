@@ -36,7 +36,7 @@ func TestRawNames(t *testing.T) {
 		{"end.", "end"},
 		{strings.Repeat("x", 1000), strings.Repeat("x", maxName)},
 	} {
-		if got := plain(c.name); got != c.want {
+		if got := safeName(c.name); got != c.want {
 			t.Errorf("plain(%q) = %q, want %q", c.name, got, c.want)
 		}
 	}

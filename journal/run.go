@@ -1,6 +1,5 @@
-// Package journal is the run directory: an append-only record of finished
-// trials that survives kill -9 and a full disk, with the raw output of the tools
-// beside it.
+// Package journal reads and writes run directories. A run directory is an append-only record of finished
+// trials, beside the raw output of the tools. The record survives kill -9 and a full disk.
 package journal
 
 import (
@@ -18,73 +17,79 @@ import (
 	"tare/workload"
 )
 
-// Run is a run directory as read.
+// Run is the content of a run directory.
 type Run struct {
 	Dir         string
-	Experiment  []byte               // experiment.yaml as given
+	Experiment  []byte               // the bytes of experiment.yaml, unchanged
 	Plan        *experiment.Plan     // parameters of unknown shape are JSON values, their numbers json.Number
-	Environment *machine.Environment // of the first session; nil if none was recorded
-	Trials      []Trial              // in the order of their Seq
-	Notes       []Note               // in the order written
+	Environment *machine.Environment // environment of the first session; nil if none was recorded
+	Trials      []Trial              // ordered by Seq
+	Notes       []Note               // ordered as written
 	Sessions    []Session
-	Rounds      int    // rounds in all, as fixed by Stein's second stage or an extension; 0: not fixed
-	MadeUp      int    // rounds beyond these, for those that the machine's condition has cost
-	Ended       string // why the last session ended before the plan was carried out; "": it did not, or nothing tells
-	Finished    bool   // complete; otherwise it runs still, or can be resumed
+	Rounds      int // number of rounds, if Stein's second stage or an extension fixed it; 0: not fixed
+	ExtraRounds int // rounds added to replace rounds spoilt by the machine's condition
+	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
+	// plan, or if the record has no reason.
+	Ended string
+	// Finished is set if the run is complete. Otherwise the run is in progress or can be resumed.
+	Finished bool
 
-	trialsEnd, notesEnd int64 // bytes of whole lines in the logs
+	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
 	trials, notes       chain
-	vouched             []string // files at the top and below NamedDir whose digests are on record, and right
+	// verified lists files at the top and below namedDir whose content matches the recorded digest.
+	verified []string
 }
 
-// Session is one stretch of a run, from its start or resumption to its end or
-// interruption.
+// Session is the part of a run that one process carried out.
 type Session struct {
-	Number      int // from 1
+	Number      int // counted from 1
 	Start       time.Time
 	Environment *machine.Environment // nil if none was recorded
 }
 
-// NoteKind says what a note is about.
+// NoteKind is the subject of a note.
 type NoteKind string
 
 // The kinds of notes.
 const (
 	NoteSession  NoteKind = "session"  // a session begins
-	NoteRemark   NoteKind = "remark"   // something that a reader of the run should know
+	NoteRemark   NoteKind = "remark"   // a remark for readers of the run
 	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
-	NoteSetUps   NoteKind = "set-ups"  // how often all arms are set up anew is fixed
-	NoteMadeUp   NoteKind = "made-up"  // rounds are added for those that the machine's condition has cost
-	NoteLeftOut  NoteKind = "left-out" // the session goes on without an arm
+	NoteSetUps   NoteKind = "set-ups"  // the number of rounds per set-up is fixed
+	NoteMadeUp   NoteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
+	NoteLeftOut  NoteKind = "left-out" // the session continues without an arm
 	NoteEnded    NoteKind = "ended"    // the session ends before the plan is carried out
 	NoteDecided  NoteKind = "decided"  // every headline comparison is decided at a planned look
 	NoteFinished NoteKind = "finished" // the run is complete
-	NoteExtended NoteKind = "extended" // a complete run was looked at, and goes on
+	NoteExtended NoteKind = "extended" // a complete run continues after its results were seen
 	NoteFiles    NoteKind = "files"    // files were written
 )
 
-// Note is one line of notes.jsonl: something that happened to the run.
+// Note is one line of notes.jsonl: an event of the run.
 type Note struct {
 	Kind    NoteKind  `json:"kind"`
 	Session int       `json:"session"`
 	Time    time.Time `json:"time"`
-	// Rounds are those of the run, with NoteRounds and NoteExtended; those that share a set-up,
-	// with NoteSetUps (0: all); those that are added, with NoteMadeUp; those with which the run is
-	// done all the same, with NoteEnded (0: it is not) and NoteDecided.
+	// Rounds is a number of rounds. Its meaning depends on Kind:
+	//   - NoteRounds, NoteExtended: rounds of the run.
+	//   - NoteSetUps: rounds that share a set-up; 0: all rounds.
+	//   - NoteMadeUp: rounds added.
+	//   - NoteDecided: rounds after which the run is decided.
+	//   - NoteEnded: rounds that count although the session ended early; 0: the run can be resumed.
 	Rounds int    `json:"rounds,omitempty"`
-	Arm    string `json:"arm,omitempty"` // with NoteLeftOut
-	// Trials are those on record, in every note but the first; an older Tare told them with NoteFinished alone.
+	Arm    string `json:"arm,omitempty"` // the omitted arm, with NoteLeftOut
+	// Trials is the number of trials recorded before this note. The first note has none; older versions
+	// of Tare wrote the number with NoteFinished only.
 	Trials int `json:"trials,omitempty"`
-	// Head is the chain of the last of these trials; of none, what their chain begins with.
+	// Head is the chain of the last recorded trial. Without trials, it is the start of the trials' chain.
 	Head string `json:"head,omitempty"`
-	// Files are the SHA-256 digests of files of the run from here on, by name.
+	// Files maps names of the run's files to their SHA-256 digests, valid from this note on.
 	Files map[string]string `json:"files,omitempty"`
 	Text  string            `json:"text"`
 }
 
-// Open reads a run directory. It takes no lock and changes nothing, and may be
-// used while another process writes the run: a last line that is not whole yet
-// is passed over.
+// Open reads a run directory. It takes no lock and changes nothing. It may be called while another
+// process writes the run: an incomplete last line is ignored.
 func Open(dir string) (*Run, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -94,25 +99,25 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything but the raw output. Notes come before trials: with a
-// writer at work, a run that reads as finished then has all its trials.
+// read reads everything except the raw output. It reads notes before trials: if another process writes
+// the run and the notes call it finished, all trials are there.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
-		if trials, err := root.Stat(TrialsFile); err == nil && trials.Size() > 0 { // else it was only begun
+		// an empty trials file belongs to a run that was only begun
+		if trials, err := root.Stat(TrialsFile); err == nil && trials.Size() > 0 {
 			return nil, &DamageError{Dir: dir, Where: PlanFile, What: "it is missing"}
 		}
 		return nil, fmt.Errorf("%s is not a run directory: it has no %s", dir, PlanFile)
 	}
-	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.proves, r.compareFiles, r.readTrials} {
+	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.checkChains, r.compareFiles, r.readTrials} {
 		if err := part(root); err != nil {
-			return nil, damaged(dir, err)
+			return nil, asDamage(dir, err)
 		}
 	}
 	return r, nil
 }
 
-// readPlan reads the plan, and the experiment if the run has one.
 func (r *Run) readPlan(root *os.Root) error {
 	err := readJSON(root, PlanFile, experiment.PlanSchema, r.Plan)
 	if err != nil {
@@ -140,11 +145,11 @@ func (r *Run) readNotes(root *os.Root) error {
 			r.notes.sealed = own != ""
 			r.trials.sealed = r.notes.sealed
 		}
-		if err := r.notes.follow(line); err != nil {
+		if err := r.notes.check(line); err != nil {
 			return &DamageError{Where: where(), What: err.Error()}
 		}
-		if len(r.Notes) == 0 && r.bound() {
-			r.trials.head = trialsBegin(n.Files[PlanFile], r.notes.head)
+		if len(r.Notes) == 0 && r.mustChain() {
+			r.trials.head = trialsStart(n.Files[PlanFile], r.notes.head)
 		}
 		r.addNote(n)
 		return nil
@@ -152,7 +157,7 @@ func (r *Run) readNotes(root *os.Root) error {
 	return err
 }
 
-// addNote takes a note up into the state of the run.
+// addNote appends a note and updates the state of the run by it.
 func (r *Run) addNote(n Note) {
 	r.Notes = append(r.Notes, n)
 	switch n.Kind {
@@ -160,13 +165,13 @@ func (r *Run) addNote(n Note) {
 		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
 		r.Ended, r.Plan.Ended = "", 0
 	case NoteRounds:
-		r.fix(n.Rounds)
+		r.setRounds(n.Rounds)
 	case NoteMadeUp:
-		r.MadeUp = n.Rounds
+		r.ExtraRounds = n.Rounds
 	case NoteExtended:
 		r.Plan.Looks = append(r.Plan.Looks, r.Plan.Total())
 		r.Ended, r.Plan.Ended = "", 0
-		r.fix(n.Rounds)
+		r.setRounds(n.Rounds)
 		r.Finished = false
 	case NoteEnded:
 		r.Ended, r.Plan.Ended = n.Text, n.Rounds
@@ -177,10 +182,10 @@ func (r *Run) addNote(n Note) {
 	}
 }
 
-// fix sets the number of rounds in all, of which plan.json does not tell.
-func (r *Run) fix(rounds int) { r.Rounds, r.Plan.Fixed = rounds, rounds }
+// setRounds sets the total number of rounds, which plan.json does not contain.
+func (r *Run) setRounds(rounds int) { r.Rounds, r.Plan.Fixed = rounds, rounds }
 
-// session is the number of the last session, 0 before the first.
+// session is the number of the last session; 0 before the first.
 func (r *Run) session() int {
 	if len(r.Sessions) == 0 {
 		return 0
@@ -226,16 +231,16 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	r.trials.marks = map[int]string{}
+	r.trials.heads = map[int]string{}
 	for _, n := range r.Notes {
-		r.trials.marks[n.Trials] = ""
+		r.trials.heads[n.Trials] = ""
 	}
-	r.trials.marks[0] = r.trials.head
+	r.trials.heads[0] = r.trials.head
 	if r.Trials, r.trialsEnd, err = parseTrials(f, &r.trials); err != nil {
 		return err
 	}
 	for i, n := range r.Notes {
-		if n.Head == "" && n.Trials == 0 { // an older Tare counted only when the run was finished
+		if n.Head == "" && n.Trials == 0 { // older versions of Tare counted trials only in a finished run
 			continue
 		}
 		ended := (n.Kind == NoteFinished || n.Kind == NoteEnded) &&
@@ -243,49 +248,58 @@ func (r *Run) readTrials(root *os.Root) error {
 		if len(r.Trials) < n.Trials || len(r.Trials) > n.Trials && ended {
 			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where line %d of %s counts %d: the file was cut off or changed", len(r.Trials), i+1, NotesFile, n.Trials)}
 		}
-		if n.Head != "" && n.Head != r.trials.marks[n.Trials] {
+		if n.Head != "" && n.Head != r.trials.heads[n.Trials] {
 			return &DamageError{Where: TrialsFile, What: fmt.Sprintf("its first %d lines are not those that line %d of %s counts", n.Trials, i+1, NotesFile)}
 		}
 	}
 	return nil
 }
 
-// Trial is one line of trials.jsonl: one finished trial, valid or not.
+// Trial is one line of trials.jsonl: a finished trial, valid or not.
 type Trial struct {
-	Seq      int    `json:"seq"`      // running number in the run, from 1
-	Session  int    `json:"session"`  // counts up with each resume, from 1
-	Round    int    `json:"round"`    // from 1
-	Attempt  int    `json:"attempt"`  // within its round, from 1
-	Position int    `json:"position"` // place in its block of arms, from 1; 0: not known
+	Seq      int    `json:"seq"`      // number of the trial within the run, from 1
+	Session  int    `json:"session"`  // number of the session, from 1
+	Round    int    `json:"round"`    // counted from 1
+	Attempt  int    `json:"attempt"`  // counted from 1 within the round
+	Position int    `json:"position"` // position in its block of arms, from 1; 0: unknown
 	Cell     string `json:"cell"`
 	Arm      string `json:"arm"`
-	// SetUp is the number of the set-up that it ran in, from 1. It counts up whenever all
-	// arms are set up anew, in the session that is resumed as well; 0: not told.
+	// SetUp is the number of the set-up in which the trial ran, from 1. It increases whenever all arms
+	// are set up anew, also in a resumed session; 0: unknown.
 	SetUp int `json:"setUp,omitempty"`
-	// Slices is how many slices the trial was cut into, between which other arms ran; 0: none.
-	Slices   int           `json:"slices,omitempty"`
-	Start    time.Time     `json:"start,omitzero"`     // zero: not told
-	Prepared time.Duration `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up after the trial before; ns
-	Wall     time.Duration `json:"wall"`               // of the measured part, ns; 0: not told
-	// Switched says that a layer was turned on or off for everyone just before.
+	// Slices is the number of slices of the trial, between which other arms ran; 0: the trial was not cut.
+	Slices int       `json:"slices,omitempty"`
+	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
+	// Prepared is the unmeasured time of the trial, in ns: its preparation and end, and the clean-up after
+	// the previous trial.
+	Prepared time.Duration `json:"prepared,omitempty"`
+	Wall     time.Duration `json:"wall"` // duration of the measured part, in ns; 0: unknown
+	// Switched is set if a layer was turned on or off for the whole machine or cluster just before this
+	// trial.
 	Switched bool               `json:"switched,omitempty"`
 	Values   map[string]float64 `json:"values,omitempty"`
-	Invalid  []Violation        `json:"invalid,omitempty"` // empty: a valid trial
+	Invalid  []Violation        `json:"invalid,omitempty"` // broken rules; empty: the trial is valid
 	Checks   []layer.Check      `json:"checks,omitempty"`
-	// Behaviour is what the programs under test did besides being fast or slow; nil: not told, as by an older Tare.
-	Behaviour  workload.Behaviour       `json:"behaviour,omitempty"`
-	Conditions machine.Conditions       `json:"conditions,omitzero"` // zero: an imported trial
-	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer; of layer, KIND:PART and sidecar:ROLE-NAME
-	// Resources are what programs share, and how much of it the trial used, or the tries of a search near what it found.
+	// Behaviour is the observed behaviour of the programs under test, such as exit statuses and answers;
+	// nil: not recorded, as by an older version of Tare.
+	Behaviour  workload.Behaviour `json:"behaviour,omitempty"`
+	Conditions machine.Conditions `json:"conditions,omitzero"` // zero: an imported trial
+	// Used maps parts of the trial to their resource usage. The parts are client, server and layer;
+	// parts of a layer are named KIND:PART, or sidecar:ROLE-NAME.
+	Used map[string]testbed.Usage `json:"used,omitempty"`
+	// Resources lists the resources that programs share, and how much of each the trial used. For a
+	// search, the amounts are those of the tries near the result.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
-	Raw       string             `json:"raw,omitempty"`   // directory below the run's; of an imported trial, a file
-	Files     map[string]string  `json:"files,omitempty"` // SHA-256 digests of the files in it, by name
-	// Source is the file that an invalid imported trial is from, as it was given.
+	// Raw is the directory of the trial's raw output, relative to the run directory. For an imported
+	// trial it is a file.
+	Raw   string            `json:"raw,omitempty"`
+	Files map[string]string `json:"files,omitempty"` // names of the files in Raw, with their SHA-256 digests
+	// Source is the path, as given, of the file that an invalid imported trial came from.
 	Source string `json:"source,omitempty"`
 }
 
-// Valid says whether the trial is data.
+// Valid reports whether the trial broke no rule. Only valid trials are data.
 func (t *Trial) Valid() bool { return len(t.Invalid) == 0 }
 
 // Violation is a rule that a trial broke.
@@ -294,8 +308,8 @@ type Violation struct {
 	Detail string `json:"detail"`
 }
 
-// Harness is what Tare itself cost.
+// Harness is the cost of Tare itself.
 type Harness struct {
-	CPU    time.Duration `json:"cpu"`    // of Tare's own process during the trial, ns
-	Around time.Duration `json:"around"` // wall clock spent on this trial outside the workload, ns
+	CPU    time.Duration `json:"cpu"`    // CPU time of Tare's own process during the trial, in ns
+	Around time.Duration `json:"around"` // wall-clock time spent on this trial outside the workload, in ns
 }

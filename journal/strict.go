@@ -7,32 +7,32 @@ import (
 	"slices"
 )
 
-// deepest is how deep a document of a run may be nested. Those that Tare writes have some
-// ten levels; printing one with ten thousand would take all memory.
-const deepest = 64
+// maxDepth is the maximum depth of nested JSON. Tare's own documents have about ten levels; printing a
+// document with ten thousand would exhaust memory.
+const maxDepth = 64
 
-// object is where a scan is within an object or a list.
+// object is an open object or list during a scan.
 type object struct {
 	list  bool
-	names [][]byte        // the first of them
-	many  map[string]bool // all, where there are many
+	names [][]byte        // the first names
+	many  map[string]bool // all names, if there are more than few
 }
 
-// few names are compared one by one.
-const few = 32
+// smallObject is the number of names that are compared one by one, without a map.
+const smallObject = 32
 
-// strict refuses what valid JSON may hold and no program agrees on: an object with two
-// members of one name, of which readers take the first, the last, or a mixture. Names of
-// the outermost object are compared without case, as Go reads them.
+// strict returns an error if an object has two members of one name, or if the document is nested too
+// deeply. Repeated names are valid JSON, but parsers disagree: they take the first member, the last, or
+// a mixture. Names of the outermost object are compared without case, as Go does.
 func strict(document []byte) error {
 	var path []object
-	name := false // the next string is a member's name
+	name := false // whether the next string is the name of a member
 	for i := 0; i < len(document); i++ {
 		switch document[i] {
 		case '{', '[':
 			list := document[i] == '['
-			if len(path) == deepest {
-				return fmt.Errorf("more than %d levels deep", deepest)
+			if len(path) == maxDepth {
+				return fmt.Errorf("more than %d levels deep", maxDepth)
 			}
 			path, name = append(path, object{list: list}), !list
 		case '}', ']':
@@ -58,7 +58,7 @@ func strict(document []byte) error {
 	return nil
 }
 
-// add takes the next name of an object, in its quotes.
+// add adds a name, given in its quotes, to the object. A repeated name is an error.
 func (o *object) add(quoted []byte, fold bool) error {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
@@ -74,9 +74,9 @@ func (o *object) add(quoted []byte, fold bool) error {
 	return nil
 }
 
-// has says whether the object has a name already, and takes it up.
+// has reports whether the object has this name, and adds the name.
 func (o *object) has(name []byte, fold bool) bool {
-	if len(o.names) < few {
+	if len(o.names) < smallObject {
 		o.names = append(o.names, name)
 		return slices.ContainsFunc(o.names[:len(o.names)-1], func(n []byte) bool {
 			return bytes.Equal(n, name) || fold && bytes.EqualFold(n, name)
@@ -84,7 +84,7 @@ func (o *object) has(name []byte, fold bool) bool {
 	}
 	form := func(name []byte) string {
 		if fold {
-			name = bytes.ToLower(bytes.ToUpper(name)) // some letters have more than two forms
+			name = bytes.ToLower(bytes.ToUpper(name)) // some letters have more than two cases
 		}
 		return string(name)
 	}

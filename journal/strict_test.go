@@ -11,7 +11,7 @@ import (
 
 func TestStrict(t *testing.T) {
 	var distinct []string
-	for n := range 3 * few {
+	for n := range 3 * smallObject {
 		distinct = append(distinct, fmt.Sprintf(`"k%d":{"a":"}"}`, n))
 	}
 	many := strings.Join(distinct, ",")
@@ -30,8 +30,8 @@ func TestStrict(t *testing.T) {
 		`{` + many + `,"K1":0}`:                     `the member "K1" is there twice`,
 		`{"x":{` + many + `,"K1":0}}`:               "",
 		`{"x":{` + many + `,"k70":0}}`:              `the member "k70" is there twice`,
-		strings.Repeat("[", deepest) + strings.Repeat("]", deepest):               "",
-		strings.Repeat("[", deepest+1) + strings.Repeat("]", deepest+1):           "more than 64 levels deep",
+		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth):             "",
+		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1):         "more than 64 levels deep",
 		`{"a":` + strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1001): "more than 64 levels deep",
 	} {
 		got := ""

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Reasons for which a record cannot be written.
+// Errors that prevent a file from being written.
 const (
 	errNoSpace  = syscall.ENOSPC
 	errQuota    = syscall.EDQUOT
@@ -16,10 +16,10 @@ const (
 	errReadOnly = syscall.EROFS
 )
 
-// errLocked is the error of lock where another process has the lock.
+// errLocked is the error of lock if another process holds the lock.
 const errLocked = syscall.EWOULDBLOCK
 
-// lock locks an open file, without waiting, until it is closed.
+// lock locks an open file, without waiting, until the file is closed.
 func lock(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -29,8 +29,8 @@ func lock(f *os.File) error {
 	}
 }
 
-// syncClose syncs a directory and closes it. Some file systems cannot sync
-// directories and say EINVAL: there is nothing more to be done there.
+// syncClose syncs a directory and closes it. Some file systems cannot sync directories and return
+// EINVAL, which is ignored.
 func syncClose(d *os.File) error {
 	err := d.Sync()
 	if errors.Is(err, syscall.EINVAL) {

@@ -9,34 +9,34 @@ import (
 	"tare/layer"
 )
 
-// UndoFile lists what a run has changed for everyone and not yet turned back. It is
-// there only while there is something. It is no part of what the run found out.
+// UndoFile lists the run's changes to the whole machine or cluster that are not yet undone. It exists
+// only if there are such changes. It is not part of the results.
 const UndoFile = "undo.json"
 
-// UndoSchema is the format of UndoFile.
-const UndoSchema = "tare.undo/v1"
+// undoSchema is the format of UndoFile.
+const undoSchema = "tare.undo/v1"
 
 type undoDocument struct {
 	Schema string       `json:"schema"`
 	Undo   []layer.Undo `json:"undo"`
 }
 
-// Undos are what a killed run has to undo. They hold its directory, so that nobody else
-// goes on with the run meanwhile.
+// Undos is the list of changes that a killed run has to undo. It holds the lock of the run directory to
+// keep other processes from resuming the run meanwhile.
 type Undos struct {
 	dir  string
 	root *os.Root
-	lock *os.File // nil: held by the Journal
+	lock *os.File // nil: the Journal holds the lock
 	list []layer.Undo
 }
 
-// OpenUndos opens the list of a run directory; nil if there is none. It is a
-// *LockedError while a process works on the run.
+// OpenUndos opens the list of a run directory; nil if there is none. The error is a *LockedError if a
+// process works on the run.
 func OpenUndos(dir string) (u *Undos, err error) {
 	if !isFile(dir, UndoFile) {
 		return nil, nil
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,26 +50,26 @@ func OpenUndos(dir string) (u *Undos, err error) {
 	return u, nil
 }
 
-// List is what is to be undone, the oldest first.
+// List returns the changes to undo, the oldest first.
 func (u *Undos) List() []layer.Undo { return slices.Clone(u.list) }
 
-// read reads the list; a run without one has nothing to undo.
+// read reads the list. A missing file is an empty list.
 func (u *Undos) read() error {
 	var d undoDocument
-	err := readJSON(u.root, UndoFile, UndoSchema, &d)
+	err := readJSON(u.root, UndoFile, undoSchema, &d)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return damaged(u.dir, err)
+		return asDamage(u.dir, err)
 	}
 	u.list = d.Undo
 	return nil
 }
 
-// Owe puts an entry on the list, durably.
-func (u *Undos) Owe(one layer.Undo) error {
+// owe adds a change to the list and makes it durable.
+func (u *Undos) owe(one layer.Undo) error {
 	return u.write(append(u.without(one.Key), one))
 }
 
-// Paid takes an entry off the list.
+// Paid removes a change from the list.
 func (u *Undos) Paid(key string) error {
 	if rest := u.without(key); len(rest) < len(u.list) {
 		return u.write(rest)
@@ -82,11 +82,13 @@ func (u *Undos) without(key string) []layer.Undo {
 }
 
 func (u *Undos) write(list []layer.Undo) error {
-	var err error
-	if len(list) > 0 {
-		err = writeJSON(u.root, UndoFile, undoDocument{UndoSchema, list})
-	} else if err = u.root.Remove(UndoFile); err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = syncDir(u.root, ".")
+	text, err := jsonText(UndoFile, undoDocument{undoSchema, list})
+	if err == nil && len(list) > 0 {
+		err = writeFile(u.root, UndoFile, text)
+	} else if err == nil {
+		if err = u.root.Remove(UndoFile); err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = syncDir(u.root, ".")
+		}
 	}
 	if err != nil {
 		return &WriteError{Dir: u.dir, File: UndoFile, Err: err}
@@ -95,15 +97,15 @@ func (u *Undos) write(list []layer.Undo) error {
 	return nil
 }
 
-// Close gives the run directory free.
+// Close releases the run directory.
 func (u *Undos) Close() error { return errors.Join(u.lock.Close(), u.root.Close()) }
 
-// Owe notes what the run has to undo, should it be killed.
+// Owe records a change that must be undone if the run is killed.
 func (j *Journal) Owe(one layer.Undo) error {
-	return j.undos(func(u *Undos) error { return u.Owe(one) })
+	return j.undos(func(u *Undos) error { return u.owe(one) })
 }
 
-// Paid notes that it is undone.
+// Paid records that a change is undone.
 func (j *Journal) Paid(key string) error {
 	return j.undos(func(u *Undos) error { return u.Paid(key) })
 }
@@ -118,8 +120,8 @@ func (j *Journal) undos(do func(*Undos) error) error {
 	return do(u)
 }
 
-// WithUndos lists the run directories below root that have something to undo, like Find.
-// Living runs are among them.
+// WithUndos lists the run directories below root that have changes to undo, as Find does. The list
+// includes runs in progress.
 func WithUndos(root string) ([]string, error) {
 	runs, err := Find(root)
 	return slices.DeleteFunc(runs, func(dir string) bool { return !isFile(dir, UndoFile) }), err

@@ -12,21 +12,20 @@ import (
 	"time"
 )
 
-// unfinishedName is what NewBulk calls a directory in which it makes a run.
+// unfinishedName matches the names of temporary directories made by NewBulk.
 var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) + `[0-9]+$`)
 
-// beginning is how long a directory may be without TrialsFile while its run is
-// being begun. It takes a few milliseconds.
-const beginning = time.Minute
+// abandonedAfter is the age at which a directory without TrialsFile counts as abandoned. NewBulk makes that
+// file within milliseconds.
+const abandonedAfter = time.Minute
 
-// Unfinished lists the directories below root that a killed program left in the
-// middle of making a run, in the order of their paths. Like Find, it looks four
-// levels deep, follows no links, and passes over what it may not read. What another
-// process is still working on is not among them, nor is what only has such a name.
+// Unfinished lists the temporary directories below root that a killed Bulk or Create left, ordered by path.
+// Like Find, it searches four levels deep, follows no links, and skips unreadable directories. It omits
+// directories that another process still works on, and directories of other programs with a similar name.
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {
-		if !begun(path) && !unfinishedName.MatchString(filepath.Base(path)) {
+		if !isUnfinished(path) && !unfinishedName.MatchString(filepath.Base(path)) {
 			return !IsRun(path), nil
 		}
 		dead, err := abandoned(path)
@@ -41,32 +40,31 @@ func Unfinished(root string) ([]string, error) {
 	return left, nil
 }
 
-// abandoned says whether nobody works on a directory of NewBulk any more. The
-// kernel frees a lock when its process ends, however it ends; and since the lock is
-// taken before TrialsFile is made, a free one beside that file is a dead process's.
-// Without that file the process may be about to take the lock.
+// abandoned reports whether no process works on an unfinished directory any more. The kernel releases a
+// lock when its process ends. The lock is taken before TrialsFile is made: if both exist and the lock is
+// free, the process is dead. If TrialsFile does not exist, the process may be about to take the lock.
 func abandoned(dir string) (bool, error) {
-	trials, locked := isFile(dir, TrialsFile), isFile(dir, LockFile)
+	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
-	case trials && !locked: // something else of that name
+	case trials && !locked: // not made by Tare
 		return false, nil
-	case !trials && !stalled(dir):
+	case !trials && !isStale(dir):
 		return false, nil
 	case !locked:
 		return true, nil
 	}
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
-		return false, nil // held, or not ours to touch
+		return false, nil // the lock is held, or permission is denied
 	}
 	return true, errors.Join(lock.Close(), root.Close())
 }
 
-// stalled says whether a directory was begun some time ago, and holds nothing but
-// what NewBulk makes before TrialsFile.
-func stalled(dir string) bool {
+// isStale reports whether a directory is old enough to be abandoned, and holds nothing but what NewBulk
+// makes before TrialsFile.
+func isStale(dir string) bool {
 	info, err := os.Lstat(dir)
-	if err != nil || time.Since(info.ModTime()) < beginning {
+	if err != nil || time.Since(info.ModTime()) < abandonedAfter {
 		return false
 	}
 	entries, err := os.ReadDir(dir)
@@ -74,29 +72,28 @@ func stalled(dir string) bool {
 		return false
 	}
 	for _, e := range entries {
-		raw, _ := os.ReadDir(filepath.Join(dir, RawDir)) // none in there either
-		if e.Name() != LockFile && e.Name() != RawDir || len(raw) > 0 {
+		raw, _ := os.ReadDir(filepath.Join(dir, RawDir)) // an unreadable or missing directory has no entries
+		if e.Name() != lockFile && e.Name() != RawDir || len(raw) > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// unfinishedFile is what Create, NewBulk and an import write into the directory itself,
-// unfinishedRaw what an import writes into RawDir (copies of files by their number), and
-// anyName is for NamedDir.
+// unfinishedFile matches the files that Create, NewBulk and an import write at the top of the directory.
+// unfinishedRaw matches files of an import in RawDir, numbered copies of the imported files. anyName
+// matches every file in namedDir.
 var (
 	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|environment\.json|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
 	unfinishedRaw  = regexp.MustCompile(`^[0-9]+-`)
 	anyName        = regexp.MustCompile(``)
 )
 
-// RemoveUnfinished removes what a killed program left in a directory that Unfinished
-// found: the files of a run, and the directory if nothing else is in it. Kept is what is
-// not Tare's, as paths below dir, for which the directory stays. It is an error when
-// another process works on the directory, or has removed it meanwhile.
+// RemoveUnfinished removes a directory that Unfinished found. It removes the files of a run, and the
+// directory if it is empty then. It returns the paths, relative to dir, of files that are not Tare's and
+// stay. It is an error if another process works on the directory or has removed it meanwhile.
 func RemoveUnfinished(dir string) (kept []string, err error) {
-	root, lock, err := hold(dir)
+	root, lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -104,16 +101,15 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 	if err = errors.Join(err, lock.Close(), root.Close()); err != nil {
 		return kept, err
 	}
-	if err := os.Remove(filepath.Join(dir, LockFile)); err != nil || len(kept) > 0 {
+	if err := os.Remove(filepath.Join(dir, lockFile)); err != nil || len(kept) > 0 {
 		return kept, err
 	}
 	return nil, os.Remove(dir)
 }
 
-// removeMade removes all that an unfinished run is made of but its lock, and gives the
-// paths of what else there is.
+// removeMade removes all files of an unfinished run except its lock. It returns the paths of all other files.
 func removeMade(root *os.Root) (kept []string, err error) {
-	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, NamedDir: anyName} {
+	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, namedDir: anyName} {
 		left, err := removeKnown(root, dir, known)
 		if kept = append(kept, left...); err != nil {
 			return kept, err
@@ -123,7 +119,7 @@ func removeMade(root *os.Root) (kept []string, err error) {
 	top, err := removeKnown(root, ".", unfinishedFile)
 	for _, name := range top {
 		within := slices.ContainsFunc(kept, func(path string) bool { return strings.HasPrefix(path, name+string(filepath.Separator)) })
-		made := name == LockFile || (name == RawDir || name == NamedDir) && (within || root.Remove(name) == nil)
+		made := name == lockFile || (name == RawDir || name == namedDir) && (within || root.Remove(name) == nil)
 		if !made {
 			kept = append(kept, name)
 		}
@@ -131,8 +127,8 @@ func removeMade(root *os.Root) (kept []string, err error) {
 	return kept, err
 }
 
-// removeKnown removes the files of a directory whose names match, and gives the paths of
-// what is left. It follows no links.
+// removeKnown removes the files of a directory whose names match, and returns the paths of the other
+// entries. It follows no links.
 func removeKnown(root *os.Root, dir string, known *regexp.Regexp) (left []string, err error) {
 	if info, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil, nil

@@ -5,16 +5,16 @@ import (
 	"os"
 )
 
-// Working says whether a process works on the run in a directory. Who asks holds the lock of
-// a run that nobody works on for some microseconds: a session that begins just then is
-// refused as if another one worked on it.
+// Working reports whether a process works on the run in a directory. To find out, it takes the lock of
+// an unused run for some microseconds. A session that begins at that moment is refused as if another
+// process worked on the run.
 func Working(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return false
 	}
 	defer root.Close()
-	f, err := openFile(root, LockFile, maxLine)
+	f, err := openFile(root, lockFile, maxLine)
 	if err != nil {
 		return false
 	}

@@ -20,7 +20,7 @@ func TestWorking(t *testing.T) {
 	must(t, err)
 	must(t, again.Close())
 	pipe := t.TempDir()
-	must(t, syscall.Mkfifo(filepath.Join(pipe, LockFile), 0o600))
+	must(t, syscall.Mkfifo(filepath.Join(pipe, lockFile), 0o600))
 	if Working(pipe) {
 		t.Error("a pipe is no lock")
 	}

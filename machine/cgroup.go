@@ -8,39 +8,37 @@ import (
 	"time"
 )
 
-// cgroupPaths are the directories of Tare's own cgroup and of those above it,
-// whose limits hold for it as well, innermost first.
+// cgroupPaths lists the directories of Tare's own cgroup and of its ancestors, innermost first. The
+// limits of all of them apply.
 type cgroupPaths struct {
-	version int      // 2, 1, or 0 where there are no cgroups
+	version int      // 2, 1, or 0 if there are no cgroups
 	cpu     []string // directories with cpu.max (version 2) or cpu.cfs_quota_us (version 1)
 	memory  []string
 }
 
 const cgroupMount = "sys/fs/cgroup"
 
-// ownCgroup finds the cgroup of this process, of which the path by controller is
-// given (see proc.Groups).
+// ownCgroup returns the cgroup of this process. groups holds its path by controller (see proc.Groups).
 func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	if group, ok := groups[""]; ok && exists(sys, path.Join(cgroupMount, "cgroup.controllers")) {
-		dirs := upward(sys, cgroupMount, group)
+		dirs := ancestors(sys, cgroupMount, group)
 		return cgroupPaths{version: 2, cpu: dirs, memory: dirs}
 	}
 	p := cgroupPaths{}
 	if group, ok := groups["cpu"]; ok {
 		p.version = 1
-		p.cpu = upward(sys, path.Join(cgroupMount, "cpu"), group)
+		p.cpu = ancestors(sys, path.Join(cgroupMount, "cpu"), group)
 	}
 	if group, ok := groups["memory"]; ok {
 		p.version = 1
-		p.memory = upward(sys, path.Join(cgroupMount, "memory"), group)
+		p.memory = ancestors(sys, path.Join(cgroupMount, "memory"), group)
 	}
 	return p
 }
 
-// upward lists the directory of a group and those above it up to the mount. A
-// group that does not exist below the mount is the host's name of the group that
-// a container sees as the mount itself.
-func upward(sys fs.FS, mount, group string) []string {
+// ancestors lists the directory of a group and those above it up to the mount. In a container, the group's
+// name may be that on the host, which does not exist below the mount. The mount itself is then the group.
+func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
 		if dir := path.Join(mount, p); exists(sys, dir) {
@@ -50,7 +48,7 @@ func upward(sys fs.FS, mount, group string) []string {
 	return append(dirs, mount)
 }
 
-// limits gives the tightest limits that hold for the cgroup.
+// limits returns the tightest limits that apply to the cgroup.
 func (p cgroupPaths) limits(sys fs.FS) Cgroup {
 	c := Cgroup{Version: p.version}
 	for _, dir := range p.cpu {
@@ -66,7 +64,7 @@ func (p cgroupPaths) limits(sys fs.FS) Cgroup {
 	return c
 }
 
-// cpuQuota gives the CPU quota of one cgroup in cores, 0 for none.
+// cpuQuota returns the CPU quota of one cgroup in cores; 0 if there is none.
 func cpuQuota(sys fs.FS, dir string, version int) float64 {
 	text := readText(sys, path.Join(dir, "cpu.max")) // "max 100000" or "150000 100000"
 	if version == 1 {
@@ -81,8 +79,8 @@ func cpuQuota(sys fs.FS, dir string, version int) float64 {
 	return float64(q) / float64(p)
 }
 
-// memoryLimit gives the memory limit of one cgroup in bytes, 0 for none. Version
-// 1 writes "none" as the largest multiple of the page size.
+// memoryLimit returns the memory limit of one cgroup in bytes; 0 if there is none. In version 1, no
+// limit is the largest multiple of the page size.
 func memoryLimit(sys fs.FS, dir string, version int) int64 {
 	name := "memory.max"
 	if version == 1 {
@@ -95,8 +93,7 @@ func memoryLimit(sys fs.FS, dir string, version int) int64 {
 	return n
 }
 
-// throttled counts how often the cgroup, or one above it, was stopped for having
-// used up its CPU quota.
+// throttled counts how often the cgroup, or one of its ancestors, was stopped after using up its CPU quota.
 func (p cgroupPaths) throttled(sys fs.FS) int {
 	sum := 0
 	for _, dir := range p.cpu {
@@ -111,9 +108,9 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 	return sum
 }
 
-// taskTime is the CPU time of all tasks of the machine since it was started, as the scheduler counts it, in nanoseconds;
-// false: not told. Only the root of version 1's hierarchy has it, and has a release agent: what a container sees as its
-// root has none. The root of version 2 counts by ticks.
+// taskTime is the CPU time of all tasks of the machine since boot, as counted by the scheduler; false if
+// unknown. Only the root of the version 1 hierarchy has it. The file release_agent identifies this root: the
+// apparent root inside a container has none. The root of version 2 is counted by ticks and is not used.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

@@ -9,23 +9,22 @@ import (
 
 // Cluster describes a Kubernetes cluster that trials ran on.
 type Cluster struct {
-	Context  string     `json:"context"`        // by which the kubeconfig names it
-	UID      string     `json:"uid"`            // of the namespace kube-system
-	Version  string     `json:"version"`        // of the API server
+	Context  string     `json:"context"`        // name of the context in the kubeconfig
+	UID      string     `json:"uid"`            // UID of the namespace kube-system
+	Version  string     `json:"version"`        // version of the API server
 	Platform string     `json:"platform"`       // "linux/amd64"
-	Nodes    []Node     `json:"nodes"`          // those that trials ran on
-	Arms     []ArmNodes `json:"arms,omitempty"` // where the arms were
-	// Components are images of what is known to matter for results (the network
-	// plug-in, the service mesh), by the name of the workload that runs them.
+	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
+	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
+	// Components maps names of workloads to their images, for those that can affect results, such as the
+	// network plug-in or the service mesh.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns are what components say of a part of theirs that is not the real thing, by their names.
+	// StandIns maps names of components to their own remarks about a part that is a substitute.
 	StandIns map[string]string `json:"standIns,omitempty"`
-	// Notes say what a reader of the run should know about the cluster.
+	// Notes lists peculiarities of the cluster that a reader of the run should know.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// ArmNodes says on which nodes the pods of an arm were, at every level of the
-// testbed.
+// ArmNodes lists the nodes of an arm's pods, over all levels of the testbed.
 type ArmNodes struct {
 	Arm   string   `json:"arm"`   // name of the arm
 	Nodes []string `json:"nodes"` // sorted
@@ -33,24 +32,25 @@ type ArmNodes struct {
 
 // Node is one node of a cluster.
 type Node struct {
-	Name         string            `json:"name"`                   // as the cluster names it
-	Kernel       string            `json:"kernel"`                 // release, uname -r
-	OS           string            `json:"os"`                     // name and version of the distribution
-	Architecture string            `json:"architecture"`           // "amd64"
-	Runtime      string            `json:"runtime"`                // "containerd://1.7.27"
-	Kubelet      string            `json:"kubelet"`                // version
-	Zone         string            `json:"zone,omitempty"`         // availability zone, where the cluster has them
-	Region       string            `json:"region,omitempty"`       // where the cluster has them
-	Instance     string            `json:"instance,omitempty"`     // type of the machine
-	CPU          string            `json:"cpu,omitempty"`          // model
-	CPUs         string            `json:"cpus"`                   // capacity
-	Memory       string            `json:"memory"`                 // capacity
-	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
-	BootID       string            `json:"bootID,omitempty"`       // nodes with the same one share a kernel
-	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container
+	Name         string `json:"name"`                   // name of the node in the cluster
+	Kernel       string `json:"kernel"`                 // kernel release, as from uname -r
+	OS           string `json:"os"`                     // name and version of the distribution
+	Architecture string `json:"architecture"`           // "amd64"
+	Runtime      string `json:"runtime"`                // "containerd://1.7.27"
+	Kubelet      string `json:"kubelet"`                // version of the kubelet
+	Zone         string `json:"zone,omitempty"`         // availability zone, if the cluster has zones
+	Region       string `json:"region,omitempty"`       // region, if the cluster has regions
+	Instance     string `json:"instance,omitempty"`     // instance type
+	CPU          string `json:"cpu,omitempty"`          // model of the processor
+	CPUs         string `json:"cpus"`                   // capacity
+	Memory       string `json:"memory"`                 // capacity
+	Confidential string `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
+	BootID       string `json:"bootID,omitempty"`       // nodes with equal ids share a kernel
+	// digests of the images of Tare's pods, by container
+	Images map[string]string `json:"images,omitempty"`
 }
 
-// Remarks are the notes on the machine and on the clusters.
+// Remarks lists the notes about the machine and the clusters.
 func (e *Environment) Remarks() []string {
 	all := slices.Clone(e.Notes)
 	for i := range e.Clusters {
@@ -59,39 +59,38 @@ func (e *Environment) Remarks() []string {
 	return all
 }
 
-// clusterProperties are what makes the clusters of one record different from
-// those of another. Nodes come and go under other names, so that their values are
-// sets over all nodes that trials ran on.
+// clusterProperties are the properties by which clusters differ. Nodes may be replaced under new names.
+// A value is therefore the set over all nodes that trials ran on.
 var clusterProperties = []struct {
 	name string
 	of   func(*Cluster) []string
 }{
-	{"cluster", one(func(c *Cluster) string { return c.UID })},
-	{"cluster version", one(func(c *Cluster) string { return c.Version })},
-	{"cluster platform", one(func(c *Cluster) string { return c.Platform })},
-	{"number of nodes used", one(func(c *Cluster) string { return strconv.Itoa(len(c.Nodes)) })},
-	{"kernel of the nodes", each(func(n *Node) string { return n.Kernel })},
-	{"operating system of the nodes", each(func(n *Node) string { return n.OS })},
-	{"architecture of the nodes", each(func(n *Node) string { return n.Architecture })},
-	{"container runtime of the nodes", each(func(n *Node) string { return n.Runtime })},
-	{"kubelet of the nodes", each(func(n *Node) string { return n.Kubelet })},
-	{"region of the nodes", each(func(n *Node) string { return n.Region })},
-	{"zone of the nodes", each(func(n *Node) string { return n.Zone })},
-	{"instance type of the nodes", each(func(n *Node) string { return n.Instance })},
-	{"processor of the nodes", each(func(n *Node) string { return n.CPU })},
-	{"number of processors of the nodes", each(func(n *Node) string { return n.CPUs })},
-	{"memory of the nodes", each(func(n *Node) string { return n.Memory })},
+	{"cluster", perCluster(func(c *Cluster) string { return c.UID })},
+	{"cluster version", perCluster(func(c *Cluster) string { return c.Version })},
+	{"cluster platform", perCluster(func(c *Cluster) string { return c.Platform })},
+	{"number of nodes used", perCluster(func(c *Cluster) string { return strconv.Itoa(len(c.Nodes)) })},
+	{"kernel of the nodes", perNode(func(n *Node) string { return n.Kernel })},
+	{"operating system of the nodes", perNode(func(n *Node) string { return n.OS })},
+	{"architecture of the nodes", perNode(func(n *Node) string { return n.Architecture })},
+	{"container runtime of the nodes", perNode(func(n *Node) string { return n.Runtime })},
+	{"kubelet of the nodes", perNode(func(n *Node) string { return n.Kubelet })},
+	{"region of the nodes", perNode(func(n *Node) string { return n.Region })},
+	{"zone of the nodes", perNode(func(n *Node) string { return n.Zone })},
+	{"instance type of the nodes", perNode(func(n *Node) string { return n.Instance })},
+	{"processor of the nodes", perNode(func(n *Node) string { return n.CPU })},
+	{"number of processors of the nodes", perNode(func(n *Node) string { return n.CPUs })},
+	{"memory of the nodes", perNode(func(n *Node) string { return n.Memory })},
 	{"stand-ins on the cluster", func(c *Cluster) []string { return slices.Sorted(maps.Values(c.StandIns)) }},
-	{"confidential computing on the nodes", each(func(n *Node) string { return n.Confidential })},
+	{"confidential computing on the nodes", perNode(func(n *Node) string { return n.Confidential })},
 }
 
-// one makes a property of a cluster one of a record.
-func one(of func(*Cluster) string) func(*Cluster) []string {
+// perCluster turns a function of a cluster into a list with one value.
+func perCluster(of func(*Cluster) string) func(*Cluster) []string {
 	return func(c *Cluster) []string { return []string{of(c)} }
 }
 
-// each makes a property of a node one of a record.
-func each(of func(*Node) string) func(*Cluster) []string {
+// perNode turns a function of a node into a list with a value for every node of a cluster.
+func perNode(of func(*Node) string) func(*Cluster) []string {
 	return func(c *Cluster) []string {
 		var values []string
 		for i := range c.Nodes {
@@ -101,8 +100,7 @@ func each(of func(*Node) string) func(*Cluster) []string {
 	}
 }
 
-// acrossClusters is a property over all clusters of a record: its distinct
-// values in order.
+// acrossClusters lists the distinct values of a property over all clusters of a record, sorted.
 func acrossClusters(e *Environment, of func(*Cluster) []string) string {
 	var all []string
 	for i := range e.Clusters {
@@ -116,7 +114,7 @@ func acrossClusters(e *Environment, of func(*Cluster) []string) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// components are those of all clusters of a record, by name.
+// components maps the names of components to their images over all clusters of a record.
 func components(e *Environment) map[string]string {
 	names := map[string]bool{}
 	for i := range e.Clusters {
@@ -126,19 +124,19 @@ func components(e *Environment) map[string]string {
 	}
 	m := make(map[string]string, len(names))
 	for name := range names {
-		m[name] = acrossClusters(e, one(func(c *Cluster) string { return c.Components[name] }))
+		m[name] = acrossClusters(e, perCluster(func(c *Cluster) string { return c.Components[name] }))
 	}
 	return m
 }
 
-// images are the digests of the images of Tare's pods, by container.
+// images maps containers of Tare's pods to the digests of their images.
 func images(e *Environment) map[string]string {
 	m := map[string]string{}
 	for i := range e.Clusters {
 		for _, n := range e.Clusters[i].Nodes {
 			for name := range n.Images {
 				if _, known := m[name]; !known {
-					m[name] = acrossClusters(e, each(func(n *Node) string { return n.Images[name] }))
+					m[name] = acrossClusters(e, perNode(func(n *Node) string { return n.Images[name] }))
 				}
 			}
 		}

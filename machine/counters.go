@@ -17,10 +17,9 @@ import (
 	"tare/machine/proc"
 )
 
-// parseStat reads the lines of the CPUs in /proc/stat (proc_stat(5)): the totals but
-// for Time, Waiting and Load. The reader of prometheus/procfs goes through the counters of
-// all interrupts as well, gives up where the line of the softirqs is another than it
-// knows, and returns after that: but the clock is to be read right after the file.
+// parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting and
+// Load. The parser of prometheus/procfs is not used for two reasons: it fails on unknown softirq lines, and
+// it is slow because it also reads all interrupt counters. The clock must be read right after the file.
 func parseStat(data []byte) (Totals, error) {
 	var t Totals
 	total := false
@@ -33,12 +32,12 @@ func parseStat(data []byte) (Totals, error) {
 			t.CPUs++
 			continue
 		}
-		// user nice system idle iowait irq softirq steal guest guest_nice;
-		// guest time is part of user time.
+		// The columns are: user nice system idle iowait irq softirq steal guest guest_nice. Guest time
+		// is part of user time.
 		var v [8]time.Duration
 		for i := range v {
 			if i+1 >= len(f) {
-				break // kernels before 2.6.11 told less
+				break // kernels before 2.6.11 have fewer columns
 			}
 			ticks, err := strconv.ParseUint(f[i+1], 10, 64)
 			if err != nil || ticks > math.MaxInt64/uint64(4*proc.Tick) {
@@ -56,9 +55,8 @@ func parseStat(data []byte) (Totals, error) {
 	return t, nil
 }
 
-// waiting is the time in which some task waited for a CPU; -1 where the kernel does not
-// tell.
-func waiting(files procfs.FS) time.Duration {
+// waitingTime is the total time in which some task waited for a CPU; -1 if the kernel does not report it.
+func waitingTime(files procfs.FS) time.Duration {
 	pressure, err := files.PSIStatsForResource("cpu")
 	if err != nil || pressure.Some == nil || pressure.Some.Total > math.MaxInt64/uint64(time.Microsecond) {
 		return -1
@@ -66,9 +64,8 @@ func waiting(files procfs.FS) time.Duration {
 	return time.Duration(pressure.Some.Total) * time.Microsecond
 }
 
-// thermalEvents counts how often a CPU was slowed for its temperature since the
-// machine was started: once per core, and the most that any core tells of its
-// package, which all cores of a package tell alike.
+// thermalEvents counts the thermal slow-downs of CPUs since boot. It adds the counts of all cores and
+// the largest count of a package, since all cores of a package report the same count.
 func thermalEvents(sys fs.FS) int {
 	var cores, packages int
 	dirs, err := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
@@ -82,13 +79,13 @@ func thermalEvents(sys fs.FS) int {
 	return cores + packages
 }
 
-// loadAverage gives the three load averages, or zeros.
+// loadAverage returns the three load averages; zeros if unknown.
 func loadAverage(files procfs.FS) (load [3]float64) {
-	told, err := files.LoadAvg()
+	averages, err := files.LoadAvg()
 	if err != nil {
 		return load
 	}
-	for i, v := range []float64{told.Load1, told.Load5, told.Load15} {
+	for i, v := range []float64{averages.Load1, averages.Load5, averages.Load15} {
 		if v >= 0 && !math.IsInf(v, 0) {
 			load[i] = v
 		}
@@ -96,10 +93,10 @@ func loadAverage(files procfs.FS) (load [3]float64) {
 	return load
 }
 
-// maxText bounds what is taken from a file of /proc or /sys.
+// maxText is the maximum size of a file that is read from /proc or /sys.
 const maxText = 16 << 20
 
-// readText reads a small file without surrounding white space; "" if it cannot.
+// readText reads a small file and trims white space; "" on an error.
 func readText(sys fs.FS, name string) string {
 	data, err := fs.ReadFile(sys, name)
 	if err != nil || len(data) > maxText {
@@ -108,7 +105,7 @@ func readText(sys fs.FS, name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// readInt reads a file with one number that is not negative; 0 if it cannot.
+// readInt reads a file with one number; 0 on an error or if the number is negative.
 func readInt(sys fs.FS, name string) int {
 	n, err := strconv.Atoi(readText(sys, name))
 	if err != nil || n < 0 {
@@ -117,32 +114,32 @@ func readInt(sys fs.FS, name string) int {
 	return n
 }
 
-// exists says whether there is a file of that name.
+// exists reports whether a file exists.
 func exists(sys fs.FS, name string) bool {
 	_, err := fs.Stat(sys, name)
 	return err == nil
 }
 
-// Totals are what a machine has counted since it was started. On a cluster, a pod reads
-// them on its node.
+// Totals are the counters of a machine since boot. On a cluster, a pod reads them on its node.
 type Totals struct {
 	Time       time.Time     `json:"time"`
-	CPUs       int           `json:"cpus"`    // online
-	Busy       time.Duration `json:"busy"`    // of all tasks, guests and interrupts included
-	Interrupts time.Duration `json:"kernel"`  // irq and softirq
-	Steal      time.Duration `json:"steal"`   // taken by the hypervisor
-	Waiting    time.Duration `json:"waiting"` // pressure: in which some task waited for a CPU; -1: not told
-	Load       float64       `json:"load"`    // 1 minute
+	CPUs       int           `json:"cpus"`    // online CPUs
+	Busy       time.Duration `json:"busy"`    // CPU time of all tasks, guests and interrupts included
+	Interrupts time.Duration `json:"kernel"`  // CPU time of irq and softirq
+	Steal      time.Duration `json:"steal"`   // CPU time taken by the hypervisor
+	Waiting    time.Duration `json:"waiting"` // pressure: time in which some task waited for a CPU; -1: unknown
+	Load       float64       `json:"load"`    // load average over 1 minute
 }
 
-// ReadTotals reads them below root. The clock is read right after the CPU times.
+// ReadTotals reads the counters below root. It reads the clock right after the CPU times.
 //
-// Most kernels count the times in /proc/stat by what runs at each tick. Work that begins at regular times, as requests at a
-// constant rate do, may fall on every tick or on none. Where the scheduler tells the time of all tasks, that is taken.
+// Most kernels count the times in /proc/stat by the task that runs at each tick. Work at regular
+// intervals, such as requests at a constant rate, may coincide with every tick or with none. Hence the
+// scheduler's own total is preferred if the kernel reports it.
 func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	data, err := fs.ReadFile(os.DirFS(root), "proc/stat")
 	if err != nil {
-		return Totals{}, fmt.Errorf("cannot tell what the CPUs do: %w", err)
+		return Totals{}, fmt.Errorf("cannot read the CPU times: %w", err)
 	}
 	at := now()
 	t, err := parseStat(data)
@@ -153,13 +150,12 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 		t.Busy = used + t.Interrupts
 	}
 	files := proc.Below(root)
-	t.Time, t.Waiting, t.Load = at, waiting(files), loadAverage(files)[0]
+	t.Time, t.Waiting, t.Load = at, waitingTime(files), loadAverage(files)[0]
 	return t, nil
 }
 
-// Since says how the machine did since an earlier reading, over a time that is the
-// caller's to tell, but for ForeignCPU, KernelCPU and Throttled. It gives as well what
-// makes a CPU time a share of the machine's.
+// Since returns the conditions since an earlier reading. wall is the time in between. It does not set
+// ForeignCPU, KernelCPU and Throttled. share converts a CPU time to a share of the machine's capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

@@ -11,7 +11,6 @@ import (
 
 const cpuDir = "sys/devices/system/cpu"
 
-// readCPU describes the processors.
 func readCPU(sys fs.FS) CPU {
 	c := parseCPUInfo(readText(sys, "proc/cpuinfo"))
 	if n := countList(readText(sys, path.Join(cpuDir, "online"))); n > 0 {
@@ -23,9 +22,8 @@ func readCPU(sys fs.FS) CPU {
 	return c
 }
 
-// parseCPUInfo reads /proc/cpuinfo of x86, ARM, POWER, s390 and RISC-V as far as
-// they tell the same things under different names. Model, flags and microcode
-// are those of the first processor that tells them.
+// parseCPUInfo reads /proc/cpuinfo of x86, ARM, POWER, s390 and RISC-V, which use different keys. Model,
+// flags and microcode are from the first processor that has them.
 func parseCPUInfo(text string) CPU {
 	var c CPU
 	first := map[string]string{}
@@ -59,8 +57,8 @@ func parseCPUInfo(text string) CPU {
 	return c
 }
 
-// armModel names a processor by the numbers that ARM kernels give: those of
-// cloud servers by name, others as they are.
+// armModel returns the name of a processor from the numbers in /proc/cpuinfo of ARM. Processors not
+// listed here, which are mainly those of cloud servers, are described by their numbers.
 func armModel(implementer, part string) string {
 	names := map[string]string{
 		"0x41 0xd03": "ARM Cortex-A53",
@@ -78,7 +76,7 @@ func armModel(implementer, part string) string {
 	return fmt.Sprintf("implementer %s part %s", implementer, part)
 }
 
-// countList counts the numbers in a list as the kernel writes it: "0-3,8".
+// countList counts the numbers in a list in the kernel's format: "0-3,8".
 func countList(list string) int {
 	count := 0
 	for _, span := range strings.Split(list, ",") {
@@ -98,7 +96,7 @@ func countList(list string) int {
 	return count
 }
 
-// governors gives the frequency governors in force, which may differ by core.
+// governors lists the frequency governors in force, which may differ by core.
 func governors(sys fs.FS) string {
 	files, err := fs.Glob(sys, path.Join(cpuDir, "cpu[0-9]*/cpufreq/scaling_governor"))
 	if err != nil {
@@ -114,7 +112,7 @@ func governors(sys fs.FS) string {
 	return strings.Join(names, ", ")
 }
 
-// turbo says whether the clock may go beyond its nominal rate.
+// turbo is "on" if the clock may exceed its nominal rate, "off" if not, and "" if unknown.
 func turbo(sys fs.FS) string {
 	switch readText(sys, path.Join(cpuDir, "intel_pstate/no_turbo")) {
 	case "0":
@@ -131,7 +129,6 @@ func turbo(sys fs.FS) string {
 	return ""
 }
 
-// mitigations reads what the kernel does against faults of the processor.
 func mitigations(sys fs.FS) map[string]string {
 	dir := path.Join(cpuDir, "vulnerabilities")
 	entries, err := fs.ReadDir(sys, dir)

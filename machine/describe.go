@@ -15,12 +15,11 @@ import (
 	"tare/machine/proc"
 )
 
-// Describe records the machine that this process runs on, and the versions of
-// the named tools. Version is Tare's own. What the machine does not tell stays
-// empty; there is no error.
+// Describe records the machine that this process runs on, and the versions of the named tools. version
+// is Tare's own. Unknown fields stay empty; there is no error.
 //
-// The record is meant to be published: it holds no host name, user name,
-// address, serial number, environment variable or command line.
+// The record is meant to be published. It holds no host name, user name, address, serial number,
+// environment variable or command line.
 func Describe(ctx context.Context, version string, tools []ToolQuery, run Runner) *Environment {
 	e := thisMachine()
 	e.Time = time.Now().UTC().Round(0)
@@ -36,7 +35,7 @@ func Describe(ctx context.Context, version string, tools []ToolQuery, run Runner
 	return e
 }
 
-// describe reads what the files of a Linux machine tell, below root.
+// describe reads the environment from the files of a Linux machine below root.
 func describe(root string) *Environment {
 	sys := os.DirFS(root)
 	files, cpu := proc.Below(root), readCPU(sys)
@@ -65,7 +64,7 @@ func describe(root string) *Environment {
 	return e
 }
 
-// osName reads PRETTY_NAME from os-release(5).
+// osName returns PRETTY_NAME of os-release(5).
 func osName(text string) string {
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
@@ -75,7 +74,7 @@ func osName(text string) string {
 	return ""
 }
 
-// totalMemory reads MemTotal, in bytes; 0 where it is not told.
+// totalMemory returns MemTotal in bytes; 0 if unknown.
 func totalMemory(files procfs.FS) int64 {
 	memory, err := files.Meminfo()
 	if err != nil || memory.MemTotalBytes == nil || *memory.MemTotalBytes > 1<<60 {
@@ -84,14 +83,14 @@ func totalMemory(files procfs.FS) int64 {
 	return int64(*memory.MemTotalBytes)
 }
 
-// inUserNamespace says whether the ids of this process are mapped: only the
-// first namespace maps the whole range onto itself.
+// inUserNamespace reports whether the user ids of this process are mapped. Only the initial namespace
+// maps the whole range onto itself.
 func inUserNamespace(uidMap string) bool {
 	f := strings.Fields(uidMap)
 	return len(f) > 0 && strings.Join(f, " ") != "0 0 4294967295"
 }
 
-// notes says what a reader of the run should know about the machine.
+// notes lists peculiarities of the machine that a reader of the run should know.
 func notes(sys fs.FS, e *Environment) []string {
 	var n []string
 	add := func(condition bool, format string, args ...any) {
@@ -109,7 +108,7 @@ func notes(sys fs.FS, e *Environment) []string {
 	where := container(sys)
 	add(where != "", "Tare runs in a container (%s)", where)
 	add(!seesKernelThreads(sys), "kernel threads cannot be seen: their CPU time counts as that of other programs")
-	add(slowClock(e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
+	add(slices.Contains(slowClocks, e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
 	add(e.Cgroup.CPUs > 0 && e.Cgroup.CPUs < float64(e.CPU.Online),
 		"a cgroup limits Tare to %.4g of %d processors", e.Cgroup.CPUs, e.CPU.Online)
 	add(e.Cgroup.Memory > 0 && e.Cgroup.Memory < e.Memory,
@@ -119,18 +118,11 @@ func notes(sys fs.FS, e *Environment) []string {
 	return n
 }
 
-// slowClock says whether reading the clock source needs the kernel or a device.
-func slowClock(source string) bool {
-	switch source {
-	case "hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies":
-		return true
-	}
-	return false
-}
+// slowClocks lists the clock sources that need the kernel or a device for reading.
+var slowClocks = []string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}
 
-// CipherDrivers reads /proc/crypto and gives, for each algorithm, the driver that
-// the kernel takes when asked for it: the one of highest priority. Drivers that
-// only serve other drivers are left out.
+// CipherDrivers reads /proc/crypto and returns the kernel's preferred driver for each algorithm, which
+// has the highest priority. Internal drivers, which only serve other drivers, are omitted.
 func CipherDrivers(files procfs.FS) map[string]string {
 	algorithms, _ := files.Crypto()
 	var drivers map[string]string
@@ -150,15 +142,15 @@ func CipherDrivers(files procfs.FS) map[string]string {
 	return drivers
 }
 
-// hasAES says whether the processor has AES instructions. x86 and ARM call the
-// flag alike; on other architectures it is taken for granted.
+// hasAES reports whether the processor has AES instructions. x86 and ARM use the same name for the flag.
+// Other architectures are assumed to have them.
 func hasAES(e *Environment) bool {
 	known := slices.Contains(e.CPU.Flags, "fpu") || slices.Contains(e.CPU.Flags, "asimd")
 	return !known || slices.Contains(e.CPU.Flags, "aes")
 }
 
-// softwareAES says whether a driver is one of the portable implementations. No
-// driver at all, as for a mode that nothing has asked for yet, counts as such.
+// softwareAES reports whether a driver is a portable software implementation. A missing driver counts as
+// one: the kernel lists no driver for a mode that was never requested.
 func softwareAES(driver string) bool {
 	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }

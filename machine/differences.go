@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// Property is one thing that environment records tell of their machines.
+// Property is one property of machines or clusters, compared between environment records.
 type Property struct {
 	Name   string
-	Tool   string   // the tool whose version it is; "": another property
-	Values []string // one for each record; "": not told
-	// Cluster says that it is of the clusters that trials ran on. All others are
-	// then of the machine on which Tare was started.
+	Tool   string   // name of the tool whose version this is; "": another property
+	Values []string // one value for each record; "": unknown
+	// Cluster is set for a property of the clusters on which trials ran. All other properties are of the
+	// machine on which Tare was started.
 	Cluster bool
 }
 
-// toolPrefix is what the names of properties of tools begin with.
+// toolPrefix is the start of a tool property's name.
 const toolPrefix = "tool "
 
-// Same says whether every record has the same value.
+// Same reports whether every record has the same value.
 func (p Property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
 
-// FlagsProperty is the name of the property that holds the processor's flags,
-// in order, with spaces between them: too long for a sentence.
+// FlagsProperty is the name of the property that holds the processor's flags, in order and separated by
+// spaces. Its value is too long for a sentence.
 const FlagsProperty = "processor flags"
 
-// Properties puts records side by side: everything that makes one machine
-// different from another, in a fixed order. What changes on every machine all
-// the time (time, load, notes) is not among them. A nil record tells nothing.
+// Properties compares records. It lists, in a fixed order, all properties by which machines differ. It
+// omits those that change on every machine all the time, such as time, load and notes. The values of a
+// nil record are unknown.
 func Properties(records ...*Environment) []Property {
 	var list []Property
 	add := func(name string, of func(*Environment) any) {
@@ -100,8 +100,8 @@ func Properties(records ...*Environment) []Property {
 	return list
 }
 
-// Differences says in what e, where a run began, and o, where it goes on,
-// differ, one sentence fragment for each: "kernel is 6.8.0, was 6.6.1".
+// Differences lists the differences between e, where a run began, and o, where it is resumed. Each is a
+// part of a sentence: "kernel is 6.8.0, was 6.6.1".
 func (e *Environment) Differences(o *Environment) []string {
 	var d []string
 	for _, p := range Properties(e, o) {
@@ -110,7 +110,7 @@ func (e *Environment) Differences(o *Environment) []string {
 		case p.Name == FlagsProperty:
 			d = append(d, "processor flags changed")
 		default:
-			d = append(d, fmt.Sprintf("%s is %s, was %s", p.Name, shown(p.Values[1]), shown(p.Values[0])))
+			d = append(d, fmt.Sprintf("%s is %s, was %s", p.Name, valueOrUnknown(p.Values[1]), valueOrUnknown(p.Values[0])))
 		}
 	}
 	return d
@@ -124,8 +124,7 @@ func versions(tools []Tool) map[string]string {
 	return m
 }
 
-// shown is a value, with a word for one that is not told.
-func shown(value string) string {
+func valueOrUnknown(value string) string {
 	if value != "" {
 		return value
 	}

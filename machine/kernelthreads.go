@@ -12,25 +12,22 @@ import (
 	"tare/machine/proc"
 )
 
-// kernelThreads reads the CPU time of the kernel's own threads. They are the
-// children of process 2, kthreadd, which the kernel lists in one file; where it
-// does not, the list of processes is gone through, and what once was no kernel
-// thread is not looked at again.
+// kernelThreads reads the CPU time of the kernel's own threads, which are children of process 2, kthreadd. If
+// the kernel does not list children in a file, all processes are scanned, except those known not to be kernel
+// threads.
 //
-// The threads that serve softirqs, ksoftirqd/0 and so on, are left out: what they
-// do there is in the machine's softirq time and not in its system time
-// (account_system_time in the kernel's sched/cputime.c), and would be counted
-// twice.
+// Threads for softirqs, such as ksoftirqd/0, are excluded. Their work is part of the machine's softirq time,
+// not its system time (account_system_time in the kernel's sched/cputime.c), and would count twice.
 type kernelThreads struct {
-	root   string       // of the machine's files
-	others map[int]bool // known not to be kernel threads
-	serves map[int]bool // kernel threads seen last: whether it serves softirqs
+	root   string       // root directory of the machine's files
+	others map[int]bool // processes known not to be kernel threads
+	serves map[int]bool // kernel threads of the last reading, with whether they serve softirqs
 }
 
 const kthreadd = 2
 
-// read gives the CPU time of each kernel thread by process id, but of those that
-// serve softirqs. The map is empty where kernel threads cannot be seen.
+// read returns the CPU time of each kernel thread by process id, except those for softirqs. The map is
+// empty if kernel threads are not visible.
 func (k *kernelThreads) read() map[int]time.Duration {
 	times := map[int]time.Duration{}
 	if !seesKernelThreads(os.DirFS(k.root)) {
@@ -46,7 +43,7 @@ func (k *kernelThreads) read() map[int]time.Duration {
 	for _, pid := range pids {
 		p, err := files.Proc(pid)
 		if err != nil {
-			continue // gone
+			continue // the thread has ended
 		}
 		softirqs, known := k.serves[pid]
 		if !known {
@@ -62,12 +59,11 @@ func (k *kernelThreads) read() map[int]time.Duration {
 	return times
 }
 
-// seesKernelThreads says whether process 2 is the parent of the kernel threads.
 func seesKernelThreads(sys fs.FS) bool {
 	return readText(sys, "proc/2/comm") == "kthreadd"
 }
 
-// scan goes through all processes, and gives the kernel threads but kthreadd.
+// scan searches all processes for kernel threads and returns them without kthreadd.
 func (k *kernelThreads) scan(files procfs.FS) []int {
 	processes, _ := files.AllProcs()
 	var pids []int
@@ -85,9 +81,8 @@ func (k *kernelThreads) scan(files procfs.FS) []int {
 	return pids
 }
 
-// threadTime gives the CPU time of kernel threads between two readings. One that
-// is new counts in full; one that is gone does not count, nor does one whose
-// process id was given to another in between.
+// threadTime returns the CPU time used by kernel threads between two readings. A new thread counts in
+// full. A thread that has ended, or whose process id was reused, does not count.
 func threadTime(before, after map[int]time.Duration) time.Duration {
 	var sum time.Duration
 	for pid, t := range after {

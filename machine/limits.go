@@ -7,22 +7,22 @@ import (
 	"syscall"
 )
 
-// Limit is something of which the system allows a process only so much. Its value is the
-// option of the shell's ulimit that shows and sets it.
+// Limit is a limit that the system sets on a process. Its value is the option of the shell's ulimit that
+// shows and sets it.
 type Limit byte
 
-// The limits that Tare can run into.
+// The limits that Tare can reach.
 const (
-	OpenFiles     Limit = 'n' // open at a time
-	Processes     Limit = 'u' // and threads, of one user
-	VirtualMemory Limit = 'v' // bytes of addresses; Go reserves more than it uses
+	OpenFiles     Limit = 'n' // number of open files
+	Processes     Limit = 'u' // number of processes and threads of one user
+	VirtualMemory Limit = 'v' // bytes of address space; Go reserves more than it uses
 	FileSize      Limit = 'f' // bytes
 )
 
 // Needs are the least limits with which something works.
 type Needs map[Limit]uint64
 
-// LimitError is a limit that is lower than what is needed.
+// LimitError reports a limit that is lower than needed.
 type LimitError struct {
 	Limit           Limit
 	Allowed, Needed uint64
@@ -41,16 +41,16 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("ulimit -%c is %d, and %d is needed", e.Limit, e.Allowed, e.Needed)
 }
 
-// Hint is the command that allows enough.
+// Hint is advice with the command that raises the limit.
 func (e *LimitError) Hint() string {
 	needed := e.Needed
 	if e.Limit == VirtualMemory {
-		needed >>= 10 // the shell counts in KiB
+		needed >>= 10 // the unit of the shell is KiB
 	}
 	return fmt.Sprintf("allow more in the shell that starts Tare: ulimit -%c %d; where that is refused, the limit comes from the login, the service or the container", e.Limit, needed)
 }
 
-// CheckLimits is a *LimitError where this process may have less than it needs.
+// CheckLimits returns a *LimitError if a limit of this process is lower than needed.
 func CheckLimits(needs Needs) error {
 	for _, l := range []Limit{OpenFiles, Processes, VirtualMemory} {
 		if allowed, known := l.allowed(); known && allowed < needs[l] {
@@ -60,8 +60,8 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted says which limit was reached where an error says that one was. It is about
-// this process, whatever it was doing: it will happen again with the next thing.
+// Exhausted returns the limit that caused an error, if one did. The limit concerns the whole process:
+// later operations will fail, too.
 func Exhausted(err error) (Limit, bool) {
 	var start *fs.PathError
 	switch {
@@ -75,7 +75,7 @@ func Exhausted(err error) (Limit, bool) {
 	return 0, false
 }
 
-// Reached says in words that a limit was reached, and what to do.
+// Reached states that the limit was reached, and how to raise it.
 func (l Limit) Reached() string {
 	what := map[Limit]string{
 		OpenFiles: "open files", Processes: "processes and threads of this user", VirtualMemory: "virtual memory of a process", FileSize: "the size of a file",

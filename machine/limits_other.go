@@ -2,5 +2,5 @@
 
 package machine
 
-// allowed says that there are no such limits here.
+// allowed returns false, since this system has no such limits.
 func (Limit) allowed() (uint64, bool) { return 0, false }

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed is the limit as it is now; not known where there is none.
+// allowed returns the present limit; false if there is none.
 func (l Limit) allowed() (uint64, bool) {
 	resource, known := map[Limit]int{OpenFiles: unix.RLIMIT_NOFILE, Processes: unix.RLIMIT_NPROC, VirtualMemory: unix.RLIMIT_AS, FileSize: unix.RLIMIT_FSIZE}[l]
-	if !known || l == Processes && os.Geteuid() == 0 { // root may have any number
+	if !known || l == Processes && os.Geteuid() == 0 { // root has no limit on processes
 		return 0, false
 	}
 	var r unix.Rlimit

@@ -1,37 +1,40 @@
-// Package machine says what the machine is (Describe: the environment record of
-// a run) and how it is doing (Sampler: what else used the CPU during a trial).
-// It reads /proc and /sys only; nothing in it starts a program but the version
-// queries of the tools that Describe is asked for.
+// Package machine describes the machine (Describe: the environment record of a run) and its condition
+// (Sampler: the CPU use of other programs during a trial). It only reads /proc and /sys. The only
+// programs that it starts are the version queries of tools.
 package machine
 
 import "time"
 
-// Environment is the record of the machine that a run was made on:
-// environment.json. Fields that the machine does not tell are empty.
+// Environment is the record of the machine that a run was made on: environment.json. Unknown fields are
+// empty.
 type Environment struct {
 	Schema       string            `json:"schema"` // EnvironmentSchema
 	Time         time.Time         `json:"time"`
 	TareVersion  string            `json:"tareVersion"`
 	Go           string            `json:"go"`
-	Kernel       string            `json:"kernel"` // uname -r
+	Kernel       string            `json:"kernel"` // kernel release, as from uname -r
 	KernelBuild  string            `json:"kernelBuild"`
 	OS           string            `json:"os"` // PRETTY_NAME of os-release
 	Architecture string            `json:"architecture"`
 	CPU          CPU               `json:"cpu"`
-	Mitigations  map[string]string `json:"mitigations,omitempty"` // /sys/devices/system/cpu/vulnerabilities
+	Mitigations  map[string]string `json:"mitigations,omitempty"` // from /sys/devices/system/cpu/vulnerabilities
 	Memory       int64             `json:"memory"`                // bytes
 	Cgroup       Cgroup            `json:"cgroup"`
 	ClockSource  string            `json:"clockSource"`
 	Load         [3]float64        `json:"load"`
 	Hypervisor   string            `json:"hypervisor,omitempty"`
-	Instance     string            `json:"instance,omitempty"`     // cloud instance type, where DMI gives it
-	Confidential string            `json:"confidential,omitempty"` // "SEV-SNP", "TDX", …
-	Root         bool              `json:"root"`
-	UserNS       bool              `json:"userNamespace"` // Tare runs in a user namespace of its own
-	Tools        []Tool            `json:"tools,omitempty"`
-	CipherDriver map[string]string `json:"cipherDrivers,omitempty"` // algorithm to driver of highest priority, /proc/crypto
-	Notes        []string          `json:"notes,omitempty"`         // what a reader should know: "no AES instructions"
-	Clusters     []Cluster         `json:"clusters,omitempty"`      // where trials ran, on the testbed kubernetes
+	// cloud instance type, if the firmware (DMI) contains it
+	Instance     string `json:"instance,omitempty"`
+	Confidential string `json:"confidential,omitempty"` // "SEV-SNP", "TDX", …
+	Root         bool   `json:"root"`
+	UserNS       bool   `json:"userNamespace"` // whether Tare runs in a user namespace of its own
+	Tools        []Tool `json:"tools,omitempty"`
+	// preferred driver of each algorithm in /proc/crypto
+	CipherDriver map[string]string `json:"cipherDrivers,omitempty"`
+	// peculiarities of the machine: "no AES instructions"
+	Notes []string `json:"notes,omitempty"`
+	// clusters of the testbed kubernetes on which trials ran
+	Clusters []Cluster `json:"clusters,omitempty"`
 }
 
 // EnvironmentSchema names the format of environment.json.
@@ -41,7 +44,7 @@ const EnvironmentSchema = "tare.environment/v1"
 type CPU struct {
 	Model     string   `json:"model"`
 	Online    int      `json:"online"`
-	Usable    int      `json:"usable"` // by affinity
+	Usable    int      `json:"usable"` // number of processors in Tare's affinity mask
 	Flags     []string `json:"flags"`
 	Governor  string   `json:"governor,omitempty"`
 	Turbo     string   `json:"turbo,omitempty"` // "on", "off"
@@ -49,7 +52,7 @@ type CPU struct {
 	Microcode string   `json:"microcode,omitempty"`
 }
 
-// Cgroup is what limits Tare's own cgroup.
+// Cgroup holds the limits of Tare's own cgroup.
 type Cgroup struct {
 	Version int     `json:"version"`
 	CPUs    float64 `json:"cpus,omitempty"`   // quota in cores; 0: none
@@ -60,27 +63,31 @@ type Cgroup struct {
 type Tool struct {
 	Name    string `json:"name"`
 	Path    string `json:"path"`
-	Version string `json:"version"` // first line of what it says of itself
+	Version string `json:"version"` // first line of the program's version output
 }
 
-// Conditions is how the machine did during a trial.
+// Conditions is the condition of the machine during a trial.
 type Conditions struct {
-	ForeignCPU float64 `json:"foreignCPU"` // CPU time of other programs as a share of the machine's; -1: not told
-	Steal      float64 `json:"steal"`      // CPU time taken by the hypervisor, same
-	KernelCPU  float64 `json:"kernelCPU"`  // kernel threads and softirqs, same: not attributed to anyone
-	// Busy is the CPU time that the whole machine used, in interrupts, in the
-	// kernel's threads and for other programs as well.
-	Busy        time.Duration `json:"busy"`
-	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: not told
-	Throttled   int           `json:"throttled"`   // thermal and cgroup throttling events; -1: not told
-	Load        float64       `json:"load"`        // 1-minute load average at the end
-	// Programs are those of others that used most CPU time. They are on record where they broke a
-	// limit, in its words.
+	// CPU time of other programs as a share of the machine's capacity; -1: unknown
+	ForeignCPU float64 `json:"foreignCPU"`
+	// CPU time taken by the hypervisor, as a share of the machine's capacity; -1: unknown
+	Steal float64 `json:"steal"`
+	// unattributed CPU time of kernel threads and interrupts, as a share of the machine's capacity; -1:
+	// unknown
+	KernelCPU float64 `json:"kernelCPU"`
+	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other programs.
+	Busy time.Duration `json:"busy"`
+	// share of the time in which some task waited for a CPU; -1: unknown
+	CPUPressure float64 `json:"cpuPressure"`
+	Throttled   int     `json:"throttled"` // number of thermal and cgroup throttling events; -1: unknown
+	Load        float64 `json:"load"`      // 1-minute load average at the end
+	// Programs lists the other programs that used most CPU time. The journal has no separate list, only
+	// the text of a broken limit.
 	Programs []Program `json:"-"`
 }
 
-// Joined is how the machine did over two stretches of that length, of which o is the
-// later. Where both are known as Spent, that adds up more exactly.
+// Joined joins the conditions of two periods with these durations; o is the later one. Adding both as
+// Activity is more exact, if both are known.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {

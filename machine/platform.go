@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// dmi reads one entry of the firmware's description of the machine. Only
-// entries that are the same on every machine of a kind are ever read.
+// dmi reads one entry of the firmware's description of the machine. Only entries that are equal on all
+// machines of a kind are ever read.
 func dmi(sys fs.FS, entry string) string {
 	return readText(sys, path.Join("sys/class/dmi/id", entry))
 }
 
-// azureTag is what every machine on Azure has as its chassis asset tag.
+// azureTag is the chassis asset tag of every machine on Azure.
 const azureTag = "7783-7084-3265-9085-8269-3286-77"
 
-// instance names the cloud's kind of machine. Only some firmwares tell the
-// instance type; for the others it is the name of the cloud.
+// instance returns the cloud's instance type, or the name of the cloud if the firmware does not contain
+// the type.
 func instance(sys fs.FS) string {
 	vendor, product := dmi(sys, "sys_vendor"), dmi(sys, "product_name")
 	switch {
@@ -35,9 +35,8 @@ func instance(sys fs.FS) string {
 	return ""
 }
 
-// hypervisor names what the machine runs under, "" for bare metal. The flag
-// "hypervisor" tells that there is one on x86; which, the firmware, the clock or
-// /sys/hypervisor tell.
+// hypervisor names the hypervisor below the machine, "" for bare metal. On x86, the flag "hypervisor"
+// shows that there is one. The firmware, the clock or /sys/hypervisor show which one.
 func hypervisor(sys fs.FS, flags []string) string {
 	if t := readText(sys, "sys/hypervisor/type"); t != "" {
 		return strings.ToUpper(t[:1]) + t[1:] // "xen"
@@ -74,12 +73,11 @@ func hypervisor(sys fs.FS, flags []string) string {
 	return ""
 }
 
-// confidential names the technology by which the machine is kept secret from
-// its host, "" for none. It goes by what only a guest has: a host that can run
-// confidential machines is not one.
+// confidential names the technology that keeps the machine secret from its host, "" for none. It tests
+// features that only a guest has. A host that can run confidential machines is not one itself.
 func confidential(sys fs.FS, flags []string) string {
 	has := func(flag string) bool { return slices.Contains(flags, flag) }
-	// A hypervisor shows the SEV flags to those guests only that have it on.
+	// A hypervisor shows the SEV flags only to guests that use SEV.
 	guest := has("hypervisor")
 	switch {
 	case exists(sys, "dev/sev-guest"),

@@ -11,29 +11,28 @@ import (
 	"tare/machine/proc"
 )
 
-// process is a process of others at one moment.
+// process is a process that does not belong to Tare, at one moment.
 type process struct {
-	name   string // as it calls itself
-	start  uint64 // makes its id unique
+	name   string // command name (comm)
+	start  uint64 // start time, which makes the process id unique
 	parent int
-	used   time.Duration // CPU time, that of the children included that it has waited for
+	used   time.Duration // CPU time, including children that the process has waited for
 }
 
-// others are all processes but kernel threads and the tree below self, as far as they can be seen
-// from here.
+// others returns all visible processes except kernel threads and the tree below self.
 func others(all map[int]proc.Stat, self int) map[int]process {
 	list := make(map[int]process, len(all))
 	for pid, p := range all {
-		if !p.Kernel() && !below(all, pid, self) {
+		if !p.Kernel() && !inTree(all, pid, self) {
 			list[pid] = process{p.Comm, p.Starttime, p.PPID, p.Own() + p.Reaped()}
 		}
 	}
 	return list
 }
 
-// below says whether a process is root or a descendant of it.
-func below(all map[int]proc.Stat, pid, root int) bool {
-	for range all { // no longer than a chain can be
+// inTree reports whether a process is root or a descendant of root.
+func inTree(all map[int]proc.Stat, pid, root int) bool {
+	for range all { // limits the walk to the longest possible chain of parents
 		if pid == root {
 			return true
 		}
@@ -46,10 +45,9 @@ func below(all map[int]proc.Stat, pid, root int) bool {
 	return false
 }
 
-// total is the CPU time of processes. A process that ends hands its time on to the parent that
-// waits for it, so the sum keeps what it has used: between two readings it grows by what
-// such processes used, also by those that began and ended in between. Only the time of children that
-// their parent does not wait for is lost.
+// total is the CPU time of processes. The CPU time of an ended process moves to the parent that waits
+// for it. Hence the growth of total between two readings includes ended processes, also those that began
+// after the first reading. Only the time of children whose parent does not wait for them is lost.
 func total(processes map[int]process) (sum time.Duration) {
 	for _, p := range processes {
 		sum += p.used
@@ -57,15 +55,15 @@ func total(processes map[int]process) (sum time.Duration) {
 	return sum
 }
 
-// byName is by what the CPU time of processes grew between two readings, by their names. What a
-// process had used at the first one and has handed on since is not its parent's growth.
+// byName returns the growth of CPU time between two readings, by the processes' names. CPU time that a
+// process had used before the first reading does not count as growth of its parent.
 func byName(before, after map[int]process) map[string]time.Duration {
 	grown := make(map[int]time.Duration, len(after))
 	for pid, p := range after {
 		grown[pid] = p.used
 	}
 	for pid, p := range before {
-		grown[heir(before, after, pid)] -= p.used
+		grown[survivor(before, after, pid)] -= p.used
 	}
 	names := map[string]time.Duration{}
 	for pid, d := range grown {
@@ -76,10 +74,10 @@ func byName(before, after map[int]process) map[string]time.Duration {
 	return names
 }
 
-// heir is the process that has what a process of the first reading had used: itself, or the nearest above it that has not
-// ended since.
-func heir(before, after map[int]process, pid int) int {
-	for range before { // no longer than a chain can be
+// survivor returns the process that now holds the CPU time which a process had at the first reading. It
+// is the process itself, or its nearest ancestor that still runs.
+func survivor(before, after map[int]process, pid int) int {
+	for range before { // limits the walk to the longest possible chain of parents
 		p, known := before[pid]
 		if !known || after[pid].start == p.start {
 			break
@@ -89,19 +87,20 @@ func heir(before, after map[int]process, pid int) int {
 	return pid
 }
 
-// Program is a program of others, and the CPU time that it used as a share of the machine's.
+// Program is a program that does not belong to Tare. CPU is its CPU time as a share of the machine's
+// capacity.
 type Program struct {
 	Name string
 	CPU  float64
 }
 
-// The programs that are named, and the least share of one.
+// Limits of the list of programs: its length, and the least share of a program in it.
 const (
 	mostPrograms = 3
 	leastShare   = 0.01
 )
 
-// busiest are the programs that used most.
+// busiest lists the programs that used most CPU time.
 func busiest(names map[string]time.Duration, share func(time.Duration) float64) (list []Program) {
 	for name, used := range names {
 		if p := (Program{name, share(used)}); p.CPU >= leastShare {
@@ -112,8 +111,8 @@ func busiest(names map[string]time.Duration, share func(time.Duration) float64) 
 	return list[:min(len(list), mostPrograms)]
 }
 
-// Busiest names the programs of others that used most CPU time: "chromium 31.2%, go 8.0%"; "" where
-// that is not known.
+// Busiest lists the programs that used most CPU time, except Tare's own: "chromium 31.2%, go 8.0%"; ""
+// if unknown.
 func (c Conditions) Busiest() string {
 	var names []string
 	for _, p := range c.Programs {
@@ -122,8 +121,7 @@ func (c Conditions) Busiest() string {
 	return strings.Join(names, ", ")
 }
 
-// plus adds two maps of CPU times.
-func plus(a, b map[string]time.Duration) map[string]time.Duration {
+func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 	sum := maps.Clone(a)
 	for name, used := range b {
 		if sum == nil {

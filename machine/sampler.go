@@ -8,42 +8,35 @@ import (
 	"tare/machine/proc"
 )
 
-// Sampler tells what else used the CPU while a trial ran. It looks at the
-// machine once before the trial and once after, and does nothing in between.
+// Sampler measures the CPU use of other programs during a trial. It reads the machine's counters once before
+// the trial and once after, and does nothing in between.
 //
 // # Method
 //
-// Foreign CPU time, Conditions.ForeignCPU, is found in two ways, and the larger
-// one counts, since each misses something.
+// Foreign CPU time, Conditions.ForeignCPU, is determined in two ways. The larger value counts, since each
+// method misses something.
 //
-//   - What remains of the CPU time of all tasks (see ReadTotals) after
-//     taking away what Tare and everything it started used (the caller knows that,
-//     from the resource usage of waited-for processes) and what kernel threads
-//     used (their schedstat). This sees everything on the machine, also outside
-//     of a container.
-//   - The growth of the CPU time of all processes that are not Tare's, those that
-//     began and ended in between included (see total). This sees what the
-//     first hides: with tick accounting, time in softirqs that interrupt a
-//     process is part of that process's own time and not of the machine's user
-//     and system time, so that under network load too much is taken away there.
-//     iperf3 sending small datagrams as fast as two processors allow hid a
-//     quarter of the machine.
+//   - The rest of the CPU time of all tasks (see ReadTotals) after subtracting two parts: the time of Tare and
+//     its programs (the caller knows it from the resource usage of waited-for processes) and the time of kernel
+//     threads (from their schedstat). This covers the whole machine, also outside of a container.
+//   - The growth of the CPU time of all processes that are not Tare's, including those that began and ended in
+//     between (see total). This reveals time that the first method hides: with tick accounting, a softirq that
+//     interrupts a process counts as time of that process and not as user or system time of the machine. Under
+//     network load, the first method then subtracts too much. When iperf3 sent small datagrams as fast as two
+//     processors allow, the first method missed a quarter of the machine.
 //
-// Kernel threads, interrupts and softirqs cannot be attributed: they may work
-// for the trial (network, storage, encryption) or for others. They are reported
-// together as Conditions.KernelCPU and never counted as foreign.
+// Kernel threads, interrupts and softirqs cannot be attributed: they may work for the trial (network, storage,
+// encryption) or for others. Conditions.KernelCPU is their sum. They never count as foreign.
 //
 // # Limits
 //
-// CPU time in /proc comes in ticks of 10 ms: within a trial under a second the
-// shares are coarse. Where the machine's comes from /proc/stat, work at regular times
-// may look like more or less of it than there was. A kernel thread that ends within the trial takes its time
-// with it, and that time counts as foreign; so does the time of all kernel
-// threads inside a container with process ids of its own, where they cannot be
-// seen (Describe notes it). Under network load on a kernel with tick accounting,
-// programs outside of such a container are underestimated.
+// CPU time in /proc is in ticks of 10 ms: the shares of a trial under a second are coarse. If the machine's time
+// is from /proc/stat, work at regular intervals may appear as more or less than it was. The time of a kernel
+// thread that ends within the trial counts as foreign. In a container with its own process ids, kernel threads
+// are not visible, and all their time counts as foreign (Describe notes it). Under network load on a kernel with
+// tick accounting, programs outside of such a container are underestimated.
 type Sampler struct {
-	root   string // of the machine's files
+	root   string // root directory of the machine's files
 	now    func() time.Time
 	self   int // process id of Tare
 	kernel kernelThreads
@@ -64,11 +57,11 @@ func newSampler(root string) *Sampler {
 type snapshot struct {
 	Totals
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
-	others    map[int]process       // that are neither those nor Tare's, by process id
+	others    map[int]process       // processes other than kernel threads and Tare's, by process id
 	throttled int
 }
 
-// Start takes the snapshot before a trial. Call it last, right before the trial.
+// Start takes the snapshot before a trial. It must be the last call before the trial.
 func (s *Sampler) Start() error {
 	s.begun = false
 	s.paths = ownCgroup(os.DirFS(s.root), proc.Groups(proc.Below(s.root)))
@@ -82,26 +75,24 @@ func (s *Sampler) Start() error {
 	return nil
 }
 
-// Stop takes the snapshot after the trial and gives what happened since Start.
-// Own is the CPU time that Tare itself and everything that it started used in
-// between. Call it first, right after the trial; own is to be complete,
-// so wait for all processes before.
-func (s *Sampler) Stop(own time.Duration) (Spent, error) {
+// Stop takes the snapshot after the trial and returns the activity since Start. It must be the first
+// call after the trial. own is the CPU time that Tare and its programs used since Start. To be complete,
+// it must be read after all processes were waited for.
+func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	if !s.begun {
-		return Spent{}, errors.New("machine: Stop without a Start")
+		return Activity{}, errors.New("machine: Stop without a Start")
 	}
 	s.begun = false
 	totals, err := ReadTotals(s.root, s.now)
 	if err != nil {
-		return Spent{}, err
+		return Activity{}, err
 	}
 	after := snapshot{Totals: totals}
 	s.readSlow(&after)
-	return spent(&s.before, &after, own), nil
+	return between(&s.before, &after, own), nil
 }
 
-// readSlow reads what takes longer: it is done outside the time between the two
-// readings of the clock.
+// readSlow reads the counters that take longer, outside the measured time.
 func (s *Sampler) readSlow(shot *snapshot) {
 	shot.threads = s.kernel.read()
 	shot.others = others(proc.All(proc.Below(s.root)), s.self)

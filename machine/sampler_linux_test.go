@@ -107,7 +107,7 @@ func TestSamplerSoftirqThreads(t *testing.T) {
 
 func TestSamplerErrors(t *testing.T) {
 	s := newSampler(t.TempDir())
-	if err := s.Start(); err == nil || !strings.Contains(err.Error(), "cannot tell what the CPUs do: open proc/stat") {
+	if err := s.Start(); err == nil || !strings.Contains(err.Error(), "cannot read the CPU times: open proc/stat") {
 		t.Errorf("%v", err)
 	}
 	if _, err := s.Stop(0); err == nil || !strings.Contains(err.Error(), "Stop without a Start") {
@@ -233,7 +233,7 @@ func TestSamplerCounts(t *testing.T) {
 	}
 	after, self := s.before, selfCPU()-self
 	before.others, after.others = nil, nil
-	f, o := spent(&before, &after, self).Conditions(), spent(&before, &after, self+burnt).Conditions()
+	f, o := between(&before, &after, self).Conditions(), between(&before, &after, self+burnt).Conditions()
 	seconds := wall.Seconds() * float64(describe("/").CPU.Online)
 	t.Logf("CPU seconds of other programs: %.2f with the child among them, %.2f without; wall %v", f.ForeignCPU*seconds, o.ForeignCPU*seconds, wall)
 	if f.ForeignCPU*seconds < 0.5*burnt.Seconds() {
@@ -283,7 +283,7 @@ func FuzzCounters(f *testing.F) {
 		file := &fstest.MapFile{Data: []byte(text)}
 		root := tree(t, fstest.MapFS{"proc/pressure/cpu": file, "proc/2/comm": {Data: []byte("kthreadd")}, "proc/2/schedstat": file, "proc/self/cgroup": file})
 		files := proc.Below(root)
-		if d := waiting(files); d < -1 {
+		if d := waitingTime(files); d < -1 {
 			t.Errorf("pressure %v", d)
 		}
 		k := kernelThreads{root: root}

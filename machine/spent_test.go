@@ -11,7 +11,7 @@ import (
 // Two stretches of a second on two CPUs. In the first, other programs used less than nothing
 // by the ticks, which would be cut off at zero; over both they used 0.2 s of 4.
 func TestStretchesAddUp(t *testing.T) {
-	one := Spent{Wall: time.Second, Throttled: 1, Threads: 100 * time.Millisecond, Own: 800 * time.Millisecond,
+	one := Activity{Wall: time.Second, Throttled: 1, Threads: 100 * time.Millisecond, Own: 800 * time.Millisecond,
 		Totals: Totals{CPUs: 2, Busy: time.Second, Interrupts: 200 * time.Millisecond, Steal: 40 * time.Millisecond, Waiting: 300 * time.Millisecond, Load: 1}}
 	two := one
 	two.Busy, two.Load = 1400*time.Millisecond, 3

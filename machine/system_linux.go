@@ -6,21 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thisMachine describes the machine by its files, and by what they do not tell.
+// thisMachine describes the machine by its files and system calls.
 func thisMachine() *Environment {
 	e := describe("/")
 	var affinity unix.CPUSet
 	if unix.SchedGetaffinity(0, &affinity) == nil {
 		e.CPU.Usable = affinity.Count()
 	}
-	e.Notes = append(e.Notes, affinityNotes(e)...)
-	return e
-}
-
-// affinityNotes is what notes cannot tell from files.
-func affinityNotes(e *Environment) []string {
-	if e.CPU.Usable == 0 || e.CPU.Usable >= e.CPU.Online {
-		return nil
+	if e.CPU.Usable > 0 && e.CPU.Usable < e.CPU.Online {
+		e.Notes = append(e.Notes, fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online))
 	}
-	return []string{fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online)}
+	return e
 }

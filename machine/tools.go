@@ -13,24 +13,24 @@ import (
 	"tare/safetext"
 )
 
-// ToolQuery asks for a program's version.
+// ToolQuery is a query for a program's version.
 type ToolQuery struct {
 	Name string
-	Path string   // of the program; "": it is looked up in PATH by its name
-	Args []string // that make it tell its version: "--version"
+	Path string   // path of the program; "": the program is found by its name in PATH
+	Args []string // arguments that print the version: "--version"
 }
 
 const (
-	toolPatience  = 5 * time.Second // for one program
-	maxToolOutput = 64 << 10        // bytes of its output that are looked at
-	maxVersion    = 200             // bytes of a version
+	toolTimeout   = 5 * time.Second // time limit for one program
+	maxToolOutput = 64 << 10        // maximum output kept, in bytes
+	maxVersion    = 200             // maximum length of a version, in bytes
 )
 
-// A Runner runs a program to its end, and keeps what that prints.
+// A Runner runs a program to its end and writes its output to stdout and stderr.
 type Runner func(ctx context.Context, args, env []string, stdout, stderr io.Writer)
 
-// queryTool runs a program once. A program that is missing has no path, one
-// that says nothing has no version.
+// queryTool runs a program to get its version. A missing program has no path. A program without output
+// has no version.
 func queryTool(ctx context.Context, q ToolQuery, run Runner) Tool {
 	t := Tool{Name: q.Name}
 	path, err := exec.LookPath(cmp.Or(q.Path, q.Name))
@@ -38,16 +38,16 @@ func queryTool(ctx context.Context, q ToolQuery, run Runner) Tool {
 		return t
 	}
 	t.Path = withoutUser(path)
-	ctx, cancel := context.WithTimeout(ctx, toolPatience)
+	ctx, cancel := context.WithTimeout(ctx, toolTimeout)
 	defer cancel()
 	var out, problems limitedBuffer
-	// Many programs end with an error after telling their version, some on standard error.
+	// Many programs end with an error after printing their version, and some print it on standard error.
 	run(ctx, append([]string{path}, q.Args...), []string{"LC_ALL=C"}, &out, &problems)
 	t.Version = strings.TrimSpace(strings.ReplaceAll(firstLine(append(out.kept, problems.kept...)), path, q.Name))
 	return t
 }
 
-// firstLine gives the first line that is not empty, cut to a bearable length.
+// firstLine returns the first line that is not empty, shortened to maxVersion.
 func firstLine(output []byte) string {
 	for line := range bytes.Lines(output) {
 		if text := safetext.Head(string(line), maxVersion); text != "" {
@@ -59,10 +59,10 @@ func firstLine(output []byte) string {
 
 var homeDir = regexp.MustCompile(`/(home|Users)/[^/\s]+`)
 
-// withoutUser writes home directories as "~".
+// withoutUser replaces home directories by "~".
 func withoutUser(text string) string { return homeDir.ReplaceAllString(text, "~") }
 
-// limitedBuffer keeps the first bytes written to it and takes the rest silently.
+// limitedBuffer keeps the first bytes written to it and drops the rest.
 type limitedBuffer struct{ kept []byte }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {

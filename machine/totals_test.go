@@ -29,7 +29,7 @@ func TestReadTotals(t *testing.T) {
 		"no pressure":         {fstest.MapFS{"proc/stat": stat}, full, ""},
 		"the scheduler tells": {fstest.MapFS{"proc/stat": stat, "sys/fs/cgroup/cpuacct/release_agent": file("\n"), "sys/fs/cgroup/cpuacct/cpuacct.usage": file("1723456789\n")}, exact, ""},
 		"a container":         {fstest.MapFS{"proc/stat": stat, "sys/fs/cgroup/cpuacct/cpuacct.usage": file("1723456789\n")}, full, ""},
-		"nothing":             {fstest.MapFS{}, Totals{}, "cannot tell what the CPUs do: open proc/stat: no such file or directory"},
+		"nothing":             {fstest.MapFS{}, Totals{}, "cannot read the CPU times: open proc/stat: no such file or directory"},
 		"nonsense":            {fstest.MapFS{"proc/stat": file("hello\n")}, Totals{}, "/proc/stat: no line that begins with cpu"},
 	} {
 		got, err := ReadTotals(tree(t, c.files), func() time.Time { return at })

@@ -7,50 +7,49 @@ import (
 	"unicode/utf8"
 )
 
-// folder reads a text such that all the ways in which a program escapes a value, quotes it
-// and breaks it into lines give the same: without blanks, line breaks and quotes, with %41,
-// \x41, \101 and \u0041 as what they stand for and \" and \\ without the backslash, however
-// often they were escaped, and without what a dump has at the beginning of a line (an offset)
-// and at its end (the bytes as text).
+// folder folds a text: all ways of escaping, quoting and wrapping a value give the same result. It
+// removes blanks, line breaks and quotes. It decodes %41, \x41, \101 and \u0041, also if escaped several
+// times, and removes the backslash of \" and \\. In the lines of a hex dump, it removes the offset at
+// the beginning and the characters at the end.
 type folder struct {
-	text  []byte
-	place []place // of each byte
-	floor int     // where the line begins in text
-	mark  int     // behind the last backslash or percent sign, or later
-	last  int     // where what was folded ends in the text that is read
+	text      []byte
+	positions []position // position of each folded byte in the original text
+	floor     int        // start of the present line in text
+	mark      int        // position in text after the last backslash or percent sign, or later
+	last      int        // end of the folded part in the original text
 
-	line          lineState
-	colon         bool // behind the offset, as xxd has it
-	data, columns int  // in a line of a dump: bytes behind the offset, and blanks before the next
+	line  lineState
+	colon bool // whether a colon ends the offset, as in dumps of xxd
+	// in a line of a dump: number of digits after the offset, and of blanks before the next character
+	data, columns int
 }
 
-// place is where a folded byte stands in the text that is read.
-type place struct{ start, end int }
+// position is the position of a folded byte in the original text.
+type position struct{ start, end int }
 
 type lineState int
 
 const (
 	lineBegins lineState = iota
 	lineGoesOn
-	lineOfDump // behind an offset
-	lineEnds   // behind the data of a dump
+	lineOfDump // after an offset
+	lineEnds   // after the data of a dump
 )
 
 const (
-	mostGap       = 256 // most bytes between two of a folded secret
+	mostGap       = 256 // maximum number of original bytes between two bytes of a secret
 	longestOffset = 16
-	longestLine   = 512 // most bytes of a line of a dump
-	longestEscape = 6   // of one that is not itself escaped: \u0041
+	longestLine   = 512 // maximum number of bytes in a line of a dump
+	longestEscape = 6   // length of the longest escape that is not itself escaped: \u0041
 	digits        = "0123456789abcdefABCDEF"
 )
 
-// escapes are the ways to write a byte, or a character, by its number.
+// escapes are the ways to write a byte or a character by its number.
 var escapes = []struct {
 	mark         string
 	digits, base int
 }{{"%", 2, 16}, {`\x`, 2, 16}, {`\u`, 4, 16}, {`\`, 3, 8}}
 
-// folded is a whole value.
 func folded(value string) string {
 	f := folder{line: lineGoesOn}
 	f.add([]byte(value), 0)
@@ -59,7 +58,7 @@ func folded(value string) string {
 
 func dropped(b byte) bool { return b <= ' ' || b == '"' || b == '\'' }
 
-// plain are the bytes that stay as they are, unless they end an escape.
+// plain marks the bytes that folding never changes, unless they end an escape.
 var plain = func() (is [256]bool) {
 	for b := range is {
 		is[b] = !dropped(byte(b)) && b != '\\' && b != '%'
@@ -67,22 +66,22 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// add folds the next bytes, which begin at a place.
+// add folds the next bytes. at is their position in the original text.
 func (f *folder) add(p []byte, at int) {
 	for i := 0; i < len(p); i++ {
-		b, here := p[i], place{at + i, at + i + 1}
-		if here.start-f.last > mostGap { // with a byte that no needle has
-			f.text, f.place, f.last = append(f.text, 0), append(f.place, here), here.end
+		b, here := p[i], position{at + i, at + i + 1}
+		if here.start-f.last > mostGap { // a zero byte, which no needle contains, separates distant parts
+			f.text, f.positions, f.last = append(f.text, 0), append(f.positions, here), here.end
 		}
 		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
-		if f.line == lineGoesOn && plain[b] && len(f.text)-f.mark >= longestEscape { // most bytes
-			begin, places := i, f.place
+		if f.line == lineGoesOn && plain[b] && len(f.text)-f.mark >= longestEscape { // the fast path for most bytes
+			begin, places := i, f.positions
 			for ; i < len(p) && plain[p[i]]; i++ {
-				places = append(places, place{at + i, at + i + 1})
+				places = append(places, position{at + i, at + i + 1})
 			}
-			f.text, f.place, f.last = append(f.text, p[begin:i]...), places, at+i
+			f.text, f.positions, f.last = append(f.text, p[begin:i]...), places, at+i
 			i--
 			continue
 		}
@@ -92,27 +91,29 @@ func (f *folder) add(p []byte, at int) {
 	}
 }
 
-// outside says whether a byte at the beginning of a line, or in a dump, is none of the data.
-func (f *folder) outside(b byte, at place) bool {
+// outside reports whether a byte at the beginning of a line or in a dump is not data.
+func (f *folder) outside(b byte, at position) bool {
 	blank, lead := b == ' ' || b == '\t', len(f.text)-f.floor
 	switch {
 	case b == '\n':
 	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte(digits+"x", b) >= 0):
 	case f.line == lineBegins && (blank && lead >= 6 || b == ':' && lead >= 4):
-		f.text, f.place = f.text[:f.floor], f.place[:f.floor]
+		f.text, f.positions = f.text[:f.floor], f.positions[:f.floor]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
-	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // nothing is held back for ever
+	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // limits the text that is held back
 		f.line = lineGoesOn
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
-		for i := f.floor; i < len(f.place); i++ { // what is found in the line takes its text along
-			f.place[i].end = at.end
+		// extends the positions of the line's bytes over the characters: a secret found in the line masks
+		// them, too
+		for i := f.floor; i < len(f.positions); i++ {
+			f.positions[i].end = at.end
 		}
 		return true
 	case blank:
 		f.columns++
-	case strings.IndexByte(digits, b) < 0: // no dump, or one of characters
+	case strings.IndexByte(digits, b) < 0: // the line is no dump, or one of characters
 		f.line = lineGoesOn
 	default:
 		f.columns, f.data = 0, f.data+1
@@ -120,14 +121,14 @@ func (f *folder) outside(b byte, at place) bool {
 	return false
 }
 
-// put takes a byte behind others, with which it may be an escape. However often something is
-// escaped, it begins at most mostGap before its end: what is held back for it has an end.
-func (f *folder) put(b byte, at place) {
+// put appends a byte and decodes the escape that it may complete. A decoded escape counts as starting at most
+// mostGap before its end, even if it was escaped many times. This limits the text that is held back.
+func (f *folder) put(b byte, at position) {
 	n := len(f.text)
 	if n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
 		n--
-		at.start = max(f.place[n].start, at.end-mostGap)
-		f.text, f.place = f.text[:n], f.place[:n]
+		at.start = max(f.positions[n].start, at.end-mostGap)
+		f.text, f.positions = f.text[:n], f.positions[:n]
 		if strings.IndexByte("nrt", b) >= 0 {
 			return
 		}
@@ -135,7 +136,7 @@ func (f *folder) put(b byte, at place) {
 	if dropped(b) {
 		return
 	}
-	f.text, f.place, f.last = append(f.text, b), append(f.place, at), max(f.last, at.end)
+	f.text, f.positions, f.last = append(f.text, b), append(f.positions, at), max(f.last, at.end)
 	if n++; b == '\\' || b == '%' {
 		f.mark = n
 	}
@@ -148,8 +149,8 @@ func (f *folder) put(b byte, at place) {
 		if err != nil {
 			continue
 		}
-		at.start = max(f.place[i].start, at.end-mostGap)
-		f.text, f.place = f.text[:i], f.place[:i]
+		at.start = max(f.positions[i].start, at.end-mostGap)
+		f.text, f.positions = f.text[:i], f.positions[:i]
 		written := []byte{byte(number)}
 		if e.digits == 4 {
 			written = utf8.AppendRune(nil, rune(number))
@@ -161,20 +162,20 @@ func (f *folder) put(b byte, at place) {
 	}
 }
 
-// sure is how much of the folded text stays, whatever follows.
-func (f *folder) sure() int {
+// final returns the length of the folded text that later bytes cannot change.
+func (f *folder) final() int {
 	if f.line != lineGoesOn {
 		return f.floor
 	}
 	return max(len(f.text)-longestOffset, 0)
 }
 
-// forget drops what was folded before a place, and is sure.
+// forget drops folded bytes whose original position is before this one, if later bytes cannot change them.
 func (f *folder) forget(before int) {
-	n, sure := 0, f.sure()
-	for n < sure && f.place[n].start < before {
+	n, sure := 0, f.final()
+	for n < sure && f.positions[n].start < before {
 		n++
 	}
-	f.text, f.place = append(f.text[:0], f.text[n:]...), append(f.place[:0], f.place[n:]...)
+	f.text, f.positions = append(f.text[:0], f.text[n:]...), append(f.positions[:0], f.positions[n:]...)
 	f.floor, f.mark = max(f.floor-n, 0), f.mark-n
 }

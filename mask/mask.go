@@ -1,13 +1,11 @@
-// Package mask takes known secrets out of texts: the values that a run has taken from
-// variables and files must stand in nothing that it writes.
+// Package mask removes known secrets from texts. Secrets are the values that a run reads from variables
+// and files; Tare must never write them anywhere.
 //
-// A secret is found as it is, line by line where it has several, and in the ways in which
-// programs write it again: in base64 (also in the middle of something longer), in
-// hexadecimal, escaped for a URL, for JSON or for a shell, and in the dumps of xxd, od and
-// hexdump. A text is searched twice for that: as it is, and folded (see folder), since nobody
-// can list the ways to break lines and to escape. Whatever else a program does with a secret,
-// it is not found; and a value that is shorter than Least is not looked for, because it would
-// be found in everything.
+// A secret is found in its original form, line by line if it has several lines, and in common encodings:
+// base64 (also inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in
+// dumps of xxd, od and hexdump. Every text is searched twice: in its original form and folded (see
+// folder), since there are too many ways to break lines and to escape. Secrets in other encodings are
+// not found. Values shorter than Least are not masked, because they would occur everywhere.
 package mask
 
 import (
@@ -27,29 +25,30 @@ import (
 // Least is the length of the shortest value that is masked, in bytes.
 const Least = 6
 
-// leastEncoded is that of the shortest that is looked for in base64 in the middle of
-// something longer, of which some signs depend on what is beside it.
+// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer
+// value. The characters at both ends then depend on the neighbouring bytes.
 const leastEncoded = 8
 
-// Mask takes secrets out of texts. A nil Mask has none, and gives everything as it is. It
-// may be used by several goroutines.
+// Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may
+// use it.
 type Mask struct {
 	raw, folded view
 }
 
-// view is a way to read a text, with what to find in it.
+// view holds the needles, which are the forms of secrets to find, for original or for folded texts.
 type view struct {
 	needles []*needle
-	seeds   map[uint32][]*needle // by their beginning
-	maybe   [1 << 14]bool        // by the hash of a beginning: most bytes cost one look at it
+	seeds   map[uint32][]*needle // needles by their first bytes
+	// whether a needle may begin with bytes of this hash; one look-up rules out most bytes
+	maybe [1 << 14]bool
 }
 
 type needle struct {
 	text  []byte
-	shown []byte // in its place
+	shown []byte // replacement of the secret
 }
 
-// seed is the length of the beginning by which needles are looked up, in bytes.
+// seed is the number of first bytes by which needles are looked up.
 const seed = 4
 
 func hash(beginning uint32) uint32 { return beginning * 0x9e3779b1 >> 18 }
@@ -67,8 +66,8 @@ func (v *view) add(text string, shown []byte) {
 	v.maybe[hash(beginning)] = true
 }
 
-// Add adds a value, by the name that is shown in its place: "[masked: TOKEN]". All values
-// are added before the Mask is used. It says whether the value is long enough.
+// Add adds a value. name is shown in place of the value: "[masked: TOKEN]". All values must be added
+// before the Mask is used. Add reports whether the value is long enough to be masked.
 func (m *Mask) Add(name, value string) bool {
 	shown := []byte("[masked: " + strings.Map(printable, name) + "]")
 	masked := false
@@ -77,7 +76,7 @@ func (m *Mask) Add(name, value string) bool {
 			continue
 		}
 		masked = true
-		for _, text := range written(line) {
+		for _, text := range encodings(line) {
 			m.raw.add(text, shown)
 			m.folded.add(folded(text), shown)
 		}
@@ -85,7 +84,7 @@ func (m *Mask) Add(name, value string) bool {
 	return masked
 }
 
-// printable keeps a name such that it can stand in JSON and in any text.
+// printable replaces characters of a name that cannot be used in every text or in JSON.
 func printable(r rune) rune {
 	if r < ' ' || r >= utf8.RuneSelf || strings.ContainsRune(`"'\<>&]`, r) {
 		return '_'
@@ -93,18 +92,17 @@ func printable(r rune) rune {
 	return r
 }
 
-// written gives the ways in which a value is written that are not the same once they are
-// folded, or cut off: also with single blanks, with + for a blank, for HTML, with halves of characters as JSON has them, and
-// in dumps as bytes in octal or as words of two bytes, the first byte last, within which a
-// value may begin.
-func written(value string) []string {
+// encodings returns the forms of a value that folding does not unify. These are: hexadecimal, base64,
+// octal dumps, and dumps of two-byte words with the low byte first, in which a value may begin inside a
+// word; single blanks, + for a blank, HTML escapes, and JSON's halves of characters.
+func encodings(value string) []string {
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
 		octal += fmt.Sprintf("%03o", b)
 	}
 	all := []string{
 		value, hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)), octal,
-		strings.Join(strings.Fields(value), " "), strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), halves.ReplaceAllString(value, "\uFFFD\uFFFD"),
+		strings.Join(strings.Fields(value), " "), strings.ReplaceAll(value, " ", "+"), html.EscapeString(value), surrogates.ReplaceAllString(value, "\uFFFD\uFFFD"),
 	}
 	for begin := range 2 {
 		hexadecimal, octal := "", ""
@@ -118,24 +116,24 @@ func written(value string) []string {
 		all = append(all, e.EncodeToString(raw))
 		for before := range 3 {
 			if len(value) >= leastEncoded {
-				all = append(all, within(e, raw, before))
+				all = append(all, base64Inside(e, raw, before))
 			}
 		}
 	}
 	return all
 }
 
-// within is what base64 makes of a value behind a number of other bytes, whatever they
-// are: the signs that depend on the value alone.
-func within(e *base64.Encoding, value []byte, before int) string {
+// base64Inside returns the base64 of a value that follows a number of unknown bytes: only the characters that
+// depend on the value alone.
+func base64Inside(e *base64.Encoding, value []byte, before int) string {
 	text := e.EncodeToString(append(make([]byte, before), value...))
 	first := (before*8 + 5) / 6
 	whole := (before + len(value)) * 8 / 6
 	return text[first:whole]
 }
 
-// halves are the characters that JSON escapes in two halves, of which none is a character.
-var halves = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
+// surrogates matches characters that JSON escapes as two halves, neither of which is a character.
+var surrogates = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
 
 // span is a part of a text that is masked.
 type span struct {
@@ -143,8 +141,9 @@ type span struct {
 	shown      []byte
 }
 
-// find finds every place of every needle, also within others, and the place before which each
-// has its end in the text. At the last of a text, what looks like a beginning is found, too.
+// find returns all occurrences of all needles, including overlapping ones. Each needle that begins
+// before safe is complete in the text. If last is set, the beginning of a needle at the end of the text
+// is also found.
 func (v *view) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -154,7 +153,7 @@ func (v *view) find(text []byte, last bool) (all []span, safe int) {
 			continue
 		}
 		for _, n := range v.seeds[beginning] {
-			length := shared(text[i:], n.text)
+			length := commonPrefix(text[i:], n.text)
 			if length == len(n.text) || last && length >= Least && i+length == len(text) {
 				all = append(all, span{i, i + length, n.shown})
 			} else if i+length == len(text) {
@@ -165,8 +164,7 @@ func (v *view) find(text []byte, last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// joined joins spans that overlap: what is left of one that another covers in part must not
-// stay.
+// joined merges overlapping spans. If a span is covered only in part, its rest must not stay visible.
 func joined(all []span) []span {
 	slices.SortStableFunc(all, func(a, b span) int { return cmp.Or(a.start-b.start, b.end-a.end) })
 	var out []span
@@ -180,8 +178,8 @@ func joined(all []span) []span {
 	return out
 }
 
-// Text takes the secrets out of a short text, such as a message. Such a text may have been
-// cut off in the middle of one: what is left of it at a cut is masked, too.
+// Text masks the secrets in a short text, such as a message. The text may have been cut off inside a
+// secret: the part of a secret next to a cut is masked, too.
 func (m *Mask) Text(text string) string {
 	if m == nil || len(m.raw.needles) == 0 {
 		return text
@@ -194,16 +192,15 @@ func (m *Mask) Text(text string) string {
 	for _, n := range m.raw.needles {
 		all = append(all, cuts(w.held, n)...)
 	}
-	_ = w.pass(all, true) // a Builder takes everything
+	_ = w.pass(all, true) // writing to a Builder cannot fail
 	return out.String()
 }
 
-// cuts finds what a cut has left of a needle: its beginning where something ends, or its
-// end where something begins.
+// cuts finds parts of a needle at cuts: its beginning before a cut, or its end after a cut.
 func cuts(text []byte, n *needle) []span {
 	var all []span
 	for i := range text {
-		if k := shared(text[i:], n.text); k >= Least && ends(text[i+k:]) {
+		if k := commonPrefix(text[i:], n.text); k >= Least && ends(text[i+k:]) {
 			all = append(all, span{i, i + k, n.shown})
 		}
 		k := 0
@@ -217,8 +214,7 @@ func cuts(text []byte, n *needle) []span {
 	return all
 }
 
-// shared is how much of the beginning two texts share.
-func shared(a, b []byte) int {
+func commonPrefix(a, b []byte) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -226,7 +222,7 @@ func shared(a, b []byte) int {
 	return n
 }
 
-// marks are what stands where a text was cut off.
+// ends and begins report whether a text was cut off at this position.
 func ends(rest []byte) bool {
 	return len(rest) == 0 || strings.ContainsRune(`"'`, rune(rest[0])) || bytes.HasPrefix(rest, []byte("…")) || bytes.HasPrefix(rest, []byte("..."))
 }

@@ -2,26 +2,26 @@ package mask
 
 import "io"
 
-// Writer passes on what is written to it without the secrets, however they are split over
-// the writes. It holds back only what may be the beginning of one.
+// Writer masks the secrets in the text written to it and writes the rest to another writer. It finds secrets
+// that are split over several writes. It holds back only text that may be the beginning of a secret.
 type Writer struct {
 	mask *Mask
 	to   io.Writer
 	held []byte
-	base int // where what is held back begins in the whole text
+	base int // position of held in the whole text
 	fold folder
-	// covered is the end of the last secret whose place has been marked.
+	// covered is the end of the last masked secret.
 	covered int
 	out     []byte
 }
 
-// mostAtOnce bounds what is folded at once, and with it the memory.
+// mostAtOnce is the size of the part that is folded at once, which limits the memory.
 const mostAtOnce = 16 << 10
 
-// Writer begins one that writes to another. Nothing is lost only after its Close.
+// Writer returns a Writer that writes to to. The text is complete only after Close.
 func (m *Mask) Writer(to io.Writer) *Writer { return &Writer{mask: m, to: to} }
 
-// Write takes the next part. An error is that of the writer behind it.
+// Write writes the next part of the text. The error is from the underlying writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.mask == nil || len(w.mask.raw.needles) == 0 {
 		return w.to.Write(p)
@@ -37,8 +37,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what was held back. What looks like the beginning of a secret that was
-// cut off is masked.
+// Close writes the text held back. It also masks the beginning of a secret at the end of the text.
 func (w *Writer) Close() error {
 	if len(w.held) == 0 {
 		return nil
@@ -46,23 +45,22 @@ func (w *Writer) Close() error {
 	return w.pass(nil, true)
 }
 
-// find finds the secrets in what is held back, and the place before which every secret has
-// its end there.
+// find returns the secrets in the held text. Each secret that begins before safe is complete.
 func (w *Writer) find(last bool) (all []span, safe int) {
 	all, safe = w.mask.raw.find(w.held, last)
 	for i := range all {
 		all[i].start, all[i].end = all[i].start+w.base, all[i].end+w.base
 	}
-	end, sure := w.base+len(w.held), w.fold.sure()
+	end, sure := w.base+len(w.held), w.fold.final()
 	if last {
 		sure = len(w.fold.text)
 	}
 	folded, from := w.mask.folded.find(w.fold.text[:sure], last)
 	if safe += w.base; from < len(w.fold.text) {
-		safe = min(safe, w.fold.place[from].start)
+		safe = min(safe, w.fold.positions[from].start)
 	}
 	for _, s := range folded {
-		first, to := w.fold.place[s.start], w.fold.place[s.end-1]
+		first, to := w.fold.positions[s.start], w.fold.positions[s.end-1]
 		all = append(all, span{first.start, to.end, s.shown})
 	}
 	if last {
@@ -71,8 +69,8 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// pass writes the text up to a place before which every secret has its end in the text, and
-// keeps the rest. More are spans that are known already.
+// pass writes the text up to a position that no incomplete secret crosses, and keeps the rest. more
+// lists additional spans to mask.
 func (w *Writer) pass(more []span, last bool) error {
 	all, safe := w.find(last)
 	out, at := w.out[:0], max(w.base, min(w.covered, safe))

@@ -9,16 +9,15 @@ import (
 	"tare/testbed"
 )
 
-// Clearing up that fails is tried again, after a pause that doubles each time: a
-// cluster that does not answer for a while is no reason to end a run.
+// clear repeats a failed clean-up after a pause that doubles each time. A cluster that is unreachable
+// for a while must not end a run.
 const (
 	clearTries = 6
-	clearPause = time.Second // before the second
+	clearPause = time.Second // pause before the second attempt
 )
 
-// clear takes away what a trial has left in its site. It has as much time as a trial
-// may take. That time counts as preparation of the next trial, not as time that Tare
-// has spent itself.
+// clear removes everything that a trial has left in its site. Its time limit is equal to the trial's.
+// The time counts as preparation of the next trial, not as cost of Tare itself.
 func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()
@@ -30,7 +29,7 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 	for tries := 1; ; tries++ {
 		err := clear(limited)
 		if err == nil || ctx.Err() != nil {
-			return nil // the next trial says that the run was interrupted
+			return nil // the next trial reports the interruption
 		}
 		if tries < clearTries && testbed.Pause(limited, pause) == nil {
 			pause *= 2
@@ -40,11 +39,11 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 			return nil
 		}
 		return fmt.Errorf("clear up after %s in arm %s, round %d (%s in %v, the limit is %v): %w",
-			cell.ID, arm.Name, id.round, attempts(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
+			cell.ID, arm.Name, id.round, attemptsText(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
 	}
 }
 
-func attempts(n int) string {
+func attemptsText(n int) string {
 	if n == 1 {
 		return "one attempt"
 	}

@@ -11,15 +11,15 @@ import (
 	"tare/workload"
 )
 
-// account is the CPU time used so far by Tare itself and by the programs it started
-// that have ended, and what the layers' own processes have used so far, by part.
+// account is the CPU time used so far by Tare itself, by the ended programs that it started, and by the
+// layers' own processes. Layers are listed by part.
 type account struct {
 	own, children time.Duration
 	layers        map[string]layer.Cost
 }
 
-// account takes the account at a place.
-func (p *place) account() (account, error) {
+// account reads the CPU time used so far by Tare, its programs and the layers of this site.
+func (p *armSite) account() (account, error) {
 	layers := map[string]layer.Cost{}
 	for _, u := range p.layers {
 		if u.Costs == nil {
@@ -34,7 +34,7 @@ func (p *place) account() (account, error) {
 		}
 	}
 	own, children, err := processTimes()
-	for _, standing := range p.stand { // once it has ended it is among the children
+	for _, standing := range p.services { // the CPU time of a service that has ended is already in children
 		if running, ok := standing.(workload.Running); ok {
 			if cpu, err := running.CPU(); err == nil {
 				children += cpu
@@ -44,7 +44,7 @@ func (p *place) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// since is the account of the time between two. Memory is that of the later one.
+// since returns the CPU time between b and a. Memory is that of a.
 func (a account) since(b account) account {
 	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
@@ -54,7 +54,7 @@ func (a account) since(b account) account {
 	return used
 }
 
-// plus is the account of two stretches of time. Memory is that of the later one, o.
+// plus returns the sum of two periods. Memory is that of the later one, o.
 func (a account) plus(o account) account {
 	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
 	maps.Copy(sum.layers, a.layers)
@@ -65,7 +65,7 @@ func (a account) plus(o account) account {
 	return sum
 }
 
-// total is all CPU time that Tare and what it started has used.
+// total is the CPU time of Tare, its programs and the layers' processes.
 func (a account) total() time.Duration {
 	sum := a.own + a.children
 	for _, c := range a.layers {
@@ -74,15 +74,14 @@ func (a account) total() time.Duration {
 	return sum
 }
 
-// cost is what the layers of a trial used, by part: their own processes
-// ("wireguard:client-node"), and the containers in pods beside the programs under test
-// ("sidecar:client-istio-proxy").
+// cost is the usage of a trial's layers, by part: their own processes ("wireguard:client-node"), and
+// sidecars beside the programs under test ("sidecar:client-istio-proxy").
 type cost struct {
 	parts       map[string]testbed.Usage
-	unavailable bool // there are sidecars, and what they used is not known
+	unavailable bool // there are sidecars, but their usage is unknown
 }
 
-// costOf is the cost of a trial from what was measured over it.
+// costOf returns the cost of a trial's layers from the CPU time and the sample of its measured part.
 func costOf(used account, sample testbed.Sample, wall time.Duration) cost {
 	c := cost{parts: map[string]testbed.Usage{}, unavailable: sample.SidecarsUnavailable}
 	for part, own := range used.layers {
@@ -96,7 +95,6 @@ func costOf(used account, sample testbed.Sample, wall time.Duration) cost {
 	return c
 }
 
-// total is all of its CPU time.
 func (c cost) total() time.Duration {
 	var sum time.Duration
 	for _, u := range c.parts {
@@ -105,11 +103,11 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// with adds what the layers used to what the programs used: their sum, by the name
-// "layer", and each part by its own name.
-func (c cost) with(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
+// addTo adds the usage of layers to the usage of programs. The sum over all layers is named "layer"; each
+// part has its own name.
+func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
-		return programs // without all of them the sum would be too low
+		return programs // without the sidecars the sum would be too low
 	}
 	all := maps.Clone(c.parts)
 	sum := testbed.Usage{Wall: wall}
@@ -123,8 +121,8 @@ func (c cost) with(programs map[string]testbed.Usage, wall time.Duration) map[st
 	return all
 }
 
-// price adds the cost metrics, and to the result which of them are unavailable.
-func price(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
+// addCosts adds the cost metrics to the trial's values. It lists the unavailable ones in result.
+func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
 	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
 	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"tare/journal"
 )
 
-// Event is something that happened in a run: one of the types below.
+// Event is an event of a run: one of the types below.
 type Event interface{ event() }
 
-// SiteReady says that an arm is set up, with its layers, at one level of the testbed.
+// SiteReady is sent when an arm is set up, with its layers, at one level of the testbed.
 type SiteReady struct{ Arm string }
 
-// TrialStarted says that a trial begins.
+// TrialStarted is sent when a trial begins.
 type TrialStarted struct {
 	Round, Rounds int
 	Cell, Arm     string
@@ -22,8 +22,8 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
-// BlockStarted says that one trial of each of some arms begins, cut into slices between
-// which the arms alternate.
+// BlockStarted is sent when a sliced block begins: one trial in each of these arms, which alternate by
+// slices.
 type BlockStarted struct {
 	Round, Rounds int
 	Cell          string
@@ -33,60 +33,59 @@ type BlockStarted struct {
 	Progress      Progress
 }
 
-// TrialDone says that a trial is in the journal.
+// TrialDone is sent when a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
-	Failed   bool              // it is no data, and not repeated: a failure counts as a result of its arm
-	Why      journal.Violation // the broken rule because of which it is no data
+	Failed   bool              // the trial is no data and not repeated: its failure is a result of its arm
+	Why      journal.Violation // the broken rule that makes the trial invalid
 	Progress Progress
 }
 
-// RoundsFixed says that the pilot has set the number of rounds.
+// RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// RoundsMadeUp says that so many rounds are added for those that the machine's condition
-// has cost.
+// RoundsMadeUp is sent when rounds are added to replace rounds spoilt by the machine's condition. Rounds
+// is the total number added.
 type RoundsMadeUp struct{ Rounds int }
 
-// SettingUp says that all arms are set up anew, as the design asks for it.
+// SettingUp is sent when a new set-up of all arms begins, as the design asks.
 type SettingUp struct{ Number int }
 
-// SetUpsFixed says that it is decided how often all arms are set up anew.
+// SetUpsFixed is sent when the number of rounds per set-up is fixed.
 type SetUpsFixed struct {
-	Every int // rounds that share a set-up; 0: all
+	Every int // rounds that share a set-up; 0: all rounds
 	Why   string
 }
 
-// Resting says that the run waits for the machine to become quiet.
+// Resting is sent when the run waits for the machine to become quiet before it repeats a trial.
 type Resting struct {
 	Pause time.Duration
-	Why   journal.Violation // of the last trial that the machine's condition has spoilt
+	Why   journal.Violation // the broken rule of the last trial spoilt by the machine's condition
 }
 
-// Waiting says that the machine was looked at and is not quiet yet, once before the wait and after
-// each look.
+// Waiting is sent while the run waits for a busy machine: once before the wait and after each check.
 type Waiting struct {
-	Left  time.Duration // how long the run still waits
+	Left  time.Duration // the remaining waiting time
 	Why   string
-	First bool // of this wait
+	First bool // whether this is the first Waiting of this wait
 }
 
-// SetUpAnew says that an arm is taken down and set up again, because something broke.
+// SetUpAnew is sent when a broken arm is taken down and set up again.
 type SetUpAnew struct{ Arm, Why string }
 
-// Decided says that every headline comparison is decided, which ends the run.
+// Decided is sent when every headline comparison is decided, which ends the run.
 type Decided struct {
-	Rounds int // that it has
-	Of     int // at most
+	Rounds int // rounds run
+	Of     int // maximum number of rounds
 }
 
-// EndedEarly says that the run is done with fewer rounds than were planned.
+// EndedEarly is sent when a run ends successfully with fewer rounds than planned.
 type EndedEarly struct {
 	Rounds, Of int
 	Why        journal.Violation
 }
 
-// ArmDropped says that the session goes on without an arm.
+// ArmDropped is sent when the session continues without an arm.
 type ArmDropped struct {
 	Arm string
 	Why error
@@ -107,47 +106,46 @@ func (SetUpsFixed) event()  {}
 func (Resting) event()      {}
 func (Waiting) event()      {}
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
-	Done, Total int           // trials; repeats of invalid ones are not in Total
-	Left        time.Duration // estimate, from the trials of this session as far as there are any
+	Done, Total int           // numbers of trials; Total excludes repeats of invalid trials
+	Left        time.Duration // the estimated remaining time, from the trials of this session if there are any
 }
 
-// step is what one trial settles.
-type step struct {
+// trialKey identifies a trial without its attempt.
+type trialKey struct {
 	round     int
 	cell, arm string
 }
 
-// clock estimates the time left.
+// clock estimates the remaining time.
 type clock struct {
 	plan       *experiment.Plan
 	rounds     int
 	cpuLimited bool
 	began      time.Time
-	first      int // trials that were there when this session began
-	// passed counts the rounds that an earlier session ran without an arm, by cell and
-	// arm, and gone are the arms that this one goes on without.
-	passed map[[2]string]int
-	gone   map[string]bool
-	// setUp is how long the last set-up of all arms took, allSetUps all of this session together,
-	// and anew how many are to come.
+	first      int // number of trials recorded before this session
+	// missed counts, by cell and arm, the rounds that an earlier session ran without the arm. dropped
+	// holds the arms that this session left out.
+	missed  map[[2]string]int
+	dropped map[string]bool
+	// setUp is the duration of the last set-up of all arms. allSetUps is the total of this session. anew
+	// is the number of set-ups to come.
 	setUp, allSetUps time.Duration
 	anew             int
 }
 
-// settingUp notes how long setting all arms up took.
 func (c *clock) settingUp(d time.Duration) {
 	c.setUp, c.allSetUps = d, c.allSetUps+d
 	c.anew = max(c.anew-1, 0)
 }
 
 func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
-	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, gone: map[string]bool{}}
+	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[string]bool{}}
 }
 
-// progress counts the steps that are settled (valid, or out of attempts) and
-// scales the plan's expectation of the rest by how this session has gone.
+// progress counts the settled steps, which are valid or out of attempts. It scales the expected duration
+// of the remaining ones by the duration of this session's trials so far.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
@@ -162,8 +160,8 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 		expected[cell.ID] = cell.Expected
 		for a, arm := range c.plan.Arms {
 			k := [2]string{cell.ID, arm.Name}
-			planned := max(c.plan.RoundsOf(a, c.rounds)-c.passed[k], done[k])
-			if c.gone[arm.Name] {
+			planned := max(c.plan.RoundsOf(a, c.rounds)-c.missed[k], done[k])
+			if c.dropped[arm.Name] {
 				planned = done[k]
 			}
 			p.Done, p.Total = p.Done+done[k], p.Total+planned
@@ -181,13 +179,13 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	return p
 }
 
-// settled are the steps to which nothing more is to come: a trial that stands, as data or as
-// a failure, or no attempt left.
-func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[step]bool {
-	steps := map[step]bool{}
+// settled returns the steps that need no further trial: one trial is valid or a failure of its arm, or
+// no attempt is left.
+func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
+	steps := map[trialKey]bool{}
 	for i := range trials {
-		if t := &trials[i]; !again(t, cpuLimited) || t.Attempt >= plan.Attempts {
-			steps[step{t.Round, t.Cell, t.Arm}] = true
+		if t := &trials[i]; !repeats(t, cpuLimited) || t.Attempt >= plan.Attempts {
+			steps[trialKey{t.Round, t.Cell, t.Arm}] = true
 		}
 	}
 	return steps

@@ -79,20 +79,20 @@ func TestSwitchedLayer(t *testing.T) {
 // before any layer is taken down.
 func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 	var log []string
-	at := func(name string) *place {
+	at := func(name string) *armSite {
 		active, err := switched(&log, name, 0).Up(t.Context(), new(layer.Run).At(fakeSite{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &place{layers: []up{{name, active}}}
+		return &armSite{layers: []activeLayer{{name, active}}}
 	}
 	first, second := at("first"), at("second")
-	s := &sites{places: []placed{{0, first}, {1, second}}}
+	s := &sites{list: []indexedSite{{0, first}, {1, second}}}
 	if switched, err := s.enter(t.Context(), second); err != nil || !switched {
 		t.Fatal(switched, err)
 	}
 	if switched, err := s.enter(t.Context(), second); err != nil || switched {
-		t.Errorf("the same place again: switched is %t (%v)", switched, err)
+		t.Errorf("the same site again: switched is %t (%v)", switched, err)
 	}
 	log = nil
 	if err := s.close(t.Context()); err != nil {
@@ -120,7 +120,7 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}{
 		{true, layer.Check{Layer: "other", Name: "off beside own", OK: true}},
 		{false, layer.Check{Layer: "kind", Name: "the layer of arm arm", Expected: "not on", Observed: "not looked for", OK: true,
-			Caveat: "this arm has a layer kind of its own: that nothing of another arm's layer kind is on here is not shown"}},
+			Caveat: "this arm has a layer kind of its own: the absence of another arm's layer kind is not proved"}},
 	} {
 		x := expand(&fakeWorkload{})
 		kinds(x, 0, own)
@@ -155,15 +155,15 @@ func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session, did layer.D
 func TestOffAfter(t *testing.T) {
 	l, own := offAfter{&fakeLayer{name: "other"}}, &fakeLayer{name: "own"}
 	for _, test := range []struct {
-		absent absent
+		absent absentLayer
 		want   []layer.Check
 	}{
-		{absent{kind: "other", l: l}, []layer.Check{{Layer: "other", Name: "off after", Expected: "not its own", Observed: "clear", OK: true}}},
-		{absent{kind: "other", l: l, own: own, beside: true}, []layer.Check{{Layer: "other", Name: "off after", Expected: "its own", Observed: "clear"}}},
-		{absent{kind: "other", l: l, own: own}, nil},
-		{absent{kind: "own", l: own}, nil},
+		{absentLayer{kind: "other", l: l}, []layer.Check{{Layer: "other", Name: "off after", Expected: "not its own", Observed: "clear", OK: true}}},
+		{absentLayer{kind: "other", l: l, own: own, beside: true}, []layer.Check{{Layer: "other", Name: "off after", Expected: "its own", Observed: "clear"}}},
+		{absentLayer{kind: "other", l: l, own: own}, nil},
+		{absentLayer{kind: "own", l: own}, nil},
 	} {
-		p := &place{run: new(layer.Run), site: fakeSite{}, absent: []absent{test.absent}}
+		p := &armSite{run: new(layer.Run), site: fakeSite{}, absent: []absentLayer{test.absent}}
 		got, err := p.after(t.Context(), "kind", workload.Result{Connections: []string{"clear"}})
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("got %+v (%v), want %+v", got, err, test.want)
@@ -236,7 +236,7 @@ func TestLayerWithoutProof(t *testing.T) {
 	var log []string
 	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) { a.Before, a.After = nil, nil }})
 	err := Run(t.Context(), options(x, record(t, x)))
-	if want := "arm arm: layer l: it cannot be run: nothing shows, before a trial or after it, that it is on"; err == nil || err.Error() != want {
+	if want := "arm arm: layer l: it cannot be run: it has no proof before or after a trial"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if want := []string{"up l", "down l"}; !slices.Equal(log, want) {

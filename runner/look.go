@@ -9,12 +9,13 @@ import (
 	"tare/testbed"
 )
 
-// looks is how long the machine is looked at before a run: a moment, and where it is busy then, twice
-// for longer. What is over by then, such as the build of Tare, is no reason.
-var looks = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
+// lookDurations are the durations for which Look samples the machine: a moment first, and longer twice if it
+// is busy. A brief load, such as the build of Tare, is thus ignored.
+var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
-// Look looks at the machine before the first trial, with nothing of Tare's running, and says by what it is
-// too busy all the time for the limits, and for fewer limits; "" where it is not.
+// Look samples the machine before the first trial, while nothing of Tare's is running. busy describes the
+// limit that the machine exceeds all the time; "" if it exceeds none. still describes the same for the second
+// set of limits, fewer.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial
@@ -23,7 +24,7 @@ func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer exper
 		}
 		return t.Invalid[0].Detail
 	}
-	for _, d := range looks {
+	for _, d := range lookDurations {
 		if err := s.Start(ctx, site); err != nil {
 			return "", "", err
 		}

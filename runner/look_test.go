@@ -11,8 +11,8 @@ import (
 
 // A machine is busy where it is over a limit in every look.
 func TestLook(t *testing.T) {
-	defer func(before []time.Duration) { looks = before }(looks)
-	looks = []time.Duration{time.Microsecond, time.Microsecond, time.Microsecond}
+	defer func(before []time.Duration) { lookDurations = before }(lookDurations)
+	lookDurations = []time.Duration{time.Microsecond, time.Microsecond, time.Microsecond}
 	limit := quantity.Percent(0.2)
 	limits := experiment.Limits{ForeignCPU: &limit}
 	const busy = "CPU time of other programs 90.0%, over the limit of 20%"

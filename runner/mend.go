@@ -13,16 +13,16 @@ import (
 	"tare/workload"
 )
 
-// armError is an error that concerns one arm alone: the others can go on without it.
+// armError is an error of one arm only: the run can continue without the arm.
 type armError struct{ err error }
 
 func (e *armError) Error() string { return e.err.Error() }
 func (e *armError) Unwrap() error { return e.err }
 
-// DroppedError says that a run has gone on without some arms, and is complete but for them.
+// DroppedError reports that a run is complete except for some arms, which it left out.
 type DroppedError struct {
 	Arms []string
-	Err  error // why, for each of them
+	Err  error // the reasons, one for each arm
 }
 
 // Error names the arms and the reasons.
@@ -30,18 +30,18 @@ func (e *DroppedError) Error() string {
 	return fmt.Sprintf("the run went on without %s: %v", strings.Join(e.Arms, ", "), e.Err)
 }
 
-// Unwrap gives the reasons.
+// Unwrap returns the reasons.
 func (e *DroppedError) Unwrap() error { return e.Err }
 
-// whole makes sure before a trial that its place is whole. A place that is broken, or in
-// which a proof failed, is set up anew, with its layers. A *testbed.Disturbance says that
-// it is not whole yet; an *armError, that it will not be.
-func (r *run) whole(ctx context.Context, p *place) error {
+// ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site
+// is broken or a proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an
+// *armError if it cannot be repaired.
+func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
 	p.suspect = ""
 	if why == "" {
-		why = p.unwell(ctx)
+		why = p.serviceFailure(ctx)
 	}
 	if m, ok := testbed.As[testbed.Mender](p.bare); ok && (why == "" || !renewable) {
 		err := m.Mend(ctx)
@@ -49,7 +49,7 @@ func (r *run) whole(ctx context.Context, p *place) error {
 		switch {
 		case errors.As(err, &broken) && renewable:
 			why = broken.Error()
-		case err != nil && !lost(err):
+		case err != nil && !isDisturbance(err):
 			return &armError{err}
 		default:
 			return err
@@ -64,10 +64,10 @@ func (r *run) whole(ctx context.Context, p *place) error {
 	}
 	if r.sites.on == p {
 		if err := r.sites.leave(ctx); err != nil {
-			return fmt.Errorf("turn a layer off: %w", err) // it would stay on for all arms
+			return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on for all arms
 		}
 	}
-	// What is broken may not be taken down in order; that nothing of it is left, the proofs show.
+	// Errors are ignored: a broken site may not be removed cleanly. The proofs reveal leftovers.
 	_ = p.remove(context.WithoutCancel(ctx))
 	if err := p.open(ctx); err != nil {
 		return &armError{fmt.Errorf("cannot be set up anew (%s): %w", why, err)}
@@ -76,9 +76,9 @@ func (r *run) whole(ctx context.Context, p *place) error {
 	return nil
 }
 
-// doubt has a place set up anew before its next trial where one shows that it, or a layer,
-// is not as it should be. A site that was lost is mended, if it can be.
-func (p *place) doubt(t *journal.Trial) {
+// suspectIfInvalid marks the site for a new set-up if the trial shows a fault of the site or a layer. A
+// lost site that can be mended is not marked.
+func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	_, mended := testbed.As[testbed.Mender](p.bare)
 	for _, v := range t.Invalid {
 		if v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended {
@@ -88,17 +88,17 @@ func (p *place) doubt(t *journal.Trial) {
 	}
 }
 
-// lost says that an error is about the surroundings of a trial: the trial is
-// invalid, and the run goes on.
-func lost(err error) bool {
+// isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the
+// run continues.
+func isDisturbance(err error) bool {
 	var disturbance *testbed.Disturbance
 	return errors.As(err, &disturbance)
 }
 
-// drop goes on without an arm, for the rest of the session: round is the first without it,
-// 0 for all. It gives the error back where the others cannot go on: without a baseline,
-// without a control that was planned, or without any arm to compare; in a pilot, because
-// it sets the number of rounds for all arms; and where the context is done.
+// drop leaves out an arm for the rest of the session. round is the first round without it; 0: all
+// rounds. drop returns the error unchanged if the other arms cannot continue: if the baseline, a planned
+// control or the last treatment is lost, in a pilot (which fixes the number of rounds for all arms), or
+// if the context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := 0
 	for a, other := range r.plan.Arms {
@@ -106,7 +106,7 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 			left++
 		}
 	}
-	_, reached := machine.Exhausted(why) // a limit of the system, which the other arms will reach as well
+	_, reached := machine.Exhausted(why) // the other arms would reach the same limit of the system
 	if reached || ctx.Err() != nil || left == 0 || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
 		return why
 	}
@@ -123,9 +123,9 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 		return err
 	}
 	r.Events(ArmDropped{Arm: name, Why: why})
-	r.dropped[arm], r.clock.gone[name], r.why = true, true, append(r.why, why)
-	for _, places := range r.sites.cells {
-		p := places[arm]
+	r.dropped[arm], r.clock.dropped[name], r.reasons = true, true, append(r.reasons, why)
+	for _, armSites := range r.sites.cells {
+		p := armSites[arm]
 		if r.sites.on == p {
 			if err := r.sites.leave(ctx); err != nil {
 				return errors.Join(why, err)
@@ -138,10 +138,10 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 
 // complete ends a session that has run all its rounds.
 func (r *run) complete() error {
-	if len(r.why) == 0 {
+	if len(r.reasons) == 0 {
 		return r.Journal.Finish()
 	}
-	e := &DroppedError{Err: errors.Join(r.why...)}
+	e := &DroppedError{Err: errors.Join(r.reasons...)}
 	for a, arm := range r.plan.Arms {
 		if r.dropped[a] {
 			e.Arms = append(e.Arms, arm.Name)

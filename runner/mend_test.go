@@ -127,7 +127,7 @@ func twoTreatments(w *fakeWorkload, layers ...*fakeLayer) *experiment.Expansion 
 	return x
 }
 
-// A place in which a proof failed is set up anew before the next trial, and the run goes on.
+// An arm in which a proof failed is set up anew before the next trial, and the run goes on.
 func TestSetUpAnew(t *testing.T) {
 	proofs, log := 0, []string(nil)
 	l := &fakeLayer{log: &log, name: "l", proof: func() []layer.Check {

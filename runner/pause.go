@@ -7,39 +7,37 @@ import (
 	"time"
 )
 
-// pause tells whether a trial was interrupted from outside: because Tare was
-// stopped (Ctrl-Z) while the workload ran on, so that it saw the end too late,
-// or because the whole machine was asleep.
-type pause struct {
+// interruption detects an interruption of a trial. Either Tare was stopped (Ctrl-Z) while the workload ran,
+// and saw its end too late, or the whole machine was suspended.
+type interruption struct {
 	continued chan os.Signal
-	asleep    time.Duration // of the machine since it was started
+	asleep    time.Duration // total time for which the machine was suspended since it started
 }
 
-// watchPauses begins to watch; end ends it.
-func watchPauses() *pause {
-	p := &pause{continued: make(chan os.Signal, 1), asleep: asleep()}
+// watchPauses begins the detection. The method end ends it.
+func watchPauses() *interruption {
+	p := &interruption{continued: make(chan os.Signal, 1), asleep: asleep()}
 	notifyContinued(p.continued)
 	return p
 }
 
-// delivery is how long a signal that the kernel has delivered may take to reach
-// a Go channel: it passes through two goroutines. A workload that ended while
-// Tare stood still is seen to have ended before the signal arrives.
-const delivery = 2 * time.Millisecond
+// signalDelay is the time that a delivered signal may take to reach a Go channel through two goroutines. A
+// workload that ended while Tare was stopped may be seen before the signal arrives.
+const signalDelay = 2 * time.Millisecond
 
-// shortestSleep is what the two clocks may differ by without a sleep.
-const shortestSleep = 10 * time.Millisecond
+// minSuspension is the difference of the two clocks that can occur without a suspension.
+const minSuspension = 10 * time.Millisecond
 
-// end says what interrupted the trial; "" if nothing did.
-func (p *pause) end() string {
+// end describes the interruption; "" if there was none.
+func (p *interruption) end() string {
 	defer signal.Stop(p.continued)
-	if d := asleep() - p.asleep; d > shortestSleep {
+	if d := asleep() - p.asleep; d > minSuspension {
 		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
 	}
 	select {
 	case <-p.continued:
 		return "Tare was stopped and continued"
-	case <-time.After(delivery):
+	case <-time.After(signalDelay):
 		return ""
 	}
 }

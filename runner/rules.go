@@ -12,13 +12,12 @@ import (
 	"tare/workload"
 )
 
-// violate records that a trial broke a rule.
 func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. None of them looks at
-// how good or bad a value is.
+// judge applies the rules that hold for every workload. None of them depends on whether a value is good
+// or bad.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -33,27 +32,27 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 			violate(t, workload.RuleMetric, fmt.Sprintf("%s is %v; a value on a ratio scale must be positive", m.Name, v))
 		}
 	}
-	over(t, workload.RuleErrors, "failed operations", result.Failed, limits.Errors)
+	exceeds(t, workload.RuleErrors, "failed operations", result.Failed, limits.Errors)
 	conditions(t, t.Conditions, limits, "")
 }
 
-// conditions applies the limits on how the machine did; when says in which part
-// of the trial.
+// conditions applies the limits on the machine's condition. when names the part of the trial, for the
+// message.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
-	if over(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
+	if exceeds(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
 		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
 	}
-	over(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
-	over(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
+	exceeds(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
+	exceeds(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
 	if limits.CPUPressure != nil && c.CPUPressure < 0 {
-		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not tell it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
+		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not report it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
 	}
 	if limits.Throttling != nil && c.Throttled > *limits.Throttling {
 		violate(t, workload.RuleThrottled, fmt.Sprintf("%d throttling events%s, over the limit of %d", c.Throttled, when, *limits.Throttling))
 	}
 }
 
-// lateness is how late a load generator may be, as a multiple of what its workload allows.
+// lateness is the limit of a load generator's delay, as a multiple of the delay that its workload allows.
 func (r *run) lateness() float64 {
 	if late := r.plan.Limits.Late; late != nil {
 		return float64(*late)
@@ -61,9 +60,9 @@ func (r *run) lateness() float64 {
 	return math.Inf(1)
 }
 
-// over applies a limit on a share, and says whether it is broken. A share that is not known is negative, and so within
-// every limit; the record of the environment notes what cannot be known.
-func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
+// exceeds applies a limit on a share, and reports whether it is exceeded. An unknown share is negative and
+// exceeds no limit; the record of the environment lists the unknown shares.
+func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
 	broken := limit != nil && share > float64(*limit)
 	if broken {
 		violate(t, rule, fmt.Sprintf("%s %.1f%%, over the limit of %v", what, share*100, *limit))

@@ -1,7 +1,6 @@
-// Package runner carries a plan out: it sets up every arm, runs the rounds in
-// their random order, proves the treatment around each trial, applies the rules
-// of invalidation, and hands every finished trial to the journal before the next
-// one starts. It knows testbeds, layers and workloads by their interfaces alone, and
+// Package runner carries out a plan. It sets up every arm, runs the rounds in random order, proves
+// before and after each trial that the arm's layers are on, applies the rules, and records every trial
+// before the next one starts. It knows testbeds, layers and workloads only by their interfaces, and
 // sleeps while a trial runs.
 package runner
 
@@ -14,40 +13,17 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
-	"tare/layer"
 	"tare/machine"
 	"tare/testbed"
 )
 
-// Journal is where finished trials go (journal.Journal).
-type Journal interface {
-	Trials() []journal.Trial
-	Session() int
-	Raw(round, attempt int, arm, cell string) (*journal.Raw, error)
-	Append(*journal.Trial) error
-	Note(text string) error
-	LeaveOut(arm, why string) error
-	End(rounds int, why string) error
-	LeftOut(session int) (arms []string)
-	SetRounds(n int, why string) error
-	Rounds() int // as set by SetRounds, in this session or an earlier one; 0: not yet
-	FixSetUps(every int, why string) error
-	SetUps() (every int, fixed bool) // as fixed by FixSetUps, in this session or an earlier one
-	MakeUp(rounds int, why string) error
-	MadeUp() int // as recorded by MakeUp, in this session or an earlier one
-	Decide(rounds int, why string) error
-	Decided() int // as recorded by Decide, in this session or an earlier one; 0: not
-	Finish() error
-	layer.Ledger // of what layers change for everyone
-}
-
-// Sampler tells what else happened during a trial where it ran: ThisMachine, or
-// that of a testbed on other machines.
+// Sampler records the conditions during a trial, on the machine or cluster where it runs: ThisMachine,
+// or the sampler of a testbed on other machines.
 type Sampler interface {
-	// Start begins a sample at a site. Call it last before the trial.
+	// Start begins a sample at a site. It must be the last call before the trial.
 	Start(ctx context.Context, site testbed.Site) error
-	// Stop ends the sample; own is the CPU time that Tare and everything it
-	// started on this machine used since Start.
+	// Stop ends the sample. own is the CPU time that Tare and all its programs on this machine have used
+	// since Start.
 	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
 }
 
@@ -57,33 +33,35 @@ type ThisMachine struct{ *machine.Sampler }
 // Start begins a sample.
 func (m ThisMachine) Start(context.Context, testbed.Site) error { return m.Sampler.Start() }
 
-// Stop ends it.
+// Stop ends the sample.
 func (m ThisMachine) Stop(_ context.Context, own time.Duration) (testbed.Sample, error) {
 	spent, err := m.Sampler.Stop(own)
 	return testbed.Sample{Conditions: spent.Conditions(), Machine: &spent}, err
 }
 
-// Options is what a run needs.
+// Options are the parameters of Run.
 type Options struct {
 	Expansion *experiment.Expansion
 	Testbed   testbed.Testbed
-	Journal   Journal
+	Journal   *journal.Journal
 	Sampler   Sampler
-	// Ready is called when all sites are set up, before the first trial; may be nil.
+	// Ready is called after all sites are set up and before the first trial; may be nil.
 	Ready func(ctx context.Context) error
-	// Rounds gives the total number of rounds from the pilot's trials, for a
-	// plan with a precision goal (analysis.NeededRounds).
+	// Rounds returns the total number of rounds, computed from the pilot's trials, for a plan with a
+	// precision goal (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
-	// Decided says whether so many rounds decide what is asked, for a plan that looks then (analysis.Decided).
+	// Decided reports whether the first rounds decide every headline comparison, for a plan with looks
+	// (analysis.Decided).
 	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
-	// Fewest is how many set-ups a claim needs, as it needs rounds (analysis.FewestRounds).
+	// Fewest is the number of set-ups or rounds that a claim needs (analysis.FewestRounds).
 	Fewest int
-	// Pause is how long to wait before a trial that the machine's condition has
-	// spoilt is repeated for the first time; each further time it doubles.
+	// Pause is the waiting time before the first repeat of a trial spoilt by the machine's condition. It
+	// doubles with each further repeat.
 	Pause time.Duration
-	// Patience is how long the run waits for a busy machine in all, by looks of a pause each, before it ends.
+	// Patience is the total time that the run waits for a busy machine before it ends. The machine is
+	// checked after every Pause.
 	Patience time.Duration
-	// Events takes what happens, from one goroutine; nil drops it.
+	// Events receives all events from one goroutine; nil: events are dropped.
 	Events func(Event)
 }
 
@@ -93,29 +71,27 @@ type run struct {
 	plan  *experiment.Plan
 	sites *sites
 	clock *clock
-	// last is the time up to which all time has been attributed to trials. Recording a
-	// trial comes after that, and so counts as time around the next one.
+	// last is the time up to which all time is attributed to trials. The time for recording a trial
+	// comes later and counts towards the next trial.
 	last time.Time
-	// cleared is how long clearing up after the last trial took.
+	// cleared is the duration of the clean-up after the last trial.
 	cleared time.Duration
-	// dropped are the arms without which this session goes on, and why each of them.
+	// dropped holds the arms that this session has left out, and why the reasons.
 	dropped map[int]bool
-	why     []error
-	// since is the first round in which an arm takes part in this session, by arm.
+	reasons []error
+	// since is the first round of this session in which an arm takes part, by arm.
 	since []int
-	// setUp is the number of the present set-up, and used says that a trial has run in it.
+	// setUp is the number of the present set-up. used is set if a trial has run in it.
 	setUp int
 	used  bool
-	// blocks are the rounds that share a set-up; undecided, while that is still to be found
-	// out.
+	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed yet.
 	blocks    blocks
 	undecided bool
 }
 
-// Run carries the plan out from wherever the journal stands, and returns when
-// the run is complete, an error ends it, or the context is done. Everything it
-// set up is taken down again before it returns; the testbed stays the caller's
-// to close.
+// Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
+// complete, an error ends it, or the context is done. Before it returns, it takes down all that it has
+// set up. The caller closes the testbed.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Events == nil {
 		o.Events = func(Event) {}
@@ -137,26 +113,26 @@ func Run(ctx context.Context, o Options) (err error) {
 	return r.complete()
 }
 
-// piloting says whether the number of rounds is still to be fixed.
+// piloting reports whether the number of rounds is not fixed yet.
 func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
-// skip leaves the time that has passed out of what is attributed to trials.
+// skip excludes the time since the last trial from the time attributed to trials.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
-// rounds runs every round that is not complete yet. With a precision goal the
-// number of rounds is fixed once, after the pilot, and recorded.
+// rounds runs every round that is not complete yet. With a precision goal, it fixes and records the
+// number of rounds once, after the pilot.
 func (r *run) rounds(ctx context.Context) error {
 	planned := r.plan.Rounds
 	if n := r.Journal.Rounds(); n > 0 {
 		planned = n
 	}
-	for round := r.behind(); ; round++ {
+	for round := r.resume(); ; round++ {
 		if stop, err := r.decided(round - 1); stop || err != nil {
 			return err
 		}
 		total, spoilt := r.total(planned)
 		if r.piloting() {
-			total -= spoilt // the pilot is what it is
+			total -= spoilt // no rounds are added to the pilot
 		}
 		if round > total && r.piloting() {
 			n, err := r.Rounds(r.plan, r.Journal.Trials())
@@ -171,7 +147,7 @@ func (r *run) rounds(ctx context.Context) error {
 			total, spoilt = r.total(planned)
 		}
 		if round > total-spoilt && spoilt > 0 {
-			if err := r.makeUp(planned, spoilt); err != nil {
+			if err := r.addExtraRounds(planned, spoilt); err != nil {
 				return err
 			}
 		}
@@ -183,20 +159,20 @@ func (r *run) rounds(ctx context.Context) error {
 				return err
 			}
 		}
-		r.clock.rounds, r.clock.anew = total, r.toCome(round, total)
+		r.clock.rounds, r.clock.anew = total, r.setUpsLeft(round, total)
 		if err := r.renew(ctx, round); err != nil {
 			return err
 		}
 		if err := r.round(ctx, round); err != nil {
 			return err
 		}
-		if err := r.hopeless(ctx, round); err != nil {
-			return r.early(round, err)
+		if err := r.giveUp(ctx, round); err != nil {
+			return r.endEarly(round, err)
 		}
 	}
 }
 
-// decided looks at the results after a round, where the plan says so, and says whether they end the run.
+// decided looks at the results after a round, if the plan has a look there. It reports whether the run ends.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil
@@ -209,8 +185,8 @@ func (r *run) decided(round int) (bool, error) {
 	return true, r.Journal.Decide(round, fmt.Sprintf("every headline comparison was decided after %d of at most %d rounds; looks were planned after %s rounds, and the intervals allow for them", round, r.plan.Rounds, r.plan.LookRounds()))
 }
 
-// round runs the blocks of one round: cell by cell, every arm once, then again
-// those whose trial was spoilt, up to the plan's attempts.
+// round runs one round cell by cell. In each cell, every arm runs once, and then spoilt trials are
+// repeated up to the plan's number of attempts.
 func (r *run) round(ctx context.Context, round int) error {
 	steps := r.plan.Order(round)
 	for steps := range slices.Chunk(steps, len(steps)/len(r.plan.Cells)) {
@@ -225,8 +201,7 @@ func (r *run) round(ctx context.Context, round int) error {
 	return nil
 }
 
-// block runs one cell of one round. The journal says what an earlier session
-// has done of it.
+// block runs one cell of one round, except for the trials that the journal already has.
 func (r *run) block(ctx context.Context, round int, steps []experiment.Step) error {
 	position := 0
 	var busy *journal.Trial
@@ -238,7 +213,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 			busy = nil
 		}
 		for _, step := range steps {
-			attempts, stands, last := r.done(round, step)
+			attempts, stands, last := r.attempts(round, step)
 			position = max(position, last)
 			if stands || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
 				continue
@@ -255,7 +230,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 				return err
 			}
 			position++
-			if disturbed(t, r.cpuLimited()) {
+			if spoiltByMachine(t, r.cpuLimited()) {
 				busy = t
 			}
 		}
@@ -263,28 +238,26 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 	return nil
 }
 
-// longestRest bounds how long the run waits at once for the machine to become quiet.
+// longestRest limits a single wait for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
-// rest waits before trials are repeated that the machine's condition has spoilt: a
-// pause the first time, twice as long the next. What spoilt them may still go on, and
-// attempts are few.
+// rest waits before trials spoilt by the machine's condition are repeated. The first wait is a Pause;
+// each later one is twice as long. The disturbance may last, and attempts are few.
 func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {
 		pause = min(r.Pause<<doublings, longestRest)
 	}
-	why, _ := r.spoiler(spoilt)
+	why, _ := r.spoilingRule(spoilt)
 	r.Events(Resting{Pause: pause, Why: why})
 	err := testbed.Pause(ctx, pause)
-	r.skip() // not the harness's time
+	r.skip() // the wait is not time spent by Tare itself
 	return err
 }
 
-// done counts the attempts at a step that the journal holds, says whether one of them
-// stands, as data or as a failure, and gives the highest position that any trial of that
-// block has.
-func (r *run) done(round int, step experiment.Step) (attempts int, stands bool, position int) {
+// attempts counts the recorded attempts at a step. stands is set if one of them is data or a failure of its
+// arm. position is the highest one of any trial in the block.
+func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()
 	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round; i-- {
@@ -295,7 +268,7 @@ func (r *run) done(round int, step experiment.Step) (attempts int, stands bool, 
 		position = max(position, t.Position)
 		if t.Arm == arm {
 			attempts++
-			stands = stands || !again(t, r.cpuLimited())
+			stands = stands || !repeats(t, r.cpuLimited())
 		}
 	}
 	return attempts, stands, position

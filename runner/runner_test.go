@@ -415,7 +415,7 @@ func TestRules(t *testing.T) {
 func TestPressureThatIsNotTold(t *testing.T) {
 	limit := quantity.Percent(0.5)
 	for told, want := range map[float64]string{
-		-1:  "cpu-pressure: this kernel does not tell it (/proc/pressure/cpu), and the limit is 50%",
+		-1:  "cpu-pressure: this kernel does not report it (/proc/pressure/cpu), and the limit is 50%",
 		0.6: "cpu-pressure: time in which a task waited for a CPU 60.0%, over the limit of 50%",
 		0.5: "",
 	} {
@@ -435,15 +435,7 @@ func TestPressureThatIsNotTold(t *testing.T) {
 	}
 }
 
-// slowJournal takes its time to record a trial.
-type slowJournal struct{ *journal.Journal }
-
 const recording = 20 * time.Millisecond
-
-func (j slowJournal) Append(t *journal.Trial) error {
-	time.Sleep(recording)
-	return j.Journal.Append(t)
-}
 
 // The time in which trials are recorded is Tare's own and is accounted.
 func TestRecordingIsTimeAroundTrials(t *testing.T) {
@@ -451,7 +443,11 @@ func TestRecordingIsTimeAroundTrials(t *testing.T) {
 		x := expand(&fakeWorkload{})
 		j := record(t, x)
 		o := options(x, j)
-		o.Journal = slowJournal{j}
+		o.Events = func(e Event) { // comes right after the trial was recorded
+			if _, ok := e.(TrialDone); ok {
+				time.Sleep(recording)
+			}
+		}
 		finish(t, o)
 		for _, trial := range j.Trials()[1:] {
 			if trial.Harness.Around < recording {

@@ -15,22 +15,22 @@ import (
 	"tare/wording"
 )
 
-// blocks says which rounds share a set-up: so many set-ups in so many rounds, in blocks
-// that are as equal as can be, and at that rate beyond. With 0 set-ups all rounds share one.
+// blocks groups rounds that share a set-up. It divides rounds into setUps blocks of nearly equal length;
+// later rounds have blocks at the same rate. With 0 setUps all rounds share one.
 type blocks struct{ setUps, rounds int }
 
-// of numbers the block of a round.
-func (b blocks) of(round int) int {
+// index returns the number of a round's block.
+func (b blocks) index(round int) int {
 	if b.setUps == 0 {
 		return 0
 	}
 	return (round - 1) * b.setUps / b.rounds
 }
 
-// begins says whether a round is the first of its block.
-func (b blocks) begins(round int) bool { return round > 1 && b.of(round) != b.of(round-1) }
+// begins reports whether a round is the first of its block, except for the first block.
+func (b blocks) begins(round int) bool { return round > 1 && b.index(round) != b.index(round-1) }
 
-// every is a set-up for so many rounds; 0: one for all.
+// every returns blocks of this many rounds; 0: one block for all rounds.
 func every(rounds int) blocks {
 	if rounds == 0 {
 		return blocks{}
@@ -38,9 +38,9 @@ func every(rounds int) blocks {
 	return blocks{setUps: 1, rounds: rounds}
 }
 
-// blocksOf gives the blocks of a plan that sets them itself. With a precision goal the number
-// of rounds is not known before the pilot is over: the blocks of the pilot, of equal length,
-// go on after it.
+// blocksOf returns the blocks of a plan with a fixed number of set-ups. With a precision goal the number
+// of rounds is unknown during the pilot: the pilot has blocks of equal length, and later rounds continue
+// with that length.
 func blocksOf(p *experiment.Plan) blocks {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
@@ -54,15 +54,15 @@ func blocksOf(p *experiment.Plan) blocks {
 	}
 }
 
-// The set-ups of a run may take a quarter of the time of its rounds. But there are never fewer
-// than six where there are so many rounds: fewer give no exact interval.
+// Set-ups may take up to a quarter of the time of a run's rounds. But at least six are made if the run
+// has that many rounds: fewer give no exact interval.
 const (
 	setUpShare   = 0.25
 	fewestSetUps = 6
 )
 
-// affordable is how many rounds are to share a set-up, when setting up and a round take so
-// long, in a run of so many rounds that needs so many set-ups for a claim.
+// affordable returns the number of rounds that are to share a set-up. setUp and round are the durations
+// of one. rounds is the number of rounds, and fewest the number of set-ups that a claim needs.
 func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	most := max(rounds/max(fewest, fewestSetUps), 1)
 	if round <= 0 {
@@ -71,15 +71,15 @@ func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	return int(min(max(math.Ceil(float64(setUp)/(setUpShare*float64(round))), 1), float64(most)))
 }
 
-// begin sets all arms up for the first time in this session, and finds out how
-// often that is to be done.
+// begin sets up all arms for the first time in this session, and determines the number of rounds per
+// set-up if it can.
 func (r *run) begin(ctx context.Context) error {
 	all, err := plan(r.Expansion, r.Testbed, r.Journal)
 	if err != nil {
 		return err
 	}
 	r.sites = all
-	older := false // the run was begun by a Tare that set up once in a session
+	older := false // an older version of Tare, which set up only once per session, began the run
 	for _, t := range r.Journal.Trials() {
 		r.setUp = max(r.setUp, t.SetUp)
 		older = older || t.SetUp == 0
@@ -93,7 +93,7 @@ func (r *run) begin(ctx context.Context) error {
 	case r.plan.SetUps != experiment.SetUpsAuto:
 		r.blocks = blocksOf(r.plan)
 		if r.blocks.setUps > 0 && !r.sites.renewable() {
-			return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, and so not be set up anew: leave it out, or set it to once", r.plan.SetUps)
+			return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, which a new set-up needs: omit it, or set it to once", r.plan.SetUps)
 		}
 	case fixed:
 		r.blocks = every(k)
@@ -105,17 +105,17 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// decide fixes how often all arms are set up anew, before the second round. It knows then how
-// long setting up and a round take.
+// decide fixes the number of rounds per set-up, before the second round. The durations of a set-up and
+// of a round are known then.
 func (r *run) decide() error {
 	if !r.undecided {
 		return nil
 	}
 	var round time.Duration
-	last := map[step]time.Duration{} // of several attempts, one
+	last := map[trialKey]time.Duration{} // duration of each trial's last attempt
 	for _, t := range r.Journal.Trials() {
 		if t.Round == 1 {
-			last[step{t.Round, t.Cell, t.Arm}] = t.Prepared + t.Wall + t.Harness.Around
+			last[trialKey{t.Round, t.Cell, t.Arm}] = t.Prepared + t.Wall + t.Harness.Around
 		}
 	}
 	for _, d := range last {
@@ -123,7 +123,7 @@ func (r *run) decide() error {
 	}
 	took := r.clock.setUp
 	k := affordable(took, round, r.plan.Rounds, r.Fewest)
-	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", everyRounds(k), rough(took), rough(round))
+	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", everyRounds(k), roughDuration(took), roughDuration(round))
 	if float64(took) > setUpShare*float64(round)*float64(k) {
 		why += fmt.Sprintf("; of %s, a claim needs %d set-ups", wording.Count(r.plan.Rounds, "round", "rounds"), min(max(r.Fewest, fewestSetUps), r.plan.Rounds))
 	}
@@ -140,8 +140,8 @@ func (r *run) fixSetUps(k int, why string) error {
 	return nil
 }
 
-// rough writes a time that people compare with another one: 12ms, 3.1s, 2m10s.
-func rough(d time.Duration) string {
+// roughDuration formats a duration for comparison with another: 12ms, 3.1s, 2m10s.
+func roughDuration(d time.Duration) string {
 	for _, unit := range []time.Duration{time.Second, 100 * time.Millisecond, time.Millisecond} {
 		if d > 20*unit {
 			return quantity.Duration(d.Round(unit)).String()
@@ -150,7 +150,6 @@ func rough(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
-// everyRounds says "every round", "every 2 rounds".
 func everyRounds(k int) string {
 	if k == 1 {
 		return "every round"
@@ -158,14 +157,14 @@ func everyRounds(k int) string {
 	return fmt.Sprintf("every %d rounds", k)
 }
 
-// renew sets all arms up anew before a round that begins a block. It does nothing where no
-// trial has run since the last time.
+// renew sets up all arms anew before a round that begins a block. It does nothing if no trial has run
+// since the last set-up.
 func (r *run) renew(ctx context.Context, round int) error {
 	if !r.blocks.begins(round) || !r.used {
 		return nil
 	}
 	if err := r.sites.leave(ctx); err != nil {
-		return fmt.Errorf("turn a layer off: %w", err) // it would stay on for all arms
+		return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on for all arms
 	}
 	start := time.Now()
 	r.Events(SettingUp{Number: r.setUp + 1})
@@ -180,20 +179,19 @@ func (r *run) renew(ctx context.Context, round int) error {
 	return nil
 }
 
-// takeDown takes all places down, to be set up anew: layer by layer, then all sites at once. What is
-// begun is brought to its end, so that nothing is left behind. A layer that cannot be taken
-// down in order, because it broke since the last trial, goes with the site; that nothing of
-// it is left, the proofs show.
+// takeDown takes down all sites before a new set-up: first layer by layer, then all sites at once. It
+// ignores a cancelled context, so that nothing is left behind. If a layer cannot be taken down, its site
+// is still removed. The proofs reveal leftovers.
 func (r *run) takeDown(ctx context.Context, round int) error {
 	whole := context.WithoutCancel(ctx)
-	var up []placed
-	for _, at := range r.sites.places {
-		if at.place.bare == nil || r.dropped[at.arm] {
+	var up []indexedSite
+	for _, at := range r.sites.list {
+		if at.site.bare == nil || r.dropped[at.arm] {
 			continue
 		}
 		up = append(up, at)
-		if err := at.place.down(whole); err != nil {
-			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.place.arm, err)); err != nil {
+		if err := at.site.down(whole); err != nil {
+			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.site.arm, err)); err != nil {
 				return err
 			}
 		}
@@ -201,22 +199,21 @@ func (r *run) takeDown(ctx context.Context, round int) error {
 	errs := make([]error, len(up))
 	var wait sync.WaitGroup
 	for i, at := range up {
-		wait.Go(func() { errs[i] = at.place.remove(whole) })
+		wait.Go(func() { errs[i] = at.site.remove(whole) })
 	}
 	wait.Wait()
 	for i, at := range up {
 		if errs[i] == nil || r.dropped[at.arm] {
 			continue
 		}
-		if err := r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.place.arm, errs[i])); err != nil {
+		if err := r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.site.arm, errs[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// toCome counts the set-ups from a round on.
-func (r *run) toCome(round, total int) int {
+func (r *run) setUpsLeft(round, total int) int {
 	n := 0
 	for ; round <= total; round++ {
 		if r.blocks.begins(round) {
@@ -226,32 +223,31 @@ func (r *run) toCome(round, total int) int {
 	return n
 }
 
-// setUpAtOnce is how many arms take a step of setting up at the same time, where it takes long
-// and one does not disturb the other.
+// setUpAtOnce is the number of arms that carry out a step of the set-up at the same time, if the step is
+// long and arms do not disturb each other.
 const setUpAtOnce = 4
 
-// setUpAll sets up every arm at every level of the testbed, with its layers, in an order that
-// is drawn anew each time. Round is the one that comes next, 0 at the beginning of a session.
-// An arm that has worked before may be left out. Layers go up one after the other; pods are
-// made, and servers started, for several arms at a time.
+// setUpAll sets up every arm at every level of the testbed, with its layers, in a new random order each
+// time. round is the next round; 0: the session begins. An arm that worked before may be left out if it
+// fails. Layers go up one after the other. Pods and servers are started for several arms at a time.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
-	places := make([]placed, len(r.sites.places))
-	for i, at := range r.plan.SetUpOrder(r.setUp, len(places)) {
-		places[i] = r.sites.places[at]
+	list := make([]indexedSite, len(r.sites.list))
+	for i, at := range r.plan.SetUpOrder(r.setUp, len(list)) {
+		list[i] = r.sites.list[at]
 	}
-	if err := r.each(ctx, round, places, (*place).raise); err != nil {
+	if err := r.forEach(ctx, round, list, (*armSite).putUp); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, places, r.together(ctx, places, (*place).ready)); err != nil {
+	if err := r.forEach(ctx, round, list, r.inParallel(ctx, list, (*armSite).ready)); err != nil {
 		return err
 	}
-	if err := r.each(ctx, round, places, (*place).settle); err != nil {
+	if err := r.forEach(ctx, round, list, (*armSite).settle); err != nil {
 		return err
 	}
-	serving := r.together(ctx, places, (*place).serve)
-	err := r.each(ctx, round, places, func(p *place, ctx context.Context) error {
+	serving := r.inParallel(ctx, list, (*armSite).serve)
+	err := r.forEach(ctx, round, list, func(p *armSite, ctx context.Context) error {
 		if err := serving(p, ctx); err != nil {
 			return err
 		}
@@ -264,40 +260,40 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	return err
 }
 
-// together takes one step at several places at a time, and gives the step that says how it
-// went at each.
-func (r *run) together(ctx context.Context, places []placed, step func(*place, context.Context) error) func(*place, context.Context) error {
+// inParallel carries out one step for several sites at the same time. It returns a function that returns
+// the error of each site.
+func (r *run) inParallel(ctx context.Context, list []indexedSite, step func(*armSite, context.Context) error) func(*armSite, context.Context) error {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
-	made := make(map[*place]error, len(places))
+	made := make(map[*armSite]error, len(list))
 	turn := make(chan struct{}, setUpAtOnce)
-	for _, at := range places {
+	for _, at := range list {
 		if r.dropped[at.arm] {
 			continue
 		}
 		wait.Go(func() {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			err := step(at.place, ctx)
+			err := step(at.site, ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			made[at.place] = err
+			made[at.site] = err
 		})
 	}
 	wait.Wait()
-	return func(p *place, _ context.Context) error { return made[p] }
+	return func(p *armSite, _ context.Context) error { return made[p] }
 }
 
-// each takes one step of setting up at all places.
-func (r *run) each(ctx context.Context, round int, places []placed, step func(*place, context.Context) error) error {
-	for _, at := range places {
+// forEach carries out one step of the set-up for all sites.
+func (r *run) forEach(ctx context.Context, round int, list []indexedSite, step func(*armSite, context.Context) error) error {
+	for _, at := range list {
 		if r.dropped[at.arm] {
 			continue
 		}
-		if err := step(at.place, ctx); err != nil {
-			err = fmt.Errorf("arm %s: %w", at.place.arm, err)
+		if err := step(at.site, ctx); err != nil {
+			err = fmt.Errorf("arm %s: %w", at.site.arm, err)
 			if r.Journal.Session() == 1 && round == 0 {
-				return err // what never worked is a mistake to be mended, and no accident
+				return err // an arm that has never worked is a mistake of the user, not an accident
 			}
 			if err := r.drop(ctx, at.arm, round, err); err != nil {
 				return err
@@ -307,8 +303,8 @@ func (r *run) each(ctx context.Context, round int, places []placed, step func(*p
 	return nil
 }
 
-// remove takes down a place, layers first.
-func (p *place) remove(ctx context.Context) error {
+// remove takes down a site, layers first.
+func (p *armSite) remove(ctx context.Context) error {
 	err := p.down(ctx)
 	if site, ok := testbed.As[testbed.Closer](p.bare); ok {
 		err = errors.Join(err, site.Close())
@@ -317,10 +313,10 @@ func (p *place) remove(ctx context.Context) error {
 	return err
 }
 
-// renewable says whether all places that are set up can be taken down one by one.
+// renewable reports whether all sites can be taken down one by one.
 func (s *sites) renewable() bool {
-	return !slices.ContainsFunc(s.places, func(at placed) bool {
-		_, ok := testbed.As[testbed.Closer](at.place.bare)
-		return at.place.bare != nil && !ok
+	return !slices.ContainsFunc(s.list, func(at indexedSite) bool {
+		_, ok := testbed.As[testbed.Closer](at.site.bare)
+		return at.site.bare != nil && !ok
 	})
 }

@@ -14,26 +14,25 @@ import (
 	"tare/workload"
 )
 
-// sites holds the places of a run. Cells at the same level of the testbed share
-// the place of an arm.
+// sites holds the sites of a run. Cells at the same level of the testbed share an arm's site.
 type sites struct {
-	cells  [][]*place // by cell and arm
-	places []placed   // each once
-	// on is the place whose switched layers are on; nil: none are.
-	on *place
+	cells [][]*armSite  // by cell and arm
+	list  []indexedSite // every site once
+	// on is the site whose switchable layers are on; nil: all are off.
+	on *armSite
 }
 
-// placed is a place with the index of its arm.
-type placed struct {
-	arm   int
-	place *place
+// indexedSite is a site with the index of its arm.
+type indexedSite struct {
+	arm  int
+	site *armSite
 }
 
-// plan lists the places of a run, none of which is set up yet. The ledger is for what its
-// layers have to undo; nil: nobody keeps it.
+// plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo;
+// nil: no record is kept.
 func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
-	s := &sites{cells: make([][]*place, len(x.Cells))}
-	levels := make([]string, len(x.Cells)) // those that share places have the same
+	s := &sites{cells: make([][]*armSite, len(x.Cells))}
+	levels := make([]string, len(x.Cells)) // cells that share sites have equal levels
 	starts := map[string][]testbed.Place{}
 	for c := range x.Cells {
 		level, err := json.Marshal([]any{x.Plan.Cells[c].Testbed, x.Needs(c, 0)})
@@ -43,7 +42,7 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		levels[c] = string(level)
 		starts[levels[c]] = append(starts[levels[c]], testbed.Places(x.Cells[c].Workload.Declare().Needs)...)
 	}
-	launchers := 0 // that the programs of some arm are started by
+	launchers := 0 // the maximum over all arms of launchers that start a program
 	for _, items := range x.Layers {
 		n := 0
 		for _, item := range items {
@@ -54,24 +53,23 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		launchers = max(launchers, n)
 	}
 	run := layer.NewRun(ledger)
-	places := map[string][]*place{} // by level, then by arm
+	byLevel := map[string][]*armSite{} // by level, then by arm
 	for c, level := range levels {
-		if places[level] == nil {
+		if byLevel[level] == nil {
 			for a, arm := range x.Plan.Arms {
-				p := &place{
-					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), stays: residents(x, levels, level),
+				p := &armSite{
+					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), workloads: residents(x, levels, level),
 					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
 				}
-				places[level], s.places = append(places[level], p), append(s.places, placed{a, p})
+				byLevel[level], s.list = append(byLevel[level], p), append(s.list, indexedSite{a, p})
 			}
 		}
-		s.cells[c] = places[level]
+		s.cells[c] = byLevel[level]
 	}
 	return s, nil
 }
 
-// residents lists the workloads that keep something up at the sites of a level, each
-// thing once.
+// residents lists the workloads with services at the sites of a level. Each service is listed once.
 func residents(x *experiment.Expansion, levels []string, level string) []workload.Resident {
 	var list []workload.Resident
 	for c, cell := range x.Cells {
@@ -84,21 +82,20 @@ func residents(x *experiment.Expansion, levels []string, level string) []workloa
 	return list
 }
 
-// close takes everything down. Layers with a switch are switched off before any layer
-// is taken down, because Down may switch back on what was on before the run.
+// close takes all sites down. It switches off the switchable layers before it takes down any, since Down
+// may restore a layer that was on before the run.
 func (s *sites) close(ctx context.Context) error {
 	var errs []error
 	errs = append(errs, s.leave(ctx))
-	for _, at := range s.places {
-		errs = append(errs, at.place.down(ctx))
+	for _, at := range s.list {
+		errs = append(errs, at.site.down(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-// enter prepares the layers with a switch for a trial at a place: those of the place
-// before are switched off, then those of this place on, and then it waits for the one
-// that takes longest to settle. It says whether any was switched.
-func (s *sites) enter(ctx context.Context, p *place) (switched bool, err error) {
+// enter switches layers for a trial at a site: the previous site's layers off, this site's layers on. It
+// then waits for the longest settling time. switched reports whether any layer was switched.
+func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
 	if s.on == p {
 		return false, nil
 	}
@@ -121,7 +118,7 @@ func (s *sites) enter(ctx context.Context, p *place) (switched bool, err error) 
 	return switched, testbed.Pause(ctx, settling)
 }
 
-// leave switches the layers off that are on.
+// leave switches off the layers that are on.
 func (s *sites) leave(ctx context.Context) error {
 	var errs []error
 	if s.on != nil {

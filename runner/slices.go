@@ -15,14 +15,13 @@ import (
 	"tare/workload"
 )
 
-// slicedBlock runs one cell of one round whose trials are cut into slices: all arms begin,
-// take turns, and end together. What the machine's condition spoils in one arm has the whole
-// block run again, as the next attempt of every arm: arms are compared over the same slices.
-// A trial is recorded when all have ended; a block that is interrupted begins anew.
+// slicedBlock runs one cell of one round with sliced trials: all arms begin, alternate by slices, and end
+// together. If the machine's condition spoils the trial of one arm, all arms repeat the block: arms must be
+// compared over the same slices. Trials are recorded after all have ended. An interrupted block begins anew.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {
-		attempt, position, repeat := r.standing(round, steps)
+		attempt, position, repeat := r.blockState(round, steps)
 		if !repeat {
 			return nil
 		}
@@ -31,23 +30,23 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 				return err
 			}
 		}
-		trials, err := r.takeTurns(ctx, round, attempt+1, position, steps)
+		trials, err := r.alternate(ctx, round, attempt+1, position, steps)
 		if err != nil {
 			return err
 		}
 		busy = nil
-		if i := slices.IndexFunc(trials, func(t *journal.Trial) bool { return disturbed(t, r.cpuLimited()) }); i >= 0 {
+		if i := slices.IndexFunc(trials, func(t *journal.Trial) bool { return spoiltByMachine(t, r.cpuLimited()) }); i >= 0 {
 			busy = trials[i]
 		}
 	}
 }
 
-// standing says what the journal has of a sliced block: its last attempt, the highest
-// position of any trial, and whether it is to be run again. An attempt of which a trial is
-// missing was cut off while it was recorded, and does not count.
-func (r *run) standing(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
+// blockState returns a sliced block's last attempt, the highest position of its trials, and whether it
+// must run again. If a trial is missing from the last attempt, its recording was interrupted, and the
+// attempt does not count.
+func (r *run) blockState(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
-	last := map[string]*journal.Trial{} // by arm
+	last := map[string]*journal.Trial{} // last trial by arm
 	trials := r.Journal.Trials()
 	for i := range trials {
 		t := &trials[i]
@@ -64,17 +63,16 @@ func (r *run) standing(round int, steps []experiment.Step) (attempt, position in
 			continue
 		}
 		t := last[r.plan.Arms[step.Arm].Name]
-		repeat = repeat || t == nil || again(t, r.cpuLimited()) && attempt < r.plan.Attempts
+		repeat = repeat || t == nil || repeats(t, r.cpuLimited()) && attempt < r.plan.Attempts
 	}
 	return attempt, position, repeat
 }
 
-// takesPart says whether an arm is run in a round.
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
-// takeTurns runs and records one trial of each arm that takes part, with the proofs around
-// all of them.
-func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
+// alternate runs and records one trial of each arm that takes part. Proofs are made before and after all
+// of them.
+func (r *run) alternate(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
 	for _, step := range steps {
@@ -83,7 +81,7 @@ func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps
 		}
 	}
 	r.Events(start)
-	var turns []*turn
+	var turns []*armTrial
 	defer func() {
 		for _, u := range turns {
 			u.cancel()
@@ -94,7 +92,7 @@ func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps
 			continue
 		}
 		position++
-		u, err := r.ready(ctx, trialID{round: round, attempt: attempt, position: position, step: step})
+		u, err := r.beginTrial(ctx, trialID{round: round, attempt: attempt, position: position, step: step})
 		var alone *armError
 		if errors.As(err, &alone) {
 			if err := r.drop(ctx, step.Arm, round, err); err != nil {
@@ -125,14 +123,14 @@ func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // the trials under way are lost, as documented
+		return nil, err // the unfinished trials are lost, as documented
 	}
 	return r.recordAll(ctx, turns)
 }
 
-// mirrored gives all arms in their order in even slices, and in the reverse order in odd
-// ones: ABC CBA ABC CBA. What changes steadily over a block hits all of them alike.
-func mirrored(turns []*turn, slice int) []*turn {
+// mirrored returns the arms in order for even slices and in reverse order for odd ones: ABC CBA ABC CBA.
+// A steady drift over a block thus affects all arms alike.
+func mirrored(turns []*armTrial, slice int) []*armTrial {
 	if slice%2 == 0 {
 		return turns
 	}
@@ -141,26 +139,26 @@ func mirrored(turns []*turn, slice int) []*turn {
 	return reverse
 }
 
-// turn is the trial of one arm in a sliced block.
-type turn struct {
+// armTrial is the trial of one arm in a sliced block.
+type armTrial struct {
 	id    trialID
-	p     *place
+	p     *armSite
 	t     *journal.Trial
 	load  workload.Sliceable
-	site  *watched
+	site  *watchedSite
 	trial *workload.Trial
 
-	ctx    context.Context // of the trial, over all its slices
+	ctx    context.Context // context of the trial over all its slices
 	cancel context.CancelFunc
-	limit  time.Duration // of the trial
-	left   time.Duration // of that; only its own parts count
+	limit  time.Duration // time limit of the trial
+	left   time.Duration // remaining part of limit; other arms' slices do not count
 	sliced workload.Sliced
-	seen   stretch // in the slices so far
+	seen   observation // observations of the slices so far
 	result workload.Result
 }
 
-// ready makes sure that an arm is whole, and gathers the proofs before its trial.
-func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
+// beginTrial ensures that an arm's site is whole, and gathers the proofs before its trial.
+func (r *run) beginTrial(ctx context.Context, id trialID) (*armTrial, error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	failed := func(err error) error { return fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err) }
@@ -168,8 +166,8 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 	if !ok {
 		return nil, failed(fmt.Errorf("trials of %s cannot be cut into slices", cell.ID))
 	}
-	whole := r.whole(ctx, p)
-	if whole != nil && !lost(whole) {
+	whole := r.ensureWhole(ctx, p)
+	if whole != nil && !isDisturbance(whole) {
 		return nil, failed(whole)
 	}
 	if switches := p.switches(); len(switches) > 0 {
@@ -180,10 +178,10 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 		return nil, err
 	}
 	r.used = true
-	u := &turn{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
+	u := &armTrial{id: id, p: p, load: load, site: &watchedSite{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
 	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
 		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
-	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.standing(load), Lateness: r.lateness()}
+	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
 	u.left = u.limit
 	u.ctx, u.cancel = context.WithCancel(ctx)
 	var checks []layer.Check
@@ -196,13 +194,13 @@ func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
 		return nil, failed(err)
 	}
 	u.t.Checks = append(u.t.Checks, checks...)
-	proofs(u.t, err)
+	recordProofs(u.t, err)
 	return u, nil
 }
 
-// part runs a part of a trial in what is left of its time, unless it has broken a rule
-// already, and turns what ends it into a broken rule.
-func (u *turn) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
+// runPart runs a part of a trial within its remaining time, unless the trial has broken a rule. An error of
+// the part becomes a broken rule, if it does not end the run.
+func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
 	}
@@ -219,24 +217,22 @@ func (u *turn) part(ctx context.Context, what string, do func(ctx context.Contex
 		return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
 	}
 	if !u.t.Valid() {
-		u.cancel() // nothing of it is to run beside the other arms
+		u.cancel() // other arms must not run beside a failed trial
 	}
 	return nil
 }
 
-// prepare begins the trial.
-func (u *turn) prepare(ctx context.Context, n int) error {
+func (u *armTrial) prepare(ctx context.Context, n int) error {
 	start := time.Now()
 	defer func() { u.t.Prepared += time.Since(start) }()
-	return u.part(ctx, "the preparation", func(ctx context.Context) (err error) {
+	return u.runPart(ctx, "the preparation", func(ctx context.Context) (err error) {
 		u.sliced, err = u.load.PrepareSlices(ctx, u.trial, n)
 		return err
 	})
 }
 
-// slice runs one slice.
-func (r *run) slice(ctx context.Context, u *turn, i int) error {
-	return u.part(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
+func (r *run) slice(ctx context.Context, u *armTrial, i int) error {
+	return u.runPart(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
 		s, err := r.watch(ctx, limited, u.p, func(ctx context.Context) error { return u.sliced.Run(ctx, i) })
 		if i > 0 {
 			s = u.seen.plus(s)
@@ -246,10 +242,10 @@ func (r *run) slice(ctx context.Context, u *turn, i int) error {
 	})
 }
 
-// finish ends the trial, makes the proofs after it, and applies the rules.
-func (r *run) finish(ctx context.Context, u *turn) error {
+// finish ends the trial, gathers the proofs after it, and applies the rules.
+func (r *run) finish(ctx context.Context, u *armTrial) error {
 	start := time.Now()
-	err := u.part(ctx, "the end", func(ctx context.Context) (err error) {
+	err := u.runPart(ctx, "the end", func(ctx context.Context) (err error) {
 		u.result, err = u.sliced.Finish(ctx)
 		return err
 	})
@@ -262,13 +258,13 @@ func (r *run) finish(ctx context.Context, u *turn) error {
 	if err := r.conclude(ctx, u.id, u.p, u.site, u.result, layers, u.t); err != nil {
 		return err
 	}
-	u.p.doubt(u.t)
+	u.p.suspectIfInvalid(u.t)
 	return nil
 }
 
-// recordAll hands the trials of a block to the journal, and clears up after them. What Tare
-// itself took counts for all of them in equal parts.
-func (r *run) recordAll(ctx context.Context, turns []*turn) ([]*journal.Trial, error) {
+// recordAll records the trials of a block in the journal and cleans up after them. The time spent by
+// Tare itself is divided equally among them.
+func (r *run) recordAll(ctx context.Context, turns []*armTrial) ([]*journal.Trial, error) {
 	if len(turns) == 0 {
 		return nil, nil
 	}
@@ -286,7 +282,7 @@ func (r *run) recordAll(ctx context.Context, turns []*turn) ([]*journal.Trial, e
 			return nil, err
 		}
 		trials = append(trials, u.t)
-		r.Events(r.told(u.t))
+		r.Events(r.doneEvent(u.t))
 	}
 	for _, u := range turns {
 		if u.trial.Clear == nil {

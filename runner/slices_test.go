@@ -35,7 +35,7 @@ func (w *slicedWorkload) Measures() experiment.Measures {
 }
 
 func (w *slicedWorkload) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
-	arm := t.Site.(*watched).Site.(armSite).arm
+	arm := t.Site.(*watchedSite).Site.(namedSite).arm
 	*w.log = append(*w.log, "prepare "+arm)
 	t.Clear = w.clear
 	return &slicedTrial{w: w, arm: arm, ctx: ctx}, nil
@@ -67,10 +67,10 @@ func (s *slicedTrial) Finish(context.Context) (workload.Result, error) {
 type armBed struct{ fakeBed }
 
 func (armBed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
-	return armSite{arm: want.Name}, nil
+	return namedSite{arm: want.Name}, nil
 }
 
-type armSite struct {
+type namedSite struct {
 	fakeSite
 	arm string
 }
@@ -83,13 +83,13 @@ type turnSampler struct {
 }
 
 func (s *turnSampler) Start(_ context.Context, site testbed.Site) error {
-	s.at = site.(armSite).arm
+	s.at = site.(namedSite).arm
 	s.calls = append(s.calls, s.at)
 	return nil
 }
 
 func (s *turnSampler) Stop(context.Context, time.Duration) (testbed.Sample, error) {
-	spent := machine.Spent{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Waiting: -1}, Throttled: 1}
+	spent := machine.Activity{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Waiting: -1}, Throttled: 1}
 	if list := s.busy[s.at]; len(list) > 0 {
 		spent.Busy, s.busy[s.at] = list[0], list[1:]
 	}

@@ -12,10 +12,9 @@ import (
 	"tare/testbed/process"
 )
 
-// asleep is how long the machine has been suspended since it was started: by
-// that much the clock that counts suspension is ahead of the one that does not.
-// On a busy machine this thread may have to wait between two readings, so the clock
-// that does not count it is read before and after, and again if that took long.
+// asleep returns the time for which the machine was suspended since it started. It is the difference between
+// the clock that counts suspension and the one that does not. A busy machine may delay this thread between
+// two readings. The latter clock is therefore read before and after the former, and again if that took long.
 func asleep() (d time.Duration) {
 	var before, all, after unix.Timespec
 	for range 100 {
@@ -30,12 +29,11 @@ func asleep() (d time.Duration) {
 	return d
 }
 
-// notifyContinued sends when this process goes on after a stop. The stop itself
-// cannot be seen.
+// notifyContinued sends a signal when this process continues after a stop. The stop itself cannot be
+// observed.
 func notifyContinued(c chan<- os.Signal) { signal.Notify(c, unix.SIGCONT) }
 
-// processTimes is the CPU time that this process has used, and that of the
-// programs that it has started and that have ended.
+// processTimes returns the CPU time of this process, and of its children that have ended.
 func processTimes() (own, children time.Duration, err error) {
 	var self, ended unix.Rusage
 	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &self), unix.Getrusage(unix.RUSAGE_CHILDREN, &ended)); err != nil {

@@ -10,15 +10,14 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// asleep is not known: a suspended machine shows in the connections to its
-// cluster only.
+// asleep returns 0, since the time is unknown. A suspension only shows in failed connections to the cluster.
 func asleep() time.Duration { return 0 }
 
 // notifyContinued sends nothing: not every system has the signal.
 func notifyContinued(chan<- os.Signal) {}
 
-// processTimes is the CPU time that this process has used. That of its children
-// is not known; trials run on a cluster, where the agent counts.
+// processTimes returns the CPU time of this process. The time of its children is unknown: trials run on
+// a cluster, where the agent measures it.
 func processTimes() (own, children time.Duration, err error) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	if err != nil {

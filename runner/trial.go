@@ -17,21 +17,20 @@ import (
 	"tare/workload"
 )
 
-// samplingLimit bounds how long asking for the conditions of a trial may take.
+// samplingLimit is the time limit for reading the conditions of a trial.
 const samplingLimit = 30 * time.Second
 
-// trialID says which trial is to be run.
+// trialID identifies a trial.
 type trialID struct {
 	round, attempt, position int
 	step                     experiment.Step
 }
 
-// told is the event of a trial that is over.
-func (r *run) told(t *journal.Trial) TrialDone {
+func (r *run) doneEvent(t *journal.Trial) TrialDone {
 	e := TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())}
-	switch v, spoilt := r.spoiler(t); {
+	switch v, spoilt := r.spoilingRule(t); {
 	case t.Valid():
-	case spoilt && again(t, r.cpuLimited()):
+	case spoilt && repeats(t, r.cpuLimited()):
 		e.Why = v
 	default:
 		e.Why, e.Failed = t.Invalid[0], true
@@ -39,9 +38,8 @@ func (r *run) told(t *journal.Trial) TrialDone {
 	return e
 }
 
-// trial runs one trial with the proofs around it, judges it by the rules, hands it
-// to the journal, and clears up after it. An error means that the run cannot go on;
-// a trial that broke a rule is no error.
+// trial runs one trial with the proofs around it, applies the rules, records the trial, and cleans up
+// after it. An error means that the run cannot continue. A broken rule is no error.
 func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	t, clear, err := r.carryOut(ctx, id)
 	if err != nil {
@@ -50,21 +48,21 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	if err := r.Journal.Append(t); err != nil {
 		return nil, err
 	}
-	r.Events(r.told(t))
+	r.Events(r.doneEvent(t))
 	if clear == nil {
 		return t, nil
 	}
 	return t, r.clear(ctx, id, clear)
 }
 
-// carryOut runs a trial up to the point where it can be recorded. It gives the function
-// that takes away what the workload has left in the site; nil if it has left nothing.
+// carryOut runs a trial until it can be recorded. clear removes the workload's leftovers from the site;
+// nil if there are none.
 func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear func(context.Context) error, err error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
-	err = r.whole(ctx, p)
-	if err != nil && !lost(err) {
+	err = r.ensureWhole(ctx, p)
+	if err != nil && !isDisturbance(err) {
 		return nil, nil, fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err)
 	}
 	raw, rawErr := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
@@ -85,15 +83,15 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 		return nil, nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
 	}
 	t.Checks = append(t.Checks, checks...)
-	if failed := proofs(t, err); failed {
+	if failed := recordProofs(t, err); failed {
 		t.Start = time.Now()
 	} else if clear, err = r.measure(ctx, id, p, raw, t); err != nil {
 		return nil, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // the trial under way is lost, as documented
+		return nil, nil, err // the unfinished trial is lost, as documented
 	}
-	p.doubt(t)
+	p.suspectIfInvalid(t)
 	t.Prepared += r.cleared
 	now := time.Now()
 	t.Harness.Around = now.Sub(r.last) - t.Prepared - t.Wall
@@ -101,16 +99,15 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	return t, clear, nil
 }
 
-// measure runs the workload and fills in the trial: values, conditions, and
-// the rules that it broke.
-func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) (clear func(context.Context) error, err error) {
+// measure runs the workload and sets the trial's values, conditions and broken rules.
+func (r *run) measure(ctx context.Context, id trialID, p *armSite, raw workload.Raw, t *journal.Trial) (clear func(context.Context) error, err error) {
 	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
 	m := load.Measures()
 	limited, cancel := context.WithTimeout(ctx, m.Bound())
 	defer cancel()
 	t.Start = time.Now()
-	site := &watched{Site: p.site}
-	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.standing(load), Lateness: r.lateness()}
+	site := &watchedSite{Site: p.site}
+	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
 	prepare := func(ctx context.Context) (workload.Measured, error) { return load.Prepare(ctx, trial) }
 	if m.Searches {
 		prepare = func(ctx context.Context) (workload.Measured, error) { return r.search(ctx, p, load, trial, t) }
@@ -137,39 +134,39 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	return trial.Clear, nil
 }
 
-// conclude fills in what a trial has measured, once its program has ended, makes the proofs
-// that come after it, and applies the rules.
-func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched, result workload.Result, layers cost, t *journal.Trial) error {
+// conclude completes a trial after its program has ended: it adds the results, gathers the proofs after
+// it, and applies the rules.
+func (r *run) conclude(ctx context.Context, id trialID, p *armSite, site *watchedSite, result workload.Result, layers cost, t *journal.Trial) error {
 	site.judge(t)
-	site.behave(t, result)
+	site.recordBehaviour(t, result)
 	if !t.Valid() {
-		conditions(t, t.Conditions, r.plan.Limits, "") // which may be why it failed
+		conditions(t, t.Conditions, r.plan.Limits, "") // a broken limit may be the reason of the failure
 		return nil
 	}
 	if t.Values == nil {
 		t.Values = map[string]float64{}
 	}
 	maps.Copy(t.Values, result.Values)
-	t.Used = layers.with(result.Used, t.Wall)
+	t.Used = layers.addTo(result.Used, t.Wall)
 	if result.Resources != nil {
 		t.Resources = result.Resources
 	}
 	if m := r.Expansion.Cells[id.step.Cell].Workload.Measures(); m.Cost != nil {
-		price(t, *m.Cost, &result, layers)
+		addCosts(t, *m.Cost, &result, layers)
 	}
 	checks, err := p.after(ctx, r.plan.Cells[id.step.Cell].Kind, result)
 	if _, reached := machine.Exhausted(err); reached {
 		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
 	t.Checks = append(t.Checks, checks...)
-	proofs(t, err)
+	recordProofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
 	return nil
 }
 
-// search prepares a trial whose preparation decides what is measured: the limits on
-// the machine's conditions hold for it as they do for the measured part.
-func (r *run) search(ctx context.Context, p *place, load workload.Workload, trial *workload.Trial, t *journal.Trial) (workload.Measured, error) {
+// search prepares a trial whose preparation is a search. The limits on the machine's conditions hold
+// during the search as they do during the measured part.
+func (r *run) search(ctx context.Context, p *armSite, load workload.Workload, trial *workload.Trial, t *journal.Trial) (workload.Measured, error) {
 	before, err := p.account()
 	if err != nil {
 		return nil, err
@@ -190,9 +187,9 @@ func (r *run) search(ctx context.Context, p *place, load workload.Workload, tria
 	return measured, prepareErr
 }
 
-// observe runs the measured part of a trial, which has until limited is done, and takes the
-// CPU time and the conditions and the cost of the layers over it.
-func (r *run) observe(ctx, limited context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
+// observe runs the measured part of a trial and records its CPU time, conditions and the layers' cost.
+// limited is the part's time limit.
+func (r *run) observe(ctx, limited context.Context, p *armSite, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
 	s, err := r.watch(ctx, limited, p, func(ctx context.Context) (err error) {
 		result, err = measured(ctx)
 		return err
@@ -200,8 +197,7 @@ func (r *run) observe(ctx, limited context.Context, p *place, measured workload.
 	return result, s.record(t), err
 }
 
-// note adds the metrics of the observed components.
-func note(t *journal.Trial, observed map[string]testbed.Observed) {
+func addObserved(t *journal.Trial, observed map[string]testbed.Observed) {
 	for name, o := range observed {
 		if t.Values == nil {
 			t.Values = map[string]float64{}
@@ -213,12 +209,12 @@ func note(t *journal.Trial, observed map[string]testbed.Observed) {
 	}
 }
 
-// failure turns the error of a workload into a broken rule, or gives it back if it ends
-// the run. Late says which part has reached which limit; "" if none has.
+// failure records a workload's error as a broken rule, or returns it if it ends the run. late describes
+// an exceeded time limit; "": none was exceeded.
 func failure(t *journal.Trial, err error, late string) error {
 	var invalid *workload.Invalid
 	switch {
-	case lost(err):
+	case isDisturbance(err):
 		violate(t, workload.RuleLost, err.Error())
 	case late != "":
 		violate(t, workload.RuleTimeout, late)
@@ -230,12 +226,12 @@ func failure(t *journal.Trial, err error, late string) error {
 	return nil
 }
 
-// proofs records which of the checks gathered so far break the rule of proof, or that
-// gathering them failed, and says whether any did.
-func proofs(t *journal.Trial, err error) bool {
+// recordProofs records the failed checks, or the error in gathering them, as broken rules. It reports whether
+// there were any.
+func recordProofs(t *journal.Trial, err error) bool {
 	if err != nil {
 		rule := workload.RuleProof
-		if lost(err) {
+		if isDisturbance(err) {
 			rule = workload.RuleLost
 		}
 		violate(t, rule, err.Error())
@@ -245,12 +241,8 @@ func proofs(t *journal.Trial, err error) bool {
 	for _, c := range t.Checks {
 		if !c.OK {
 			failed = true
-			violate(t, workload.RuleProof, describe(c))
+			violate(t, workload.RuleProof, fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed))
 		}
 	}
 	return failed
-}
-
-func describe(c layer.Check) string {
-	return fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed)
 }

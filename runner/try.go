@@ -12,59 +12,57 @@ import (
 	"tare/workload"
 )
 
-// Tried is what came of setting up one arm at one level of the testbed.
+// Tried is the result of setting up one arm at one level of the testbed.
 type Tried struct {
 	Arm   string
-	Cell  string        // the first that would run there
-	Ready time.Duration // how long setting it up took
-	Err   error         // why it could not be set up; nil: it could
-	Layer string        // that Err is about; "": the site
-	// Layers are the proofs that come before a trial, made once; none of an arm that could
-	// not be set up.
+	Cell  string        // the first cell that would run there
+	Ready time.Duration // duration of the set-up
+	Err   error         // reason why the set-up failed; nil: it succeeded
+	Layer string        // kind of the layer that caused Err; "": the site caused it
+	// Layers holds the proofs that a trial needs beforehand. It is empty if the set-up failed.
 	Layers []TriedLayer
-	// Workloads are those that can be tried without a trial (workload.Trier).
+	// Workloads holds the results of workloads that can be tried without a trial (workload.Trier).
 	Workloads []TriedWorkload
 }
 
-// TriedWorkload is what came of trying a workload at the site of an arm.
+// TriedWorkload is the result of trying a workload in an arm.
 type TriedWorkload struct {
 	Name string
 	Err  error
 }
 
-// Trying says that a workload is tried in an arm.
+// Trying is sent when a workload is tried in an arm.
 type Trying struct{ Arm, Workload string }
 
 func (Trying) event() {}
 
-// TriedLayer is what shows whether one layer is on at the site of an arm.
+// TriedLayer holds the proofs that one layer is on, or off, in an arm.
 type TriedLayer struct {
 	Kind   string
-	Of     string // arm that has the layer, which must be off here; "": this arm has it
+	Of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
 	Checks []layer.Check
-	Err    error // the proof could not be made
-	Later  bool  // trials show more
+	Err    error // reason why a proof could not be made
+	Later  bool  // a trial adds further proofs
 }
 
-// Try sets up every arm as Run does, makes every proof that comes before a trial once, tries
-// the workloads that can be tried, and takes everything down. What fails in one arm keeps
-// no other from being tried. The testbed stays the caller's to close. Events takes SiteReady
-// and Trying.
+// Try sets up every arm as Run does, gathers the proofs that a trial needs beforehand, tries the
+// workloads that can be tried, and takes everything down. A failure in one arm does not stop the others.
+// The caller closes the testbed. events receives SiteReady and Trying.
 //
-// An error means that it could not be brought to its end: the context is done, or a layer
-// could not be switched off or taken down. What was found until then is given, too.
+// The error is set if Try could not finish: the context is done, or a layer could not be switched off or
+// taken down. The results so far are returned, too.
 func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, events func(Event)) (tried []Tried, err error) {
 	all, err := plan(x, bed, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
-	seen := map[*place]bool{}
-	var ready []*place // beside what was tried of them; nil: not set up
-	for c, places := range all.cells {
-		for _, p := range places {
+	seen := map[*armSite]bool{}
+	var ready []*armSite // parallel to tried; nil: the set-up failed
+	for c, armSites := range all.cells {
+		for _, p := range armSites {
 			if seen[p] {
-				continue // for an earlier cell
+				continue // an earlier cell shares this site
 			}
 			seen[p] = true
 			start := time.Now()
@@ -108,11 +106,11 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	return tried, nil
 }
 
-// try makes each proof that comes before a trial, whatever came of the others.
-func (p *place) try(ctx context.Context) []TriedLayer {
+// try gathers all proofs that a trial needs beforehand, even if some fail.
+func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {
-		one := TriedLayer{Kind: e.kind, Of: e.of, Later: e.later}
+		one := TriedLayer{Kind: e.kind, Of: e.of, Later: e.more}
 		for _, check := range p.once {
 			if e.of == "" && check.Layer == e.kind {
 				one.Checks = append(one.Checks, check)
@@ -125,8 +123,8 @@ func (p *place) try(ctx context.Context) []TriedLayer {
 	return layers
 }
 
-// try tries the workloads that would run at a place.
-func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *place, events func(Event)) []TriedWorkload {
+// try tries the workloads that would run at a site.
+func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *armSite, events func(Event)) []TriedWorkload {
 	var tried []TriedWorkload
 	for c, cell := range x.Cells {
 		name := x.Plan.Cells[c].Workload

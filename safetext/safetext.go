@@ -1,25 +1,24 @@
-// Package safetext makes text from elsewhere safe to show: what a program
-// printed, the names in a file, a message of a cluster. On a terminal such text
-// could move the cursor, change colours or the title, or write a line over; in a
-// file it could reverse the direction of what follows or hide a part of it.
+// Package safetext makes text from other sources safe to show, such as a program's output, the names in
+// a file, or a message of a cluster. On a terminal, such text could move the cursor, change colours or
+// the title, or overwrite a line. In a file, it could reverse the direction of the following text or
+// hide a part of it.
 //
-// There is one rule. Letters, marks, digits, punctuation and symbols of all
-// scripts stay. What acts on its surroundings or cannot be seen is written out as
-// in Go, JSON and YAML, such as \u202e:
+// There is one rule. Letters, marks, digits, punctuation and symbols of all scripts stay. Characters
+// that affect their surroundings or are invisible are written as escapes, as in Go, JSON and YAML, such
+// as \u202e:
 //
 //   - control characters, C0 and C1;
 //   - format characters: overrides and isolates of direction, zero-width
 //     characters, byte order marks, tags; other characters without a shape, as
 //     Unicode lists them; noncharacters;
-//   - joiners and variation selectors, but for those that writing needs: between
-//     letters of scripts that join, within emoji, one behind a character.
+//   - joiners and variation selectors, except where writing needs them: between
+//     letters of scripts that join, within emoji, one after a character.
 //
-// Bytes that are not UTF-8, lone surrogates among them, become U+FFFD.
+// Bytes that are not UTF-8, including lone surrogates, become U+FFFD.
 //
-// Line and Lines are for what programs say: they drop complete escape sequences,
-// which are a tool's idea of colour, and turn whatever breaks a line into a space
-// or a line feed. Name drops nothing; neither does Writer, the last guard before a
-// terminal or a pipe.
+// Line and Lines are for the output of programs. They remove complete escape sequences, which are only
+// colours and the like, and turn every line break into a space or a line feed. Name and Writer remove
+// nothing; Writer is the last guard before a terminal or a pipe.
 package safetext
 
 import (
@@ -31,9 +30,9 @@ import (
 	"unicode/utf8"
 )
 
-// sequence matches what a terminal acts on: CSI sequences, OSC and the other
-// strings that BEL or ST ends, and short escapes; also in their 8-bit forms. Of a
-// string without an end only the beginning matches, so that it hides nothing.
+// sequence matches the control sequences of terminals: CSI sequences, OSC and the other strings that BEL
+// or ST ends, and short escapes, also in their 8-bit forms. Of a string without an end, only the
+// beginning matches: the rest of the text stays visible.
 var sequence = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\u009d\u0090\u0098\u009e\u009f]*(?:\x07|\x1b\\\\|\u009c)" +
@@ -46,15 +45,14 @@ func withoutSequences(s string) string {
 	return sequence.ReplaceAllString(s, "")
 }
 
-// breaks are the other ways to begin a line.
+// breaks turns all other line breaks into line feeds.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// Name shows the whole of a text on one line, white space other than the space
-// written out: what a file is called, or a command.
+// Name shows a whole text on one line, such as a file name or a command. White space other than the
+// space is escaped.
 func Name(s string) string { return spelled(s, escape) }
 
-// Line makes one line of any text: runs of white space are one space, with none
-// at the ends.
+// Line turns any text into one line. A run of white space becomes one space, and both ends are trimmed.
 func Line(s string) string {
 	return spelled(strings.Join(strings.Fields(withoutSequences(s)), " "), escape)
 }
@@ -62,11 +60,10 @@ func Line(s string) string {
 // Lines keeps the lines of a text and its tabs.
 func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s)), escapeInLines) }
 
-// ellipsis stands for what was left out.
+// ellipsis stands for omitted text.
 const ellipsis = "…"
 
-// Head is the beginning of Line: so many characters, and an ellipsis where that
-// is not all.
+// Head returns the first characters of Line, and an ellipsis if there are more.
 func Head(s string, most int) string {
 	s = Line(s)
 	if utf8.RuneCountInString(s) <= most {
@@ -76,8 +73,7 @@ func Head(s string, most int) string {
 	return strings.TrimRightFunc(string(cut), leans) + ellipsis
 }
 
-// Tail is the end of Line: an ellipsis where that is not all, and so many
-// characters.
+// Tail returns the last characters of Line, after an ellipsis if there are more.
 func Tail(s string, most int) string {
 	s = Line(s)
 	n := utf8.RuneCountInString(s)
@@ -88,20 +84,20 @@ func Tail(s string, most int) string {
 	return ellipsis + strings.TrimLeftFunc(string(cut), leans)
 }
 
-// leans says whether a character is none without its neighbour.
+// leans reports whether a character has no meaning without its neighbour.
 func leans(r rune) bool {
 	return unicode.In(r, unicode.Join_Control, unicode.Variation_Selector, unicode.M) || unicode.IsSpace(r)
 }
 
-// Printable says whether a text is one line that shows all there is in it, so
-// that it can be a name. Of white space it may hold the space only.
+// Printable reports whether a text is one line without hidden characters, so that it can be a name.
+// Spaces are the only allowed white space.
 func Printable(s string) bool {
 	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, odd) && spelled(s, escape) == s
 }
 
-// JSON writes out, within the strings of a JSON document, what encoding/json
-// leaves as it is. The document stays the same.
+// JSON escapes unsafe characters within the strings of a JSON document that encoding/json does not
+// escape. The document keeps its meaning.
 func JSON(document []byte) []byte {
 	if plainBytes(document) {
 		return document
@@ -110,7 +106,6 @@ func JSON(document []byte) []byte {
 	return safe
 }
 
-// escape writes a character out.
 func escape(dst []byte, r rune) []byte {
 	if r > 0xffff {
 		return fmt.Appendf(dst, `\U%08x`, r)
@@ -118,7 +113,7 @@ func escape(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// escapeInLines is escape for what stands between the lines of a text.
+// escapeInLines is escape, but keeps line feeds and tabs.
 func escapeInLines(dst []byte, r rune) []byte {
 	if r == '\n' || r == '\t' {
 		return append(dst, byte(r))
@@ -126,8 +121,7 @@ func escapeInLines(dst []byte, r rune) []byte {
 	return escape(dst, r)
 }
 
-// escapeInJSON is escape for JSON, which has surrogates in place of \U, and white
-// space between its values.
+// escapeInJSON is escape for JSON, which has surrogates instead of \U, and white space between its values.
 func escapeInJSON(dst []byte, r rune) []byte {
 	switch {
 	case r == '\r':
@@ -147,9 +141,8 @@ func spelled(s string, write func([]byte, rune) []byte) string {
 	return string(safe)
 }
 
-// spell appends a text, whose last character before it was prev, and has write
-// append what is not shown as it is. It gives the last character that was; 0 if
-// that was not the last one.
+// spell appends a text to dst. It calls write for each character that must not be shown unchanged. prev is
+// the previous character. The returned rune is the last character, or 0 if that was not shown unchanged.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
@@ -164,7 +157,7 @@ func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, r
 	return dst, prev
 }
 
-// shown says whether r stays as it is between its neighbours.
+// shown reports whether r stays unchanged between its neighbours.
 func shown(prev, r, next rune) bool {
 	switch {
 	case r < 0x7f:
@@ -177,7 +170,7 @@ func shown(prev, r, next rune) bool {
 	return !hidden(r)
 }
 
-// hidden says whether r acts on its surroundings or has no shape of its own.
+// hidden reports whether r affects its surroundings or has no shape of its own.
 func hidden(r rune) bool {
 	if unicode.Is(unicode.Cf, r) {
 		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
@@ -185,27 +178,26 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
 
-// joining are the scripts whose letters are joined, or kept apart, by a character
-// that is not seen itself.
+// joining lists the scripts in which an invisible character can join or separate letters.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
 	unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// joins says whether r may stand beside a joiner: letters and marks of those
-// scripts, and what emoji are made of.
+// joins reports whether a joiner is useful next to r: letters and marks of those scripts, and the parts
+// of emoji.
 func joins(r rune) bool {
 	switch {
 	case r < 0x80 || hidden(r):
 		return false
-	case r == 0xfe0f || r >= 0x1f3fb && r <= 0x1f3ff: // an emoji's shape and tone of skin
+	case r == 0xfe0f || r >= 0x1f3fb && r <= 0x1f3ff: // variation selector and skin tones of emoji
 		return true
 	}
 	return unicode.In(r, unicode.So, unicode.Sm) || unicode.In(r, joining...)
 }
 
-// printableASCII is the common case.
+// printableASCII reports whether a text needs no change, which is the common case.
 func printableASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -215,7 +207,7 @@ func printableASCII(s string) bool {
 	return true
 }
 
-// plainBytes is the common case of documents.
+// plainBytes reports whether a document needs no change, which is the common case.
 func plainBytes(p []byte) bool {
 	for _, b := range p {
 		if (b < ' ' || b > '~') && b != '\n' && b != '\t' {

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes text on to another writer, with what is not safe written out. It
-// lets line feeds and tabs through, and nothing else of what Lines would drop.
+// Writer escapes unsafe characters and writes the text to another writer. Line feeds and tabs stay.
 // Several goroutines may write at the same time.
 type Writer struct {
 	// Styled lets colours and weights of letters through, in their 7-bit form.
@@ -17,23 +16,22 @@ type Writer struct {
 
 	to   io.Writer
 	mu   sync.Mutex
-	held []byte // the beginning of something whose end has not been written yet
-	prev rune   // the last character that was shown as it is
-	err  error  // the first error of to
+	held []byte // beginning of an unfinished character or sequence
+	prev rune   // last character, if it was shown unchanged
+	err  error  // first error of to
 }
 
-// NewWriter guards a writer.
+// NewWriter returns a Writer in front of to.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// style is a sequence that a report sets its letters by: weights and colours, but
-// not concealment; partStyle is the beginning of one.
+// style matches the escape sequences of reports: weights and colours, but not concealment. partStyle
+// matches the beginning of one at the end of a text.
 var (
 	style     = regexp.MustCompile("\x1b\\[(?:(?:[0-4]|[349][0-7])(?:;(?:[0-4]|[349][0-7])){0,5})?m")
 	partStyle = regexp.MustCompile("\x1b(?:\\[[0-9;]{0,17})?$")
 )
 
-// Write writes p, but for an unfinished character at its end, which comes with
-// the next one or with Flush.
+// Write writes p. An unfinished character at its end is held back until the next Write or Flush.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +51,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass writes what is safe on.
+// pass writes safe text to the underlying writer.
 func (w *Writer) pass(safe []byte) (int, error) {
 	n, err := w.to.Write(safe)
 	if w.err == nil {
@@ -62,19 +60,19 @@ func (w *Writer) pass(safe []byte) (int, error) {
 	return n, err
 }
 
-// Flush writes what is held back. Its error is the first one in writing any of the text.
+// Flush writes the text held back. It returns the first error of any write.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.held) > 0 {
 		safe := w.safe(w.held)
 		w.held = nil
-		_, _ = w.pass(safe) // kept in err
+		_, _ = w.pass(safe) // pass keeps the error in err
 	}
 	return w.err
 }
 
-// whole says how much of a text can be judged without what follows it.
+// whole returns the length of the text that can be checked without later text.
 func (w *Writer) whole(text []byte) int {
 	end := len(text)
 	for back := 1; back < utf8.UTFMax && back <= end; back++ {
@@ -96,7 +94,7 @@ func (w *Writer) whole(text []byte) int {
 	return end
 }
 
-// safe spells a text, between the styles that are let through.
+// safe escapes a text, except for allowed styles.
 func (w *Writer) safe(text []byte) []byte {
 	var out []byte
 	for w.Styled {

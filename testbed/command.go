@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// ExitError is a command that ran and failed.
+// ExitError reports that a command ran and failed.
 type ExitError struct {
 	Args   []string
-	Code   int    // -1 when ended by a signal
-	Signal string // "killed", when ended by one
-	Stderr string // the last of what it said, if it was captured
+	Code   int    // -1 if a signal ended the command
+	Signal string // "killed", if a signal ended the command
+	Stderr string // end of the captured standard error
 }
 
-// Error gives the command as it can be pasted into a shell, how it ended, and
-// the last of its standard error.
+// Error returns the command in a form that can be pasted into a shell, its exit status, and the end of
+// its standard error.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("%s: %s", Quote(e.Args), e.How())
 	if s := strings.TrimSpace(e.Stderr); s != "" {
@@ -29,7 +29,7 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// How says how the command ended.
+// How returns the exit status or the signal.
 func (e *ExitError) How() string {
 	if e.Signal != "" {
 		return "signal: " + e.Signal
@@ -37,7 +37,7 @@ func (e *ExitError) How() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// Quote writes arguments so that a shell reads them back as they are.
+// Quote joins arguments and quotes them for a shell.
 func Quote(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -49,9 +49,9 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment that it will run in, from
-// its working directory. Where it finds none it gives "" with that PATH, and with a
-// file of that name that may not be executed, if there is one.
+// LookUp finds a program in the PATH of the environment in which it will run. dir is its working
+// directory. If it finds none, found is "", path is that PATH, and refused is a file of this name that
+// is not executable, if there is one.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
 		return program, "", "" // relative to the working directory
@@ -61,7 +61,8 @@ func LookUp(program, dir string, env []string) (found, refused, path string) {
 			path = value
 		}
 	}
-	for _, d := range filepath.SplitList(path) { // like a shell, also behind what may not be executed
+	// like a shell, the search continues after a file that is not executable
+	for _, d := range filepath.SplitList(path) {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(dir, d)
 		}
@@ -76,40 +77,35 @@ func LookUp(program, dir string, env []string) (found, refused, path string) {
 	return "", refused, path
 }
 
-// Helper is a process of Tare's own that a layer or workload starts at a place of a site. It
-// reads its orders from stdin and ends when stdin does.
+// Helper is a process of Tare's own that a layer or workload starts at a place of a site. It reads
+// requests from stdin and ends when stdin ends.
 type Helper struct {
-	Name string // "wireguard"; the kind of the layer, or a name that begins with the workload's
+	Name string // "wireguard": the kind of the layer, or a name that begins with the workload's
 	Run  func(ctx context.Context) error
 }
 
-// HelperVariable names the Helper that this process is to be instead of reading the command
-// line. See HelperCommand.
+// HelperVariable is the environment variable that names the Helper. A process with this variable runs
+// the Helper and does not read its command line. See HelperAt.
 const HelperVariable = "TARE_HELPER"
 
-// Self is this program, as a command has it that is to start it at some place.
+// Self is the path by which a command starts this program itself.
 const Self = "/proc/self/exe"
 
-// HelperCommand starts this program again, on this machine, as the named Helper.
-func HelperCommand(name string) Command {
-	return Command{Args: []string{Self}, Env: []string{HelperVariable + "=" + name}}
-}
-
-// HelperAt is HelperCommand at a place of a site.
+// HelperAt starts this program at a place of a site as the named Helper.
 func HelperAt(site Site, where Place, name string) Command {
-	cmd := HelperCommand(name)
+	cmd := Command{Args: []string{Self}, Env: []string{HelperVariable + "=" + name}}
 	if remote, ok := As[Remote](site); ok && remote.Self(where) != "" {
 		cmd.Args = []string{remote.Self(where)}
 	}
 	return cmd
 }
 
-// HelperArguments start this program as the named Helper by arguments alone, for a command in
-// front that may clear the environment. What comes behind them are the helper's arguments.
+// HelperArguments start this program as the named Helper without an environment variable, for a wrapper
+// that may clear the environment. The helper's own arguments follow.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName is the Helper that this process was started as, or "". What the arguments say
-// comes before the variable, which may be meant for a process that is started behind this one.
+// HelperName is the name of the Helper that this process is to run; "" if it is none. The arguments take
+// precedence over the variable, which may be intended for a process that this one starts.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
@@ -119,8 +115,8 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments are those of the helper that this process was started as by
-// HelperArguments.
+// HelperOwnArguments returns the arguments after those of HelperArguments, if this process was started
+// by them.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -128,8 +124,8 @@ func HelperOwnArguments() []string {
 	return nil
 }
 
-// Installed gives the path of a program: on PATH, or in the user's cache, where the make target of
-// that name puts it.
+// Installed returns the path of a program. It searches PATH, and then the user's cache, where the make
+// target of this name installs the program.
 func Installed(program, target string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {

@@ -2,25 +2,25 @@ package testbed
 
 import "context"
 
-// Status is what a probe found.
+// Status is the result of a probe.
 type Status string
 
-// The three things that doctor can say.
+// The possible results of a probe.
 const (
 	Works   Status = "works"
-	Refused Status = "refused" // by this system
-	Missing Status = "missing" // something that can be installed
+	Refused Status = "refused" // this system does not allow it
+	Missing Status = "missing" // a program is missing that can be installed
 )
 
-// Finding is one answer of a probe.
+// Finding is one result of a probe.
 type Finding struct {
 	Name   string `json:"name"` // "kernel", "userspace"
 	Status Status `json:"status"`
-	Detail string `json:"detail,omitempty"` // why
-	Hint   string `json:"hint,omitempty"`   // the command that installs what is missing
+	Detail string `json:"detail,omitempty"` // reason of the status
+	Hint   string `json:"hint,omitempty"`   // command that installs the missing program
 }
 
-// Tried is the finding once it was tried: refused, where that gave an error.
+// Tried returns the finding after a test: it becomes Refused if the test returned an error.
 func (f Finding) Tried(err error) Finding {
 	if err != nil {
 		f.Status, f.Detail = Refused, err.Error()
@@ -28,7 +28,7 @@ func (f Finding) Tried(err error) Finding {
 	return f
 }
 
-// AlwaysWorks is the probe of what works on every machine; detail says what it is for.
+// AlwaysWorks is the probe of a feature that works on every machine. detail describes its use.
 func AlwaysWorks(name, detail string) func(context.Context) []Finding {
 	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
 }

@@ -10,41 +10,48 @@ import (
 	"time"
 )
 
-// Resource is what a trial used of something that its programs share. A reading of it has running totals.
+// Resource is a trial's use of a resource that its programs share. In a reading, its numbers are running
+// totals.
 type Resource struct {
 	Name string `json:"name"` // one of the constants below
-	// Used is a share of Of, from 0 to 1; in a reading, bits sent or CPU seconds so far.
-	Used    float64 `json:"used,omitempty"`
-	Held    float64 `json:"-"`                 // in a reading: places of a table that are taken
-	Of      float64 `json:"of,omitempty"`      // what there is: bit/s of each direction of the wire, processors, places; 0: unlimited or unknown
-	Packets uint64  `json:"packets,omitempty"` // that the wire was given
-	Dropped uint64  `json:"dropped,omitempty"` // of these, for want of room in its queues
+	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent or CPU seconds
+	// used so far.
+	Used float64 `json:"used,omitempty"`
+	Held float64 `json:"-"` // in a reading: occupied entries of a table
+	// capacity: bit/s in each direction of the wire, number of processors, or entries of a table; 0:
+	// unlimited or unknown
+	Of      float64 `json:"of,omitempty"`
+	Packets uint64  `json:"packets,omitempty"` // packets sent to the wire
+	Dropped uint64  `json:"dropped,omitempty"` // packets that the wire dropped, since its queues were full
 
-	Segments      uint64 `json:"segments,omitempty"`      // of TCP that were sent, in all pods and on the local testbed's nodes
-	Retransmitted uint64 `json:"retransmitted,omitempty"` // of these, sent again
-	Timeouts      uint64 `json:"timeouts,omitempty"`      // of TCP connections that waited for an answer
+	// TCP segments sent, in all pods and on the local testbed's nodes
+	Segments      uint64 `json:"segments,omitempty"`
+	Retransmitted uint64 `json:"retransmitted,omitempty"` // TCP segments sent again
+	// number of timeouts of TCP connections that waited for an acknowledgement
+	Timeouts uint64 `json:"timeouts,omitempty"`
 }
 
-// What programs share.
+// The resources that programs share.
 const (
-	ResourceWire    = "wire"    // of the local testbed
-	ResourceNetwork = "network" // of a cluster
-	ResourceMachine = "machine" // processors that client and server share
+	ResourceWire    = "wire"    // wire of the local testbed
+	ResourceNetwork = "network" // network of a cluster
+	ResourceMachine = "machine" // processors shared by client and server
 	ResourceClient  = "client"  // processors of the client's machine
 	ResourceServer  = "server"  // processors of the server's machine
-	ResourceDisk    = "disk"    // by the cap that the experiment file gives
-	// ResourceConnections is the table of the connections that the system follows, as it does for NAT.
+	ResourceDisk    = "disk"    // disk, relative to the limit in the experiment file
+	// ResourceConnections is the kernel's connection tracking table, which NAT uses.
 	ResourceConnections = "connection table"
 )
 
-// Metered is a site that counts what the programs of a trial share.
+// Metered is a site that counts the use of resources shared by a trial's programs.
 type Metered interface {
-	// Meter reads the counters, always in the same order. A resource may have several, such as one for each direction.
+	// Meter reads the counters, always in the same order. A resource may have several, such as one for
+	// each direction.
 	Meter(ctx context.Context) ([]Resource, error)
 }
 
-// StartMeter reads a site's counters. The function that it gives reads them again, and says what was used in between;
-// nothing where a reading fails, or the site has no counters.
+// StartMeter reads a site's counters. The returned function reads them again and returns the use in
+// between. It returns nil if a reading fails, or if the site has no counters.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
 	at, ok := As[Metered](site)
 	if !ok {
@@ -65,7 +72,7 @@ func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) 
 	}
 }
 
-// since makes of a reading what was used in the seconds since an earlier one.
+// since turns a reading into the use since an earlier reading. seconds is the time in between.
 func (r *Resource) since(o Resource, seconds float64) {
 	r.Used, r.Held = min(1, (max(0, r.Used-o.Used)/seconds+r.Held)/max(r.Of, 1)), 0
 	for i, n := range r.counts() {
@@ -77,8 +84,8 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined is what was used over several stretches, or in several directions: a share is the highest one, and counts are
-// those of all.
+// Joined joins the use over several periods, or in several directions: the highest share, and the sums
+// of the counts.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
 		i := slices.IndexFunc(all, func(o Resource) bool { return o.Name == r.Name })
@@ -95,8 +102,8 @@ func Joined(lists ...[]Resource) (all []Resource) {
 	return all
 }
 
-// ReadConnections reads how full the connection table is of the network namespace of the calling thread. A system without
-// one gives 0 of 0.
+// ReadConnections reads the number of entries and the size of the connection tracking table, in the
+// network namespace of the calling thread. Both are 0 if the system has no such table.
 func ReadConnections() Resource {
 	read := func(name string) (n float64) {
 		text, _ := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)
@@ -106,16 +113,19 @@ func ReadConnections() Resource {
 	return Resource{Name: ResourceConnections, Held: read("count"), Of: read("max")}
 }
 
-// ReadNetwork reads what the network namespace of the calling thread has counted of TCP, as a resource of that name.
+// ReadNetwork reads the TCP counters in the network namespace of the calling thread. name is the name of
+// the returned resource.
 func ReadNetwork(name string) (tcp Resource, err error) {
 	counters := map[string]float64{}
 	for _, file := range []string{"net/snmp", "net/netstat"} {
-		text, err := os.ReadFile("/proc/thread-self/" + file) // prometheus/procfs reads those of processes alone
+		// prometheus/procfs only reads the files of processes, not of threads
+		text, err := os.ReadFile("/proc/thread-self/" + file)
 		if err != nil {
 			return tcp, fmt.Errorf("counters of the network: %w", err)
 		}
 		var names []string
-		for line := range strings.Lines(string(text)) { // the first of two lines names what the second counts
+		// lines come in pairs: the names of the counters, and their values
+		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line)
 			for i := range min(len(names), len(f)) {
 				counters[f[0]+names[i]], _ = strconv.ParseFloat(f[i], 64)
@@ -124,6 +134,7 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 		}
 	}
 	tcp = Resource{Name: name, Retransmitted: uint64(counters["Tcp:RetransSegs"]), Timeouts: uint64(counters["TcpExt:TCPTimeouts"])}
-	tcp.Segments = uint64(counters["Tcp:OutSegs"]) + tcp.Retransmitted // RFC 4022 counts them apart
+	// OutSegs excludes retransmitted segments (RFC 4022)
+	tcp.Segments = uint64(counters["Tcp:OutSegs"]) + tcp.Retransmitted
 	return tcp, nil
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pause waits. It is the context's error where that is done before.
+// Pause waits for the duration. If the context is done earlier, it returns the context's error.
 func Pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

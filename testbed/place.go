@@ -7,11 +7,10 @@ import (
 	"tare/experiment"
 )
 
-// Place names where in a site a command runs.
+// Place names the part of a site where a command runs.
 type Place string
 
-// The places of a site. Host is outside any node and always there; the others
-// need a network.
+// The places of a site. Host is outside any node and always exists. The others need a network.
 const (
 	Host       Place = "host"
 	ClientNode Place = "client-node"
@@ -20,21 +19,20 @@ const (
 	ServerPod  Place = "server-pod"
 )
 
-// Values lists the places that a file can name. Further members of a service and their
-// nodes are not among them: Tare starts programs there, and no command does.
+// Values lists the places that an experiment file can name. It omits further members of a service and
+// their nodes, since only Tare itself starts programs there.
 func (Place) Values() []string {
 	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
 }
 
-// Member is the pod of a member of a service, from 1: ServerPod, then server-pod-2 and so on.
+// Member is the pod of a member of a service, counted from 1: ServerPod, server-pod-2 and so on.
 func Member(i int) Place { return numbered(ServerPod, i) }
 
-// MemberNode is one of the nodes that members are spread over, from 1: ServerNode, then
-// server-node-2 and so on. Where there are fewer nodes than members, member 2 may be
-// on any of them: see Spread.
+// MemberNode is a node of members, counted from 1: ServerNode, server-node-2 and so on. If there are
+// fewer nodes than members, Spread determines the node of each member.
 func MemberNode(i int) Place { return numbered(ServerNode, i) }
 
-// Client is the pod of one of several clients, from 1: ClientPod, then client-pod-2 and so on.
+// Client is the pod of a client, counted from 1: ClientPod, client-pod-2 and so on.
 func Client(i int) Place { return numbered(ClientPod, i) }
 
 func numbered(first Place, i int) Place {
@@ -44,13 +42,13 @@ func numbered(first Place, i int) Place {
 	return first + "-" + Place(strconv.Itoa(i))
 }
 
-// Server says whether a place is a member's pod, or a node of members.
+// Server reports whether a place is a member's pod or a node of members.
 func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread gives the node of each member, both counted from 1, where members go round so many
-// nodes; 0: each has a node of its own.
+// Spread assigns members to nodes in turn, and returns the node of each member, counted from 1. If nodes
+// is 0, each member has its own node.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members
@@ -62,7 +60,7 @@ func Spread(members, nodes int) []int {
 	return on
 }
 
-// Places lists where a workload with these needs starts its programs.
+// Places lists the places where a workload with these needs starts its programs.
 func Places(needs experiment.Needs) []Place {
 	if !needs.PodsOnClusters() {
 		return []Place{Host}

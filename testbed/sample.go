@@ -8,32 +8,31 @@ import (
 	"tare/machine"
 )
 
-// Sample is what else happened where a trial ran, while it ran.
+// Sample holds the conditions at a trial's site during the trial.
 type Sample struct {
 	Conditions machine.Conditions
-	// Machine is what Conditions were made of, where it is of one machine; nil: it is not known.
-	Machine *machine.Spent
-	// Sidecars is what the other containers of the site's pods used (those in which no
-	// programs run), by the role of the pods and the container ("client-istio-proxy"). MaxRSS is
-	// their working set at the end.
+	// Machine is the source of Conditions, if they are of one machine; nil: unknown.
+	Machine *machine.Activity
+	// Sidecars maps the other containers of the site's pods, without programs under test, to their
+	// usage. Keys consist of the pods' role and the container ("client-istio-proxy"). MaxRSS is the
+	// working set at the end.
 	Sidecars map[string]Usage
-	// SidecarsUnavailable says that there are such containers and that nobody knows what
-	// they used. When that is so in one arm, it is set in every arm: arms are compared
-	// by what all of them can count.
+	// SidecarsUnavailable is set if there are sidecars with unknown usage. If this holds for one arm, it
+	// is set in every arm: arms are compared only by usage that is known in all of them.
 	SidecarsUnavailable bool
-	// Observed is what the components that the experiment observes used, by name.
+	// Observed is the usage of the components that the experiment observes, by name.
 	Observed map[string]Observed
 }
 
-// Observed is what one observed component used.
+// Observed is the usage of one observed component.
 type Observed struct {
-	CPU    time.Duration // over the sample, of all its pods
+	CPU    time.Duration // CPU time of all its pods during the sample
 	Wall   time.Duration // time between the two readings
-	Memory int64         // working set at the end, of all its pods, in bytes
+	Memory int64         // working set of all its pods at the end, in bytes
 }
 
-// Joined is the sample of two stretches of a trial of that length, of which o is the
-// later: CPU times add up, memory is the later one's.
+// Joined joins the samples of two periods of a trial with these durations; o is the later one. CPU times
+// are added; memory is that of the later period.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),
@@ -54,7 +53,7 @@ func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	return sum
 }
 
-// joined joins two maps, and of what is in both the two values.
+// joined merges two maps. It calls join for keys that are in both.
 func joined[T any](a, b map[string]T, join func(a, b T) T) map[string]T {
 	if a == nil {
 		return b
@@ -69,7 +68,7 @@ func joined[T any](a, b map[string]T, join func(a, b T) T) map[string]T {
 	return sum
 }
 
-// Plus is what two processes used that ran one after the other.
+// Plus is the usage of two processes that ran one after the other.
 func (u Usage) Plus(o Usage) Usage {
 	return Usage{
 		User: u.User + o.User, System: u.System + o.System, Wall: u.Wall + o.Wall,

@@ -29,8 +29,8 @@ func TestSamplesJoin(t *testing.T) {
 		t.Error("what the sidecars used in one of two stretches is not known, and passes for known")
 	}
 	// Of one machine the amounts add up, whatever the shares say.
-	a.Machine = &machine.Spent{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Busy: time.Second, Waiting: -1}}
-	b.Machine = &machine.Spent{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Waiting: -1}}
+	a.Machine = &machine.Activity{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Busy: time.Second, Waiting: -1}}
+	b.Machine = &machine.Activity{Wall: time.Second, Totals: machine.Totals{CPUs: 1, Waiting: -1}}
 	if got := a.Joined(b, time.Second, time.Second); got.Conditions.ForeignCPU != 0.5 || got.Machine.Wall != 2*time.Second {
 		t.Errorf("%+v", got)
 	}

@@ -1,26 +1,26 @@
-// Package testbed says what a trial needs from its surroundings, as interfaces.
+// Package testbed defines, as interfaces, the surroundings that a trial needs.
 //
-// A Site is the surroundings of one arm at one level of the testbed's factors. Open
-// asks for it, the arm's layers are put up around it, then it is made ready. It stays set up
-// until all arms are set up anew, or to the end of the run.
+// A Site is the surroundings of one arm at one level of the testbed's factors. Open prepares it, the arm's
+// layers are put up, and then the site is made ready. It stays until all arms are set up anew, or until the
+// end of the run.
 //
-// What only some testbeds can do is a small optional interface of the site. As finds it,
-// through any wrappers, in the way of errors.As:
+// Capabilities of only some testbeds are small optional interfaces of the site. As finds them, also through
+// wrappers, like errors.As:
 //
-//	Staged   the site is made only after layers have said how (Ready)
-//	Mender   it may break, and is made whole again before a trial
-//	Closer   it can be taken down alone, to be opened anew
-//	Remote   some of its places are not on this machine
+//	Staged   the site is made only after layers have requested its parts (Ready)
+//	Mender   the site may break, and is repaired before a trial
+//	Closer   the site can be taken down alone, and opened anew
+//	Remote   some places of the site are not on this machine
 //	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
-//	         are what can be done with the network between them
-//	Members  the server pods of a service that has several, and MemberVolumes theirs
-//	Clients  the client pods of a load that comes from several
-//	Volume   a volume in the client's pod; VolumeStack where layers put something below it
-//	Holder   what layers and workloads show each other there (Held)
+//	         use or change the network between them
+//	Members  the server pods of a service with several; MemberVolumes are their volumes
+//	Clients  the client pods of a load with several
+//	Volume   a volume in the client's pod; VolumeStack if layers add parts to it
+//	Holder   values that layers and workloads share (Held)
 //	Sidecars pods that can have a container for a layer's own processes
 //	Scratch  a directory for files that programs under test need
-//	Cgrouped a cgroup that programs under test are in
-//	Wrapper  what layers put in front of commands, without starting them
+//	Cgrouped a cgroup for programs under test
+//	Wrapper  commands with the wrappers of layers, without starting them
 package testbed
 
 import (
@@ -33,7 +33,7 @@ import (
 
 // Site is the surroundings of one arm at one level of the testbed.
 type Site interface {
-	// Start starts a command. The context kills it when done.
+	// Start starts a command. It is killed when the context is done.
 	Start(ctx context.Context, where Place, cmd Command) (Process, error)
 }
 
@@ -46,7 +46,8 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 	return process.Wait()
 }
 
-// Output runs a program at a site and gives what it prints on standard output. The error has the end of what it prints on the other.
+// Output runs a program at a place of a site and returns its standard output. The error contains the end
+// of its standard error.
 func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
@@ -56,28 +57,23 @@ func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte
 // Testbed makes sites.
 type Testbed interface {
 	Open(ctx context.Context, want Request) (Site, error)
-	// Close takes down all sites and everything else that was made.
+	// Close takes down all sites and everything else that the testbed made.
 	Close() error
 }
 
-// Request says what a site is for.
+// Request is the purpose of a site: its arm, needs and level.
 type Request struct {
-	Name  string           // of the arm
-	Needs experiment.Needs // of all that is to run at the site
-	// Level is the testbed's parameters at one level, of the type that belongs to
-	// the testbed: *experiment.Local or *experiment.Kubernetes.
+	Name  string           // name of the arm
+	Needs experiment.Needs // needs of all workloads and layers at the site
+	// Level holds the testbed's parameters at one level. Its type depends on the testbed:
+	// *experiment.Local or *experiment.Kubernetes.
 	Level any
 }
 
-// Unwrapper is a Site around another.
-type Unwrapper interface {
-	Unwrap() Site
-}
-
-// As finds the optional interface T in a site or in what it wraps.
+// As finds the optional interface T of a site or of the site that it wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
-// Need is As for what cannot be done without: lack is the error where the site has none.
+// Need is As for an interface that the caller cannot do without. lack is the error if the site has none.
 func Need[T any](s Site, lack string) (T, error) {
 	t, ok := As[T](s)
 	if !ok {
@@ -86,7 +82,7 @@ func Need[T any](s Site, lack string) (T, error) {
 	return t, nil
 }
 
-// find finds T in what wraps others of its kind, as sites and processes do.
+// find returns the first value of type T among w and the values that it wraps.
 func find[T, Wrapping any](w Wrapping) (T, bool) {
 	for {
 		if t, ok := any(w).(T); ok {
@@ -101,14 +97,13 @@ func find[T, Wrapping any](w Wrapping) (T, bool) {
 	}
 }
 
-// Holder is a site at which layers and workloads show each other what they have there, such as
-// settings and the servers that have them.
+// Holder is a site with values that layers and workloads share there, such as settings and running servers.
 type Holder interface {
-	// Holds lists what is there beside what the wrapped site holds.
+	// Holds lists the values of this site, without those of the wrapped site.
 	Holds() []any
 }
 
-// Held lists what is held of a type at a site, or at what it wraps.
+// Held lists the values of type T at a site and at all sites that it wraps.
 func Held[T any](s Site) []T {
 	var list []T
 	for s != nil {
@@ -119,7 +114,7 @@ func Held[T any](s Site) []T {
 				}
 			}
 		}
-		u, ok := s.(Unwrapper)
+		u, ok := s.(interface{ Unwrap() Site })
 		if !ok {
 			break
 		}
@@ -128,7 +123,7 @@ func Held[T any](s Site) []T {
 	return list
 }
 
-// Holding is the site with more that it holds.
+// Holding returns the site with additional values.
 func Holding(s Site, held ...any) Site { return holding{s, held} }
 
 type holding struct {
@@ -136,28 +131,28 @@ type holding struct {
 	held []any
 }
 
-// Unwrap gives the site without it.
+// Unwrap returns the site without the additional values.
 func (h holding) Unwrap() Site { return h.Site }
 
-// Holds lists it.
+// Holds lists the additional values.
 func (h holding) Holds() []any { return h.held }
 
-// Disturbance is an error that spoils the trial under way and says nothing about
-// what is measured: the surroundings were lost (a pod was evicted, its node went
-// away, the connection to it broke). The run goes on once the site is mended.
+// Disturbance is an error that spoils the present trial, but does not depend on the measured system: the
+// surroundings were lost. For example, a pod was evicted, its node failed, or the connection broke. The
+// run continues after the site is repaired.
 type Disturbance struct {
 	What string // "pod tare-1/client on node-2 cannot be reached"
 	Err  error
 }
 
-// Error says what was lost, and why.
+// Error names the lost thing and the reason.
 func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Disturbance) Unwrap() error { return e.Err }
 
-// Broken says what of a site is damaged in a way that only opening it anew repairs.
+// Broken reports damage of a site that can only be repaired by opening the site anew. What describes it.
 type Broken struct{ What string }
 
-// Error says what is damaged.
+// Error describes the damage.
 func (e *Broken) Error() string { return e.What }

@@ -2,49 +2,51 @@ package testbed
 
 import "context"
 
-// VolumeStack is a site whose volume in the client's pod is made of parts on this machine: a
-// device, a file system on it, and what layers put between these or above them. It is made by
-// Staged.Ready, and so layers ask for their parts before that.
+// VolumeStack is a site whose volume in the client's pod is a stack of parts on this machine: a device,
+// a file system on it, and parts from layers. Layers must request their parts before Staged.Ready, which
+// makes the stack.
 //
 //	device of the testbed → VolumePart.Device → file system → VolumePart.Directory → the workload
 type VolumeStack interface {
 	Volume
 	BackedVolume
-	// AddVolumePart asks for a part. Of several, the first one is the nearest to the workload.
+	// AddVolumePart requests a part. The first requested part is the nearest to the workload.
 	AddVolumePart(VolumePart) error
-	// InVolume runs f on an OS thread that sees the mounts of the client's pod. f must not
-	// start goroutines that rely on that.
+	// InVolume runs f on an OS thread that sees the mounts of the client's pod. f must not start
+	// goroutines that rely on them.
 	InVolume(f func() error) error
-	// VolumeMark is what became of a marker that was written to the volume when all of it was made.
+	// VolumeMark returns the result of searching the device for a marker, which was written to the
+	// volume when the stack was complete.
 	VolumeMark() VolumeMark
 }
 
 // BackedVolume is a site that knows the files behind its volume.
 type BackedVolume interface {
-	// VolumeBacking lists the files, and the directories of files, that hold what is written to the
-	// volume, as seen in the client's pod. What the page cache holds of them did not reach the device.
+	// VolumeBacking lists the files and directories that store the volume's data, as seen in the
+	// client's pod. Data of these files in the page cache has not reached the device.
 	VolumeBacking() []string
 }
 
-// VolumePart is what a layer makes of a volume.
+// VolumePart is a layer's part of a volume.
 type VolumePart struct {
-	Name string // of the layer
-	// Encrypts: nothing that is written through it is on the device in clear.
+	Name string // name of the layer
+	// Encrypts is set if the part encrypts all data before they reach the device.
 	Encrypts bool
-	// Device gives the device to be used in place of one: nil where the part is above the file
-	// system. The name is free for what lives outside of Tare, such as a mapping of the kernel: what
-	// has it, or begins with it and an underscore, is removed with the volume, and by tare clean.
+	// Device makes a new device from the one below and returns its path; nil: the part is above the file
+	// system. The part may use name for objects that exist outside of Tare, such as a device mapping of
+	// the kernel. Objects with this name, or with this name, an underscore and a suffix, are removed
+	// with the volume and by tare clean.
 	Device func(ctx context.Context, device, name string) (string, error)
-	// Directory gives the directory to be used in place of an empty one; nil where the part is below
-	// the file system.
+	// Directory returns the directory to be used in place of the empty directory dir; nil: the part is
+	// below the file system.
 	Directory func(ctx context.Context, dir string) (string, error)
-	// Backing lists directories of files in which the part stores what it is given, once it is made.
+	// Backing lists the directories in which the part stores its data, after the part is made.
 	Backing func() []string
 }
 
-// VolumeMark is what is to be seen of a marker on the device that a volume is made of.
+// VolumeMark is the result of searching the device of a volume for a marker.
 type VolumeMark struct {
-	Found     int      // how often it is there in clear
-	Scanned   int64    // bytes of the device that were searched, which are all that had been written
-	Encrypted []string // the parts that encrypt, by the names of their layers
+	Found     int      // number of times the marker was found in clear
+	Scanned   int64    // number of bytes searched: all that had been written to the device
+	Encrypted []string // names of the layers whose parts encrypt
 }

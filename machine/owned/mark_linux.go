@@ -8,23 +8,23 @@ import (
 	"tare/machine/proc"
 )
 
-// What a mark has of an owner, in bits, the lowest first. The start counts down, so that a Tare which a program of another
-// one starts has a smaller mark: nobody may raise a limit. Bit 62 says that it is one.
+// Fields of a mark, with their sizes in bits from the lowest. The start time is subtracted from its
+// maximum: if a program of one Tare starts another Tare, the latter's mark is smaller. This is necessary
+// since no process may raise a limit. Bit 62 distinguishes a mark from a real limit.
 const (
 	spaceBits, pidBits, startBits = 14, 22, 26
 	isMark                        = 1 << (spaceBits + pidBits + startBits)
 	never                         = 1<<startBits - 1
 )
 
-// mark is a number that names the owner.
 func (o Owner) mark() uint64 {
-	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.space%(1<<spaceBits)
+	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
 }
 
-// Mark has all that this process starts from now on bear its name, and all their descendants: as the limit of the CPU time of
-// real-time programs (RLIMIT_RTTIME), which is unlimited otherwise, and is at least 146,000 years with it. A program keeps it that
-// clears its environment, leaves its session and its cgroup, and has lost its parents. Where the system has set a smaller limit,
-// that stays, and there is no mark.
+// Mark marks all programs that this process starts from now on, and all their descendants. The mark is their
+// limit on the CPU time of real-time programs (RLIMIT_RTTIME), which is otherwise unlimited. As a limit, the
+// mark is at least 146,000 years. A program keeps it even if it clears its environment, leaves its session
+// and cgroup, and has lost its parents. If the system has set a smaller limit, Mark does nothing.
 func (o Owner) Mark() {
 	var was unix.Rlimit
 	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &was) == nil && (was.Max == unix.RLIM_INFINITY || was.Max&isMark != 0) {
@@ -32,8 +32,8 @@ func (o Owner) Mark() {
 	}
 }
 
-// Marked gives the owner whose mark a process bears that lives. One in another process id namespace is nobody's
-// here.
+// Marked returns the owner whose mark a process has. ok is false if the process has no mark, has ended,
+// or is in another process id namespace.
 func Marked(pid int, self Owner) (o Owner, ok bool) {
 	if stat, err := proc.Read(pid); err != nil || stat.Gone() {
 		return o, false
@@ -41,12 +41,12 @@ func Marked(pid int, self Owner) (o Owner, ok bool) {
 	var limit unix.Rlimit
 	var ns unix.Stat_t
 	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit) != nil || limit.Max == unix.RLIM_INFINITY || limit.Max&isMark == 0 ||
-		unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", pid), &ns) != nil || ns.Ino != self.space || limit.Max%(1<<spaceBits) != self.space%(1<<spaceBits) {
+		unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", pid), &ns) != nil || ns.Ino != self.namespace || limit.Max%(1<<spaceBits) != self.namespace%(1<<spaceBits) {
 		return o, false
 	}
-	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), space: self.space}
+	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), namespace: self.namespace}
 	if stat, err := proc.Read(o.pid); err == nil && stat.Starttime%(never+1) == o.start {
-		o.start = stat.Starttime // the rest of it
+		o.start = stat.Starttime // the mark has only the lower bits of the start time
 	}
 	return o, true
 }

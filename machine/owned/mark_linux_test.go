@@ -38,11 +38,11 @@ func TestMark(t *testing.T) {
 	if got := marked(self); got != self {
 		t.Errorf("owner %v, want %v", got, self)
 	}
-	later := Owner{pid: 1<<22 - 1, start: self.start + 1, space: self.space}
+	later := Owner{pid: 1<<22 - 1, start: self.start + 1, namespace: self.namespace}
 	if got := marked(later); got.pid != later.pid || got.start != later.start%(never+1) || !got.Orphaned(self) {
 		t.Errorf("owner %v, want %v", got, later)
 	}
-	elsewhere := Owner{pid: 1, start: self.start + 2, space: self.space + 1}
+	elsewhere := Owner{pid: 1, start: self.start + 2, namespace: self.namespace + 1}
 	if got := marked(elsewhere); got != (Owner{}) {
 		t.Errorf("of another namespace: %v", got)
 	}

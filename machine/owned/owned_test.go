@@ -41,9 +41,9 @@ func TestOrphaned(t *testing.T) {
 		want  bool
 	}{
 		{"alive", self, false},
-		{"id reused", Owner{self.pid, self.start + 1, self.space}, true},
-		{"no such process", Owner{1 << 30, 5, self.space}, true},
-		{"namespace of nobody", Owner{1 << 30, 5, 1}, self.space == initial && os.Geteuid() == 0},
+		{"id reused", Owner{self.pid, self.start + 1, self.namespace}, true},
+		{"no such process", Owner{1 << 30, 5, self.namespace}, true},
+		{"namespace of nobody", Owner{1 << 30, 5, 1}, self.namespace == initial && os.Geteuid() == 0},
 	} {
 		if got := c.owner.Orphaned(self); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -67,10 +67,10 @@ func TestOrphanedElsewhere(t *testing.T) {
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	elsewhere := Owner{pid: 1 << 30, start: 5}
-	if _, err := fmt.Fscan(out, &elsewhere.space); err != nil {
+	if _, err := fmt.Fscan(out, &elsewhere.namespace); err != nil {
 		t.Skip("no namespace here:", err)
 	}
-	if elsewhere.space == self.space || elsewhere.Orphaned(self) {
+	if elsewhere.namespace == self.namespace || elsewhere.Orphaned(self) {
 		t.Errorf("%v is dead", elsewhere)
 	}
 }
@@ -80,7 +80,7 @@ func TestClean(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	beside := t.TempDir()
 	self, _ := This()
-	dead := Owner{1 << 30, 5, self.space}
+	dead := Owner{1 << 30, 5, self.namespace}
 	living, err := Dir("", "volume")
 	if err != nil {
 		t.Fatal(err)

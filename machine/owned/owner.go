@@ -1,6 +1,6 @@
-// Package owned names what this process makes on the machine for a while by this process: its
-// programs, their cgroups, temporary directories and files. What a killed one has left is known by
-// that name, and nothing else is ever removed. No tree is removed elsewhere.
+// Package owned marks everything that this process makes on the machine for a while with the process's
+// own name: programs, cgroups, temporary directories and files. The name identifies the leftovers of a
+// killed process. Only things with such a name are removed. All removal of trees in Tare happens here.
 package owned
 
 import (
@@ -8,19 +8,19 @@ import (
 	"regexp"
 )
 
-// Owner names a process for all time until the next boot: process ids are reused, and mean something
-// else in another process id namespace.
+// Owner identifies a process uniquely until the next boot. Process ids are reused, and differ between
+// process id namespaces.
 type Owner struct {
-	pid   int
-	start uint64 // start time in ticks since boot; 0 where the system has none
-	space uint64 // inode of the process id namespace; 0 where the system has none
+	pid       int
+	start     uint64 // start time in ticks since boot; 0 if the system has none
+	namespace uint64 // inode of the process id namespace; 0 if the system has none
 }
 
-func (o Owner) String() string { return fmt.Sprintf("%d-%d-%d", o.pid, o.start, o.space) }
+func (o Owner) String() string { return fmt.Sprintf("%d-%d-%d", o.pid, o.start, o.namespace) }
 
-// Parse reads what String writes.
+// Parse parses the result of String.
 func Parse(text string) (o Owner, err error) {
-	_, err = fmt.Sscanf(text, "%d-%d-%d", &o.pid, &o.start, &o.space)
+	_, err = fmt.Sscanf(text, "%d-%d-%d", &o.pid, &o.start, &o.namespace)
 	if err != nil || o.pid <= 0 || o.String() != text {
 		return Owner{}, fmt.Errorf("%q does not name a process as PID-START-NAMESPACE", text)
 	}
@@ -30,22 +30,23 @@ func Parse(text string) (o Owner, err error) {
 // PID is the process id.
 func (o Owner) PID() int { return o.pid }
 
-// Orphaned says whether the owner is dead, as far as this process, self, can know. Process ids of another
-// namespace mean nothing here: such an owner lives, unless this process sees those of all namespaces, and there is none left
-// of that one.
+// Orphaned reports whether the owner is known to be dead, seen from the process self. Process ids of
+// another namespace have no meaning here. An owner from another namespace counts as alive, unless self
+// sees all namespaces and finds no process in the owner's.
 func (o Owner) Orphaned(self Owner) bool {
-	if o.space != self.space {
-		return self.space == initial && ended(o.space)
+	if o.namespace != self.namespace {
+		return self.namespace == initial && isEmpty(o.namespace)
 	}
 	return !o.alive()
 }
 
-// Name begins the name of a thing of an owner: tare-WHAT-OWNER-.
+// Name returns the beginning of a name that identifies the owner: tare-WHAT-OWNER-. what is the kind of
+// the named file, directory or cgroup.
 func (o Owner) Name(what string) string { return "tare-" + what + "-" + o.String() + "-" }
 
 var named = regexp.MustCompile(`^tare-([a-z]+)-([0-9]+-[0-9]+-[0-9]+)-.+$`)
 
-// Of gives the owner of a thing and says what it is, by its name.
+// Of parses a name made with Name. It returns the owner and the kind.
 func Of(name string) (o Owner, what string, ok bool) {
 	m := named.FindStringSubmatch(name)
 	if m == nil {

@@ -12,7 +12,7 @@ import (
 	"tare/machine/proc"
 )
 
-// This names this process.
+// This returns the owner for this process.
 func This() (Owner, error) {
 	stat, err := proc.Read(os.Getpid())
 	if err != nil {
@@ -22,20 +22,20 @@ func This() (Owner, error) {
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return Owner{}, fmt.Errorf("read own process id namespace: %w", err)
 	}
-	return Owner{pid: os.Getpid(), start: stat.Starttime, space: ns.Ino}, nil
+	return Owner{pid: os.Getpid(), start: stat.Starttime, namespace: ns.Ino}, nil
 }
 
-// alive says whether that process still runs. It must be in our process id namespace.
+// alive reports whether the owner still runs. The owner must be in the process id namespace of this process.
 func (o Owner) alive() bool {
 	stat, err := proc.Read(o.pid)
 	return err == nil && stat.Starttime == o.start && !stat.Gone()
 }
 
-// initial is the inode of the process id namespace that all others are below (PROC_PID_INIT_INO).
+// initial is the inode of the process id namespace that contains all others (PROC_PID_INIT_INO).
 const initial = 0xEFFFFFFC
 
-// ended says whether no process is in a process id namespace any more, as far as this one may see.
-func ended(space uint64) bool {
+// isEmpty reports whether a process id namespace has no process left that this process can see.
+func isEmpty(space uint64) bool {
 	all, err := procfs.AllProcs()
 	return err == nil && !slices.ContainsFunc(all, func(p procfs.Proc) bool {
 		var ns unix.Stat_t
@@ -43,12 +43,12 @@ func ended(space uint64) bool {
 			return ns.Ino == space
 		}
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-		return len(strings.Fields(proc.Field(status, "NSpid"))) > 1 // some other namespace, which this process may not see
+		// the process is in a namespace below that this process may not inspect
+		return len(strings.Fields(proc.Field(status, "NSpid"))) > 1
 	})
 }
 
-// mine says whether a file or directory belongs to this user.
-func mine(path string) bool {
+func belongsToUser(path string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()
 }

@@ -9,22 +9,21 @@ import (
 	"syscall"
 )
 
-// This names this process.
+// This returns the owner for this process.
 func This() (Owner, error) { return Owner{pid: os.Getpid()}, nil }
 
-// alive says whether a process of that number runs.
 func (o Owner) alive() bool {
 	p, err := os.FindProcess(o.pid)
 	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// There are no namespaces.
+// Only Linux has process id namespaces.
 const initial = 0
 
-func ended(uint64) bool { return false }
+func isEmpty(uint64) bool { return false }
 
-// mine: temporary directories are a user's own.
-func mine(string) bool { return true }
+// belongsToUser returns true: temporary directories belong to one user.
+func belongsToUser(string) bool { return true }
 
-// RemoveIn removes what a directory has under a name, with all that is in it.
+// RemoveIn removes a file, or a directory with its content, from dir.
 func RemoveIn(dir *os.File, name string) error { return os.RemoveAll(filepath.Join(dir.Name(), name)) }

@@ -11,57 +11,58 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveIn removes what a directory has under a name, a file or a directory with all that is in it, and touches nothing else:
-// it follows no link and enters no other file system. What is mounted there is unmounted first. What cannot be removed
-// stays, with the directories that it is in, and the error names it. Where there is nothing, that is no error.
+// RemoveIn removes a file, or a directory with its content, from dir. It touches nothing else: it follows no
+// link and enters no other file system. It first unmounts mounts below the name. Entries that cannot be
+// removed stay, with their parent directories, and the error names them. A missing name is no error.
 func RemoveIn(dir *os.File, name string) error {
-	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // as mounts name it
+	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // path of dir as in the list of mounts
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(in, name)
-	r := &remover{busy: unmount(path)}
+	r := &remover{unmountErrors: unmount(path)}
 	if r.mount, err = mountOf(dir); err != nil {
 		return err
 	}
-	if r.remove(dir, name, path); r.left == nil {
+	if r.remove(dir, name, path); r.errs == nil {
 		return nil
 	}
-	return fmt.Errorf("left %s: %w", path, errors.Join(r.left...))
+	return fmt.Errorf("left %s: %w", path, errors.Join(r.errs...))
 }
 
 // remover removes trees on one mount.
 type remover struct {
-	mount string           // its id
-	busy  map[string]error // why what is mounted at a path could not be unmounted
-	left  []error
+	mount         string           // id of the mount
+	unmountErrors map[string]error // errors of failed unmounts, by path
+	errs          []error
 }
 
-// mostNamed is how many files that could not be removed are named.
+// mostNamed is the maximum number of remaining files that an error names.
 const mostNamed = 10
 
 func (r *remover) leave(path string, err error) {
 	switch {
-	case len(r.left) < mostNamed:
-		r.left = append(r.left, fmt.Errorf("%s: %w", path, err))
-	case len(r.left) == mostNamed:
-		r.left = append(r.left, errors.New("and more"))
+	case len(r.errs) < mostNamed:
+		r.errs = append(r.errs, fmt.Errorf("%s: %w", path, err))
+	case len(r.errs) == mostNamed:
+		r.errs = append(r.errs, errors.New("and more"))
 	}
 }
 
-// remove removes what a directory has under a name. All is done by descriptors, so that a program that still
-// runs leads it nowhere by putting a link or a mount in the way.
+// remove removes one entry of a directory. It uses descriptors only. A program that still runs cannot
+// redirect it by a link or a mount.
 func (r *remover) remove(in *os.File, name, path string) {
 	err := unix.Unlinkat(int(in.Fd()), name, 0)
 	if err == nil || err == unix.ENOENT {
 		return
 	}
 	fd, opened := unix.Openat(int(in.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if opened == unix.ENOENT { // another cleaner was there first, as below
+	if opened == unix.ENOENT { // another process removed it first, as below
 		return
 	}
 	if opened != nil {
-		if opened != unix.ENOTDIR && opened != unix.ELOOP { // it is a directory
+		// otherwise the entry is no directory, and the first error counts
+		if opened != unix.ENOTDIR && opened != unix.ELOOP {
 			err = opened
 		}
 		r.leave(path, err)
@@ -74,10 +75,10 @@ func (r *remover) remove(in *os.File, name, path string) {
 		r.leave(path, err)
 		return
 	case mount != r.mount:
-		r.leave(path, errors.Join(errors.New("another file system is mounted there"), r.busy[path]))
+		r.leave(path, errors.Join(errors.New("another file system is mounted there"), r.unmountErrors[path]))
 		return
 	}
-	before := len(r.left)
+	before := len(r.errs)
 	names, err := dir.Readdirnames(-1)
 	if errors.Is(err, unix.ENOENT) {
 		err = nil
@@ -88,12 +89,13 @@ func (r *remover) remove(in *os.File, name, path string) {
 	if err == nil {
 		err = unix.Unlinkat(int(in.Fd()), name, unix.AT_REMOVEDIR)
 	}
-	if err != nil && err != unix.ENOENT && len(r.left) == before {
+	if err != nil && err != unix.ENOENT && len(r.errs) == before {
 		r.leave(path, err)
 	}
 }
 
-// mountOf gives the id of the mount that an open file is on. A bind mount of the same file system has another one.
+// mountOf returns the id of the mount of an open file. A bind mount of the same file system has a
+// different id.
 func mountOf(f *os.File) (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
 	if err != nil {
@@ -104,22 +106,22 @@ func mountOf(f *os.File) (string, error) {
 			return strings.TrimSpace(id), nil
 		}
 	}
-	return "", errors.New("the system does not say what mount it is on")
+	return "", errors.New("the system does not report its mount")
 }
 
-// unmount unmounts what is mounted at a path and below, the last first, and says what could not be.
+// unmount unmounts everything at a path and below, the last mount first. It returns the errors by path.
 func unmount(path string) map[string]error {
 	mounts, err := Mounts(path)
 	busy := map[string]error{path: err}
 	for _, at := range slices.Backward(mounts) {
-		// A mount that is still in use goes when that ends.
+		// MNT_DETACH removes a busy mount as soon as its last user ends.
 		busy[at] = unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	}
 	return busy
 }
 
-// Mounts lists what is mounted at a path and below, in the order in which it was mounted, as the calling thread sees
-// it. The path has no links in it.
+// Mounts lists the mounts at a path and below, in the order of mounting, as the calling thread sees
+// them. The path must not contain links.
 func Mounts(path string) (at []string, err error) {
 	text, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -130,12 +132,12 @@ func Mounts(path string) (at []string, err error) {
 		if len(fields) < 5 {
 			continue
 		}
-		if where := blanks.Replace(fields[4]); where == path || strings.HasPrefix(where, path+"/") {
+		if where := mountEscapes.Replace(fields[4]); where == path || strings.HasPrefix(where, path+"/") {
 			at = append(at, where)
 		}
 	}
 	return at, nil
 }
 
-// blanks turns the escapes of /proc/PID/mountinfo back.
-var blanks = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+// blanks decodes the escapes of /proc/PID/mountinfo.
+var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

@@ -124,8 +124,8 @@ func TestRemoveLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.remove(in, "tree", tree)
-	if len(r.left) != 1 || !strings.Contains(r.left[0].Error(), at+": another file system") {
-		t.Errorf("left %v", r.left)
+	if len(r.errs) != 1 || !strings.Contains(r.errs[0].Error(), at+": another file system") {
+		t.Errorf("left %v", r.errs)
 	}
 	if _, err := os.Stat(victim); err != nil {
 		t.Error(err)

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Dir makes a directory in another, or, with "", where temporary files are (TMPDIR). Remove removes it.
+// Dir makes a directory named by this process in the directory in, or in TMPDIR if in is "". Remove
+// removes it.
 func Dir(in, what string) (string, error) {
 	self, err := This()
 	if err != nil {
@@ -17,7 +18,8 @@ func Dir(in, what string) (string, error) {
 	return os.MkdirTemp(in, self.Name(what)+"*")
 }
 
-// File makes a file in a directory, or where temporary files are. End is the end of its name.
+// File makes a file named by this process in the directory in, or in TMPDIR if in is "". end is the end
+// of its name.
 func File(in, what, end string) (*os.File, error) {
 	self, err := This()
 	if err != nil {
@@ -26,7 +28,7 @@ func File(in, what, end string) (*os.File, error) {
 	return os.CreateTemp(in, self.Name(what)+"*"+end)
 }
 
-// Remove is RemoveIn for what has a path.
+// Remove removes a file, or a directory with its content, by its path. See RemoveIn.
 func Remove(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +41,7 @@ func Remove(path string) error {
 	return RemoveIn(dir, filepath.Base(path))
 }
 
-// Left lists what processes of this user that are dead have left where temporary files are (TMPDIR, and /tmp), and in other
+// Left lists this user's files and directories left by dead processes in TMPDIR, /tmp and the given
 // directories.
 func Left(dirs ...string) (left []string, err error) {
 	self, err := This()
@@ -50,10 +52,10 @@ func Left(dirs ...string) (left []string, err error) {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return left, err
 		}
-		entries, _ := os.ReadDir(dir) // one that is not there holds nothing
+		entries, _ := os.ReadDir(dir) // a missing directory has no entries
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if o, _, ok := Of(e.Name()); ok && o.Orphaned(self) && mine(path) {
+			if o, _, ok := Of(e.Name()); ok && o.Orphaned(self) && belongsToUser(path) {
 				left = append(left, path)
 			}
 		}
@@ -62,8 +64,9 @@ func Left(dirs ...string) (left []string, err error) {
 	return slices.Compact(left), nil
 }
 
-// Clean removes what Left lists, and says what that was. Before, unless nil, ends what else has its name. What cannot be
-// removed is named by the error, and the rest is removed all the same.
+// Clean removes everything that Left lists, and returns what it removed. If before is not nil, it is
+// called for each path first and must end the programs and cgroups of the same name. The error names
+// paths that could not be removed; the others are removed nevertheless.
 func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
 	left, err := Left(dirs...)
 	for _, path := range left {

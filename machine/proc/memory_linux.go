@@ -2,8 +2,8 @@ package proc
 
 import "github.com/prometheus/procfs"
 
-// Proportional is what is resident of a process of this machine, in bytes, a page that several
-// processes share counted for each of them in equal parts (PSS). It takes the right to trace it.
+// Proportional returns the resident memory of a process in bytes (PSS). A page shared by several
+// processes counts for each of them in equal parts. The caller needs the right to trace the process.
 func Proportional(pid int) (int64, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package proc reads what Linux tells of processes: their state, parents, CPU time
-// and memory, and the cgroup of this one. It serves the sampler of this machine and
-// the testbeds that start programs. The files of /proc are read by
-// prometheus/procfs; here stands what their numbers mean.
+// Package proc reads the state, parents, CPU time, memory and cgroups of Linux processes. The sampler of
+// this machine and testbeds that start programs use it. prometheus/procfs parses the files in /proc;
+// this package interprets the numbers.
 package proc
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Tick is the unit of CPU times and start times in /proc (USER_HZ), which is 100 Hz
-// on every architecture that Tare is built for, whatever the kernel's own tick.
+// Tick is the unit of CPU times and start times in /proc (USER_HZ). It is 100 Hz on every architecture
+// that Tare is built for, whatever the kernel's own tick.
 const Tick = 10 * time.Millisecond
 
 // Flags of a process (include/linux/sched.h).
@@ -25,35 +24,32 @@ const (
 	flagKernelThread = 0x00200000
 )
 
-// Stat is what /proc/PID/stat said of a process at one moment. Its start time makes
-// its id unique.
+// Stat is the content of /proc/PID/stat at one moment. The start time makes its process id unique.
 type Stat struct{ procfs.ProcStat }
 
-// Dead says that the process has ended and only waits to be reaped. Its children are
-// its parent's now.
+// Dead reports whether the process has ended and only waits to be reaped. Its children then belong to
+// its parent.
 func (s Stat) Dead() bool { return s.State == "Z" || s.State == "X" }
 
-// Gone says that the process is dead or about to be: its memory and files may be gone
-// already.
+// Gone reports whether the process is dead or ending: its memory and files may not exist any more.
 func (s Stat) Gone() bool { return s.Dead() || s.Flags&flagExiting != 0 }
 
-// Kernel says that it is a thread of the kernel.
+// Kernel reports whether the process is a kernel thread.
 func (s Stat) Kernel() bool { return s.Flags&flagKernelThread != 0 }
 
-// Own is the CPU time that all its threads have used, in whole ticks.
+// Own is the CPU time of all threads of the process, in whole ticks.
 func (s Stat) Own() time.Duration { return time.Duration(s.UTime+s.STime) * Tick }
 
-// Reaped is the CPU time of the children that it has waited for, in whole ticks.
+// Reaped is the CPU time of the children that the process has waited for, in whole ticks.
 func (s Stat) Reaped() time.Duration { return time.Duration(max(0, s.CUTime+s.CSTime)) * Tick }
 
-// Below gives the directory proc below root. Where there is none, nothing can be read
-// from it.
+// Below opens the directory proc below root. If it does not exist, every read fails.
 func Below(root string) procfs.FS {
 	files, _ := procfs.NewFS(filepath.Join(root, "proc"))
 	return files
 }
 
-// Field is a field of the text of /proc/PID/status; "" if it isn't there.
+// Field returns a field of the text of /proc/PID/status; "" if it is missing.
 func Field(status []byte, name string) string {
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
@@ -73,8 +69,7 @@ func Read(pid int) (Stat, error) {
 	return Stat{s}, err
 }
 
-// All reads the state of all processes that can be seen, but of those that end
-// meanwhile.
+// All reads the state of all visible processes. It omits those that end meanwhile.
 func All(files procfs.FS) map[int]Stat {
 	processes, _ := files.AllProcs()
 	all := make(map[int]Stat, len(processes))
@@ -86,9 +81,8 @@ func All(files procfs.FS) map[int]Stat {
 	return all
 }
 
-// Children lists the children of a process below root. prometheus/procfs does not read
-// the files that name them, /proc/PID/task/TID/children. Kernels without
-// CONFIG_PROC_CHILDREN don't have these: then listed is false.
+// Children lists the children of a process below root. listed is false on kernels without
+// CONFIG_PROC_CHILDREN, which lack /proc/PID/task/TID/children. prometheus/procfs does not read these files.
 func Children(root string, pid int) (children []int, listed bool) {
 	files, _ := filepath.Glob(filepath.Join(root, "proc", strconv.Itoa(pid), "task/*/children"))
 	for _, file := range files {
@@ -106,8 +100,7 @@ func Children(root string, pid int) (children []int, listed bool) {
 	return children, listed
 }
 
-// Groups gives the cgroup of this process by controller, with that of version 2
-// under "".
+// Groups returns the cgroup of this process by controller. The group of version 2 has the key "".
 func Groups(files procfs.FS) map[string]string {
 	groups := map[string]string{}
 	self, err := files.Self()

@@ -10,37 +10,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peak finds the peak resident memory of a program, the largest of any one process
-// of it.
+// Peak determines the peak resident memory of a program: the largest of any single process.
 //
-// The kernel's own figure (ru_maxrss) starts not at zero but at the peak of the
-// process that forked the program, which is this one's. It is exact when it is larger
-// than that, and says nothing otherwise. The high-water marks of the program's
-// processes themselves (VmHWM) have no such floor, but are gone when the process
-// ends; so they are to be looked at now and then while it runs. That is a lower
-// bound: it misses a peak in the last moments of a small program.
+// The kernel's own value (ru_maxrss) starts at the peak of the process that forked the program, which is
+// this one. It is exact if it exceeds this floor, and otherwise useless. The high-water marks of the
+// program's processes (VmHWM) have no such floor, but vanish when a process ends. They must therefore be
+// read repeatedly while it runs. They give a lower bound, which misses a peak in the last moments of a
+// small program.
 type Peak struct {
-	exact  int64 // largest ru_maxrss that was above the floor, bytes
-	marked int64 // largest high-water mark seen, bytes
+	exact  int64 // largest ru_maxrss above the floor, in bytes
+	marked int64 // largest high-water mark read, in bytes
 }
 
-// Look takes the high-water mark of a living process.
+// Look reads the high-water mark of a living process.
 func (k *Peak) Look(pid int) { k.marked = max(k.marked, highWater(pid)) }
 
-// Ended takes the ru_maxrss of a process that was reaped, and the floor at or below
-// which it says nothing, in bytes.
+// Ended takes the ru_maxrss of a reaped process. Both are in bytes. A value not above floor is ignored.
 func (k *Peak) Ended(maxrss, floor int64) {
 	if maxrss > floor {
 		k.exact = max(k.exact, maxrss)
 	}
 }
 
-// Bytes is the peak, as far as it is known.
+// Bytes is the largest known peak.
 func (k *Peak) Bytes() int64 { return max(k.exact, k.marked) }
 
-// OwnPeak is the peak resident memory of this process, as much as exec can have taken
-// it for. The kernel counts pages per CPU and adds the counts up roughly there, to
-// within a batch (percpu_counter_batch) per CPU for each of the three kinds of pages.
+// OwnPeak is an upper bound of the peak resident memory of this process, as inherited by its children at
+// exec. The kernel counts pages per CPU and adds the counts up only roughly: to within a batch
+// (percpu_counter_batch) per CPU, for each of the three kinds of pages.
 func OwnPeak() int64 {
 	own := highWater(os.Getpid())
 	var ru unix.Rusage
@@ -51,8 +48,8 @@ func OwnPeak() int64 {
 	return own + 3*max(32, 2*cpus)*cpus*int64(os.Getpagesize())
 }
 
-// highWater is the peak resident memory of a living process in bytes; what it has now
-// where the kernel keeps no peak (gVisor); 0 if it cannot be told.
+// highWater is the peak resident memory of a living process in bytes. It is the present value if the
+// kernel keeps no peak (gVisor), and 0 if unknown.
 func highWater(pid int) int64 {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -65,9 +62,8 @@ func highWater(pid int) int64 {
 	return int64(cmp.Or(status.VmHWM, status.VmRSS))
 }
 
-// Clock is the CPU time that all threads of the process have used by now. The
-// kernel's per-process clock counts nanoseconds (clock_getcpuclockid(3)); where it
-// cannot be read, as in gVisor, it is the ticks of the state.
+// Clock is the CPU time used so far by all threads of the process. It is from the kernel's per-process
+// clock, in nanoseconds (clock_getcpuclockid(3)). If that cannot be read, as in gVisor, it is in ticks.
 func (s Stat) Clock() time.Duration {
 	const schedClock = 2 // CPUCLOCK_SCHED in the kernel's posix-timers.h
 	var ts unix.Timespec

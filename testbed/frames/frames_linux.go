@@ -1,5 +1,5 @@
-// Package frames counts the frames of a network namespace that contain a pattern: what is
-// seen in clear there, and what is not.
+// Package frames counts the frames in a network namespace that contain a pattern. The count shows
+// whether the pattern is transmitted in clear.
 package frames
 
 import (
@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffer holds what came between two reads of the watch. The kernel doubles it and caps it at
-// net.core.rmem_max.
+// buffer is the size of the socket's receive buffer, for frames that arrive between two reads. The
+// kernel doubles it and limits it to net.core.rmem_max.
 const buffer = 4 << 20
 
 // Watch is a packet socket and the goroutine that reads it.
@@ -23,15 +23,15 @@ type Watch struct {
 	pattern []byte
 	socket  *os.File
 	ended   chan struct{}
-	// Of those with the pattern, once ended is closed.
+	// frames is the number of matching frames. It is final when ended is closed.
 	frames int
-	on     map[int]int // by interface
+	on     map[int]int // number of matching frames by interface
 	err    error
 }
 
-// Open begins to watch all interfaces of the network namespace of the calling thread but its
-// loopback, in both directions, so that one frame may be seen more than once. It takes
-// CAP_NET_RAW. End ends it.
+// Open begins to watch all interfaces of the network namespace of the calling thread, except the
+// loopback interface. It watches both directions and may count a frame more than once. It needs
+// CAP_NET_RAW. End ends the watch.
 func Open(pattern []byte) (*Watch, error) {
 	if len(pattern) == 0 {
 		return nil, errors.New("no pattern given")
@@ -47,26 +47,24 @@ func Open(pattern []byte) (*Watch, error) {
 	return w, nil
 }
 
-// Stop has the watch end after what was delivered before. It may be called again.
+// Stop ends the watch after the frames delivered so far. It may be called again.
 func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
 
-// End stops the watch and gives the count. A watch that lost frames is an error, since its
-// count would prove nothing.
+// End stops the watch and returns the count. Lost frames are an error, since the count would prove nothing.
 func (w *Watch) End() (int, error) {
 	w.Stop()
 	<-w.ended
 	return w.frames, w.err
 }
 
-// On is how many of those that End counted were seen on the interface of that index.
+// On is the number of counted frames on the interface with this index.
 func (w *Watch) On(index int) int {
 	<-w.ended
 	return w.on[index]
 }
 
-// run reads until it is woken by a deadline, and then what is still there: frames reach
-// the socket before they reach their destination, so whatever was delivered before the
-// watch was ended is counted.
+// run reads frames until a deadline wakes it, and then the frames that are left. A frame reaches the
+// socket before its destination. Hence all frames delivered before the end of the watch are counted.
 func (w *Watch) run() {
 	defer close(w.ended)
 	defer func() { _ = w.socket.Close() }()
@@ -112,7 +110,7 @@ func (w *Watch) drain(socket int, frame []byte) error {
 	}
 }
 
-// lost asks the kernel whether frames were dropped.
+// lost returns an error if the kernel dropped frames.
 func lost(socket int) error {
 	stats, err := unix.GetsockoptTpacketStats(socket, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {

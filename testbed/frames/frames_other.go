@@ -1,5 +1,4 @@
 //go:build !linux
 
-// Package frames counts the frames of a network namespace that contain a pattern. It is for
-// Linux alone.
+// Package frames counts the frames in a network namespace that contain a pattern. It exists only on Linux.
 package frames

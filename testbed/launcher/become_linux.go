@@ -12,8 +12,8 @@ import (
 	"tare/testbed"
 )
 
-// Helper becomes the command that stands behind it, as Prepare makes it. The command of a pod that nobody but the kubelet
-// starts goes through it.
+// Helper replaces itself by the command in its arguments, as prepared by Prepare. It is for commands of
+// pods that only the kubelet starts.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {
@@ -29,7 +29,8 @@ func become(context.Context) error {
 	if path == "" {
 		return fmt.Errorf("%s is not in PATH", p.Args[0])
 	}
-	// Files stand at other numbers than those that they are to have: first out of the way of these, then there.
+	// The files must move to the descriptors that the command expects. They first move to higher
+	// numbers, to avoid overwriting each other.
 	var at []int
 	for _, f := range p.Files {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))

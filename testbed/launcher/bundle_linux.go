@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The parts of the runtime specification of the Open Container Initiative that a bundle needs. The network
-// namespace is the caller's.
+// spec is the part of the Open Container Initiative's runtime specification that a bundle needs. The
+// container uses the caller's network namespace.
 type spec struct {
 	Version string  `json:"ociVersion"`
 	Process process `json:"process"`
@@ -34,11 +34,11 @@ type root struct {
 	Path string `json:"path"`
 }
 
-// contain has the command run in a container as it would without: with the same variables, as the same user, and with all
-// capabilities where that is root.
+// contain makes the command run in a container, with the same variables and the same user as without. If
+// the user is root, the command has all capabilities.
 func (p *Prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
-		return errors.New("a container takes no descriptors: put this layer behind the other one, so that it is around it")
+		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
 	}
 	if directory == "" {
 		if directory, err = os.Getwd(); err != nil {
@@ -63,7 +63,7 @@ func (p *Prepared) contain(b *Bundle, args, environment []string, directory stri
 	return nil
 }
 
-// capabilities are those of root in a sandbox that has all. What they allow is the sandbox's own.
+// capabilities lists the capabilities of root in a sandbox. The sandbox itself defines their effect.
 var capabilities = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
 	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT",
 	"CAP_SYS_PTRACE", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_MKNOD", "CAP_AUDIT_WRITE", "CAP_SETFCAP"}

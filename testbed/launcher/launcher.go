@@ -1,14 +1,15 @@
-// Package launcher puts restrictions on a program by a launcher: a process of 5 KB without a C library that sets
-// what the kernel lets a process set for itself, and becomes the program. It costs the program one more exec, some
-// 0.1 ms, and stays neither in its memory nor in its CPU time (docs/figures/front.md).
+// Package launcher restricts a program by a launcher: a process of 5 KB without a C library. It applies
+// restrictions that a process can set for itself, and then becomes the program by exec. This costs the
+// program one more exec, some 0.1 ms. It adds nothing to the program's memory or later CPU time
+// (docs/figures/front.md).
 //
-// A layer stands a Settings argument in front of a command (Settings.Argument). Whoever starts the command, Tare
-// on its machine or the agent in a pod, has Prepare make of it what the kernel needs: the launcher, filters and rulesets are
-// opened there, before the program's time begins, and are handed in as descriptors. So a launcher works behind any
-// other program in front that passes descriptors on.
+// A layer prepends an argument to a command (Settings.Argument). The process that starts the command,
+// Tare or the agent in a pod, calls Prepare. Prepare replaces the argument by the launcher's command
+// line. It opens the launcher, filters and rulesets before the program's time begins, and passes them as
+// descriptors. Hence a launcher works inside every wrapper that passes descriptors on.
 //
-// Where a launcher starts the programs of one arm, launchers start the programs of all arms of the run
-// (layer.DressAlike). A launcher with nothing to set has empty Settings.
+// If a launcher starts the programs of one arm, launchers start the programs of all arms of the run
+// (layer.DressAlike). A launcher with empty Settings sets nothing.
 package launcher
 
 import (
@@ -19,35 +20,36 @@ import (
 	"strings"
 )
 
-// prefix begins an argument that stands for a launcher.
+// prefix is the start of an argument that represents a launcher.
 const prefix = "tare-launcher:"
 
-// Settings are what a launcher sets. The zero value sets nothing.
+// Settings are the restrictions set by a launcher. The zero value sets none.
 type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
-	// Seccomp is a filter of system calls. Where this user may install one only with no_new_privs, that is set too.
+	// Seccomp is a filter of system calls. If this user may install a filter only with no_new_privs,
+	// that is set, too.
 	Seccomp *Seccomp `json:"seccomp,omitempty"`
-	// Landlock is a ruleset; no_new_privs is set with it.
+	// Landlock is a ruleset. It implies no_new_privs.
 	Landlock *Landlock `json:"landlock,omitempty"`
-	// Drop are capabilities that are dropped for good, by bits.
+	// Drop is a bit set of capabilities that the program loses for good.
 	Drop uint64 `json:"drop,omitempty"`
-	// AppArmor is the profile that the program will be in.
+	// AppArmor is the name of the program's profile.
 	AppArmor string `json:"appArmor,omitempty"`
 	// UserNamespace makes the program root in a user namespace of its own.
 	UserNamespace bool `json:"userNamespace,omitempty"`
-	// Bundle has the program run in a container.
+	// Bundle is set if the program runs in a container.
 	Bundle *Bundle `json:"bundle,omitempty"`
 }
 
-// Capabilities are their names, by their bits: linux/capability.h.
+// Capabilities are the names of capabilities by bit number: linux/capability.h.
 var Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE",
 	"SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME",
 	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
 	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
-// CapabilityBits are the bits of capabilities by their names, with CAP_ or without; ALL is every one. A name that is none
-// has no bit.
+// CapabilityBits returns the bit set of the named capabilities. Names may begin with CAP_. ALL is the
+// set of all. Unknown names are ignored.
 func CapabilityBits(names ...string) (bits uint64) {
 	for i, known := range Capabilities {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "ALL" || strings.TrimPrefix(n, "CAP_") == known }) {
@@ -57,42 +59,42 @@ func CapabilityBits(names ...string) (bits uint64) {
 	return bits
 }
 
-// Seccomp denies system calls with EPERM, one rule each, in their order.
+// Seccomp denies system calls with EPERM. Each call is one rule, in this order.
 type Seccomp struct {
-	Calls []string `json:"calls"` // by name
-	// First is the first argument with which the calls are denied; nil: with any.
+	Calls []string `json:"calls"` // names of the system calls
+	// First restricts the rules to calls with this first argument; nil: any argument.
 	First *uint64 `json:"first,omitempty"`
 }
 
-// Landlock allows a program to read, start and write to files everywhere, and to make and remove files in
-// directories alone.
+// Landlock allows a program to read, execute and write files everywhere. Files can be created and
+// removed only in the directories of Writable.
 type Landlock struct {
 	Writable []string `json:"writable,omitempty"`
-	// Rules is the number of rules: that of the root, those of the directories, and more for files below /proc/sys that
-	// programs do not open.
+	// Rules is the total number of rules: one for the root, one for each directory, and additional ones
+	// for files below /proc/sys that programs do not open.
 	Rules int `json:"rules"`
 }
 
-// Bundle is a container for the program, as the Open Container Initiative's runtimes take it: with the program's
-// environment, user and directory, and the file system of its machine. The bundle is in memory on the directory, which
-// is empty, in a mount namespace that ends with the processes in it, so that nothing is left however they end.
+// Bundle runs the program in a container, described for runtimes of the Open Container Initiative. The
+// container has the program's environment, user and directory, and the file system of its machine. The
+// bundle is stored in memory, mounted on Directory, which is empty. Its mount namespace ends with the
+// processes in it. Hence nothing is left, even if they are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
-	// Runtime is the program that is started in place of the command, with its arguments but for the last: the
-	// container's name.
+	// Runtime is the command line that replaces the command, without its last argument: the container's name.
 	Runtime []string `json:"runtime"`
 }
 
-// Argument stands in front of a program and its arguments.
+// Argument returns the argument to prepend to a command.
 func (s Settings) Argument() string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(fmt.Sprintf("settings of the launcher: %v", err)) // they are plain values
+		panic(fmt.Sprintf("settings of the launcher: %v", err)) // marshalling plain values cannot fail
 	}
 	return prefix + string(text)
 }
 
-// Count is how many launchers stand in a command.
+// Count returns the number of launchers in a command.
 func Count(args []string) (n int) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, prefix) {
@@ -102,22 +104,22 @@ func Count(args []string) (n int) {
 	return n
 }
 
-// Prepared is a command as it can be started.
+// Prepared is a command that is ready to start.
 type Prepared struct {
 	Args  []string
-	Files []*os.File // descriptors 3 and on: those of the command, and those of launchers
+	Files []*os.File // descriptors 3 and following: files of the command, then files of launchers
 	own   []*os.File
 }
 
-// Close closes what was opened for launchers. The program has it once it is started.
+// Close closes the files of launchers. It must be called after the program has started.
 func (p Prepared) Close() {
 	for _, f := range p.own {
 		_ = f.Close()
 	}
 }
 
-// Prepare makes launchers of the arguments that stand for them. The environment and the directory are those that the
-// command will have.
+// Prepare replaces the arguments that represent launchers. environment and directory are those in which
+// the command will run.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ Prepared, err error) {
 	p := Prepared{Files: files[:len(files):len(files)]}
 	defer func() {
@@ -151,7 +153,7 @@ func Prepare(args, environment []string, directory string, files []*os.File) (_ 
 	return p, nil
 }
 
-// add has a file handed in, and gives the number that its descriptor will have.
+// add adds a file to the command and returns the number of its descriptor as text.
 func (p *Prepared) add(f *os.File) string {
 	p.Files, p.own = append(p.Files, f), append(p.own, f)
 	return fmt.Sprint(2 + len(p.Files))

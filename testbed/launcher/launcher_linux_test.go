@@ -95,7 +95,7 @@ func TestBadSettings(t *testing.T) {
 		{[]string{prefix + "{", "true"}, "settings of the launcher: unexpected end of JSON input"},
 		{[]string{Settings{Seccomp: &Seccomp{Calls: []string{"nosuchcall"}}}.Argument(), "true"}, "a filter of system calls: "},
 		{[]string{Settings{Landlock: &Landlock{Rules: 3, Writable: []string{"/tare-test-no-such"}}}.Argument(), "true"}, "a ruleset of Landlock: "},
-		{[]string{Settings{Bundle: &Bundle{Directory: "/tmp"}}.Argument(), Settings{}.Argument(), "true"}, "a container takes no descriptors"},
+		{[]string{Settings{Bundle: &Bundle{Directory: "/tmp"}}.Argument(), Settings{}.Argument(), "true"}, "a container cannot receive descriptors"},
 	} {
 		if _, err := Prepare(c.args, nil, "", nil); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: %v", c.args, err)

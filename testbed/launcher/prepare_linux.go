@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open makes a file in memory that holds something, and gives the number that its descriptor will have.
+// open makes a file in memory with this content, and returns the number of its descriptor in the command.
 func (p *Prepared) open(content []byte) (string, error) {
 	if len(content) == 0 {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
 	}
 	fd, err := unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 all of them may be executed
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 all files in memory are executable
 		fd, err = unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
@@ -32,9 +32,9 @@ func (p *Prepared) open(content []byte) (string, error) {
 	return at, err
 }
 
-// filter is the filter as the kernel reads it: struct sock_filter, one after the other. The library goes on to the next
-// rule when an argument does not fit, with that argument in place of the number of the call. As all rules ask for
-// the same argument, none can fit by mistake.
+// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If an argument does not
+// match, the library's code continues with the next rule, but then compares the argument instead of the
+// call's number. This is harmless here: all rules have the same condition, and no later rule can match.
 func (s *Seccomp) filter() (text []byte, err error) {
 	group := bpf.SyscallGroup{Action: bpf.ActionErrno, Names: s.Calls}
 	if s.First != nil {
@@ -61,15 +61,15 @@ func (s *Seccomp) filter() (text []byte, err error) {
 }
 
 const (
-	// everything are all rights to files that the last version of Landlock here knows (V5).
-	everything = syscall.AccessFSIoctlDev<<1 - 1
-	// using is what is allowed everywhere: all but to make and to remove files.
-	using = onFiles | syscall.AccessFSReadDir
-	// onFiles are the rights that a rule for a file may give.
-	onFiles = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
+	// allRights is the set of all rights to files in the newest known version of Landlock (V5).
+	allRights = syscall.AccessFSIoctlDev<<1 - 1
+	// grantedEverywhere is the set of rights granted everywhere: all except creating and removing files.
+	grantedEverywhere = fileRights | syscall.AccessFSReadDir
+	// fileRights is the set of rights that a rule for a file may grant.
+	fileRights = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
 )
 
-// rights are those that the kernel knows, by the version of its interface.
+// rights returns the rights known to a kernel with this version of Landlock.
 func rights(version int) uint64 {
 	switch {
 	case version < 2:
@@ -79,10 +79,11 @@ func rights(version int) uint64 {
 	case version < 5:
 		return syscall.AccessFSIoctlDev - 1
 	}
-	return everything
+	return allRights
 }
 
-// ruleset makes the ruleset. It holds files as they are now, whatever root a program in front gives.
+// ruleset makes the ruleset. The files are those that Tare sees now, even if a wrapper changes the root
+// directory.
 func (l *Landlock) ruleset() (*os.File, error) {
 	version, err := syscall.LandlockGetABIVersion()
 	if err != nil || version < 1 {
@@ -94,8 +95,8 @@ func (l *Landlock) ruleset() (*os.File, error) {
 		return nil, err
 	}
 	ruleset := os.NewFile(uintptr(fd), "landlock")
-	more, err := files(unused, l.Rules-1-len(l.Writable))
-	err = errors.Join(err, rule(fd, "/", using&handled))
+	more, err := files(paddingDir, l.Rules-1-len(l.Writable))
+	err = errors.Join(err, rule(fd, "/", grantedEverywhere&handled))
 	for _, directory := range l.Writable {
 		err = errors.Join(err, rule(fd, directory, handled&^syscall.AccessFSRefer))
 	}
@@ -108,7 +109,6 @@ func (l *Landlock) ruleset() (*os.File, error) {
 	return ruleset, nil
 }
 
-// rule adds one rule.
 func rule(ruleset int, path string, access uint64) error {
 	at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -121,10 +121,10 @@ func rule(ruleset int, path string, access uint64) error {
 	return nil
 }
 
-// unused has the files that the rules are for that no program needs. They are on every system.
-const unused = "/proc/sys"
+// paddingDir is a directory with files for the additional rules. Every system has it, and no program needs
+// the files.
+const paddingDir = "/proc/sys"
 
-// files lists so many files below a directory.
 func files(below string, n int) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(below, func(path string, _ fs.DirEntry, err error) error {

@@ -10,11 +10,11 @@ import (
 	"tare/testbed"
 )
 
-// Programs under test run on Linux alone.
+// program is empty: programs under test run only on Linux.
 
 var program []byte
 
-// Helper is for Linux alone.
+// Helper fails on this system.
 var Helper = testbed.Helper{Name: "launcher", Run: func(context.Context) error { return errors.ErrUnsupported }}
 
 func (*Prepared) open([]byte) (string, error) { return "", errors.ErrUnsupported }

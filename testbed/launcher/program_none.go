@@ -2,5 +2,5 @@
 
 package launcher
 
-// program is the launcher, which no other processor has.
+// program is empty: the launcher does not exist for this processor.
 var program []byte

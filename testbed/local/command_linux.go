@@ -21,7 +21,7 @@ import (
 // commands keeps the running commands of all testbeds of this process.
 var commands process.Keeper
 
-// scopes are the cgroups of commands; nil where this process may make none.
+// scopes makes the cgroups of commands; nil if this process may not make any.
 var scopes = sync.OnceValue(func() *process.Scopes {
 	s, err := process.OpenScopes()
 	if err != nil {
@@ -30,11 +30,11 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 	return s
 })
 
-// The numbers given last.
+// The last numbers given to testbeds and commands.
 var testbeds, serials atomic.Int64
 
-// start forks a command on a place's thread, into a group of cgroups if one is given, unless the
-// testbed is being closed.
+// start forks a command on the thread of its place, in a group of cgroups unless within is nil. It fails
+// if the testbed is being closed.
 func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {
-				t.mu.Lock() // so that Close misses none
+				t.mu.Lock() // while locked, Close does not miss this command
 				defer t.mu.Unlock()
 				if t.closed {
 					return errStopped
@@ -77,14 +77,12 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	return p, nil
 }
 
-// isHelper says whether a command is a layer's own process.
 func isHelper(c testbed.Command) bool {
 	return slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") })
 }
 
-// environment is what a command sees: this process's variables, those that were
-// asked for, and the marker. The variable that says that this process is inside
-// a user namespace of its own is nobody else's business.
+// environment returns the environment of a command: this process's variables, the requested ones, and the
+// marker. It omits the variable that marks a Tare inside a user namespace, which concerns no other program.
 func environment(added []string, m marker) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -96,7 +94,7 @@ func environment(added []string, m marker) []string {
 	return append(env, m.environment()...)
 }
 
-// lookUp finds a program, or says what is to be done.
+// lookUp finds a program. Its error contains advice.
 func lookUp(program, dir string, env []string) (string, error) {
 	found, refused, path := testbed.LookUp(program, dir, env)
 	switch {

@@ -9,13 +9,12 @@ import (
 	"tare/testbed/process"
 )
 
-// groups are the cgroups of a site that its programs under test are in, once a layer has asked
-// for one.
+// groups are the cgroups of a site for its programs under test. They exist only if a layer requested one.
 type groups struct {
-	all, servers, others *process.Group // the last two are in the first
+	all, servers, others *process.Group // servers and others are inside all
 }
 
-// Cgroup gives the directory of the cgroup of programs under test at a place.
+// Cgroup opens the directory of the cgroup of programs under test at a place.
 func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,14 +32,16 @@ func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	return s.groups.others.Dir(), nil
 }
 
-// makeGroups makes them under names by which they are removed, should this process be killed.
+// makeGroups makes the cgroups. Their names identify the owner, so that they are removed if this process
+// is killed.
 func (s *site) makeGroups() error {
 	of := scopes()
 	if of == nil {
-		return errors.New("this process may make none: tare doctor says why")
+		return errors.New("this process may not make cgroups (see tare doctor)")
 	}
 	g := &groups{}
-	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} { // the first is made when the others are
+	// g.all is made first and contains the others
+	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} {
 		made, err := of.Group(g.all, marker{owner: s.bed.owner, serial: int(serials.Add(1))}.scope())
 		if err != nil {
 			return errors.Join(err, g.remove())
@@ -51,7 +52,7 @@ func (s *site) makeGroups() error {
 	return nil
 }
 
-// groupOf is the group that a command is born in; nil: none.
+// groupOf returns the group in which a command starts; nil: none.
 func (s *site) groupOf(where testbed.Place, cmd testbed.Command) *process.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,37 +13,38 @@ import (
 	"tare/testbed/process"
 )
 
-// guardVariable marks a guard, and the cleaner that it becomes; 1 says that this one alone has been left in a user
-// namespace of Tare's.
+// guardVariable is the environment variable of a guard, which also marks the cleaner that the guard
+// becomes. The value 1 means that the user namespace was made for this Tare alone.
 const guardVariable = "TARE_GUARD"
 
-// guard is a shell that waits for the end of this process.
+// guard is the state of the shell that waits for the end of this process.
 var guard struct {
 	mu      sync.Mutex
 	cleaner []string
-	shell   *exec.Cmd // nil: none is there yet
-	line    *os.File  // the end of a pipe that nobody else holds open
+	shell   *exec.Cmd // nil: not started
+	pipe    *os.File  // only this process holds this end of the pipe open
 }
 
-// isGuard says whether a process is a guard, or the cleaner that it has become.
+// isGuard reports whether a process is a guard, or the cleaner that a guard has become.
 func isGuard(pid int) bool {
 	variables, _ := process.Environment(pid)
 	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })
 }
 
-// Guard has a cleaner run when this process dies without Dismiss, for example by kill -9: a command that calls Clean and
-// CleanTemporary, such as "tare clean". The direct children of this process die with it anyway; the cleaner finds what these have put
-// into the background. It is there before the first program of this process: a waiting shell is all that it costs.
+// Guard sets the cleaner, which is run if this process dies without Dismiss, for example by kill -9. The
+// cleaner is a command that calls Clean and CleanTemporary, such as "tare clean". The direct children of
+// this process die with it; the cleaner finds their background processes. The guard starts before the
+// first program of this process. It is only a waiting shell.
 func Guard(cleaner ...string) {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
 	guard.cleaner = cleaner
 }
 
-// Trials says whether trials can run on this system: they can.
+// Trials returns nil: trials can run on this system.
 func Trials() error { return nil }
 
-// raiseGuard starts the guard, if there is to be one and none is there.
+// raiseGuard starts the guard, unless it runs already or no cleaner is set.
 func raiseGuard() error {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
@@ -55,8 +56,8 @@ func raiseGuard() error {
 		return fmt.Errorf("guard: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	// The pipe closes when the last holder of its other end dies. Nothing is ever
-	// written to it, so read fails exactly then.
+	// The pipe closes when the last holder of its other end dies. Nothing is ever written to it. Hence
+	// read returns exactly at that moment.
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r line; exec "$@"`, "tare-guard"}, guard.cleaner...)...)
 	cmd.Stdin = reader
 	alone := "0"
@@ -64,13 +65,13 @@ func raiseGuard() error {
 		alone = "1"
 	}
 	cmd.Env = append(os.Environ(), guardVariable+"="+alone)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // outlives the terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard outlives the terminal
 	if err := cmd.Start(); err != nil {
 		_ = writer.Close()
 		return fmt.Errorf("guard %s: %w", testbed.Quote(guard.cleaner), err)
 	}
 	commands.Beside(cmd.Process.Pid)
-	guard.shell, guard.line = cmd, writer
+	guard.shell, guard.pipe = cmd, writer
 	return nil
 }
 
@@ -83,6 +84,6 @@ func Dismiss() {
 	}
 	_ = guard.shell.Process.Kill()
 	_ = guard.shell.Wait()
-	_ = guard.line.Close()
+	_ = guard.pipe.Close()
 	guard.shell = nil
 }

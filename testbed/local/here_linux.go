@@ -8,13 +8,13 @@ import (
 	"tare/testbed"
 )
 
-// Here is this machine outside of all sites of experiments: where probes start programs. These are kept, marked and guarded as
-// those of sites are.
+// Here is this machine outside of all sites of experiments, where probes start programs. The programs
+// are kept, marked and guarded like those of sites.
 var Here testbed.Site = here{}
 
 type here struct{}
 
-// hereBed ends with this process.
+// hereBed is never closed: it ends with this process.
 var hereBed = sync.OnceValues(New)
 
 // Start starts a program on this machine.

@@ -1,29 +1,24 @@
-// Package local is the testbed on this machine: two nodes joined by a wire, a
-// pod on each, all of them network namespaces of this process. A service of several
-// members has more pods, on nodes of their own.
+// Package local is the testbed on this machine: two nodes joined by a wire, and a pod on each. All of them are
+// network namespaces of this process. A service with several members has more pods, on nodes of their own.
 //
-// A Testbed makes sites (Open); a site starts commands at its places (Start)
-// and, when it was opened with a network, is also a testbed.Network, Members, Wire,
-// Shaper and Nodes. Several sites are open at once, one per arm and level, all
-// with the same addresses, since their namespaces know nothing of each other.
+// A Testbed makes sites (Open). A site starts commands at its places (Start). If it was opened with a network,
+// it is also a testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same time, one
+// for each arm and level. All have the same addresses, since their namespaces are separate.
 //
 // Four rules keep the machine clean:
 //
-//   - Namespaces have no name and no mount: they end with the threads and the
-//     file descriptors of this process, and what is in them ends with them.
-//   - Every command is forked by an OS thread that lives as long as its site,
-//     with a death signal tied to that thread: when this process dies, however
-//     it dies, the kernel kills the command.
-//   - Every command carries a marker in its environment that names this
-//     process, and a limit that does (owned.Mark), so that descendants which a killed
-//     Tare could not reach are found by Strays and killed by Clean.
-//   - Where it may be made, a cgroup holds all that a command starts.
+//   - Namespaces have no name and no mount. They end, with everything in them, with the threads and the file
+//     descriptors of this process.
+//   - Every command is forked by an OS thread that lives as long as its site, and has a death signal from that
+//     thread. If this process dies for any reason, the kernel kills the command.
+//   - Every command has a marker in its environment and a mark (owned.Mark), which both identify this process.
+//     By these, Strays finds descendants that outlived a killed Tare, and Clean kills them.
+//   - A cgroup contains all descendants of a command, if this process may make cgroups.
 //
-// Making namespaces takes rights that an ordinary user has only inside a user
-// namespace of its own: see NeedsUserNamespace and EnterUserNamespace.
+// An ordinary user has the right to make namespaces only inside a user namespace of its own: see
+// NeedsUserNamespace and EnterUserNamespace.
 //
-// All of it is made of what only Linux has. On other systems a site is no more than a
-// place to start programs that drive a cluster.
+// A local network needs Linux. On other systems, a site can only start programs that control a cluster.
 package local
 
 import (
@@ -45,15 +40,15 @@ const Delays = "delay and loss (netem)"
 // UserNamespaceVariable is set in a Tare that has entered a user namespace.
 const UserNamespaceVariable = "TARE_USER_NAMESPACE"
 
-// Stray is a process that a Tare which no longer runs has left behind.
+// Stray is a leftover process of a Tare that no longer runs.
 type Stray struct {
 	PID     int    `json:"pid"`
-	Command string `json:"command"` // its command line
+	Command string `json:"command"` // command line of the process
 	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
 }
 
-// Try opens a site, gives it to f, and closes it: to see whether something works on this machine.
-// Its wire has no cap.
+// Try opens a site, calls f with it, and closes it, to test a feature of this machine. The wire of the
+// site has no rate limit.
 func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
 	bed, err := New()
 	if err != nil {

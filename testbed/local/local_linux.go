@@ -15,19 +15,19 @@ import (
 
 // Testbed makes sites on this machine.
 type Testbed struct {
-	owner owned.Owner // this process, as the markers of its commands name it
-	host  *thread     // forks the commands that run outside any node
+	owner owned.Owner // this process, as in the markers of its commands
+	host  *thread     // thread that forks the commands outside of nodes
 
-	number int // tells this testbed from others of the same process
+	number int // unique among the testbeds of this process
 
 	mu     sync.Mutex
 	closed bool
 	sites  []*site
 }
 
-// New makes a testbed. It declares this process the reaper of its orphaned
-// descendants (PR_SET_CHILD_SUBREAPER), so that a command that puts itself into
-// the background is still found and ended with its trial. Close it.
+// New makes a testbed, which must be closed. New also makes this process the reaper of its orphaned
+// descendants (PR_SET_CHILD_SUBREAPER). A command that puts itself into the background is then still
+// found, and ended with its trial.
 func New() (*Testbed, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -45,8 +45,7 @@ func New() (*Testbed, error) {
 	return &Testbed{owner: self, host: host, number: int(testbeds.Add(1))}, nil
 }
 
-// Open sets up a site. When no network is needed it has the host place only, and
-// the level is not looked at.
+// Open sets up a site. If no network is needed, the site has only the place Host, and the level is ignored.
 func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
 	name := want.Name
 	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}
@@ -84,7 +83,6 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	return made, nil
 }
 
-// add notes a site, to be taken down by Close.
 func (t *Testbed) add(s *site) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,8 +93,8 @@ func (t *Testbed) add(s *site) error {
 	return nil
 }
 
-// Close kills what still runs, takes down all sites and waits until both is
-// done. It may be called more than once.
+// Close kills all running programs and takes down all sites. It waits until both are done. It may be
+// called more than once.
 func (t *Testbed) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -122,16 +120,16 @@ func (t *Testbed) Close() error {
 	return errors.Join(failed...)
 }
 
-// site is the surroundings of one arm: where commands run.
+// site is the surroundings of one arm, in which commands run.
 type site struct {
 	bed     *Testbed
 	name    string
 	places  map[testbed.Place]*thread
-	network *network // nil when opened without
-	volume  *volume  // of the client's pod; nil: none was asked for
+	network *network // nil: the site has no network
+	volume  *volume  // volume of the client's pod; nil: none
 
 	mu      sync.Mutex
-	scratch string // "": none yet
+	scratch string // "": none was made
 	groups  *groups
 }
 
@@ -147,7 +145,7 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return s.bed.start(ctx, place, s.groupOf(where, cmd), cmd)
 }
 
-// Close ends what the site holds. Nothing runs in it any more.
+// Close removes everything that the site holds. All its programs must have ended.
 func (s *site) Close() error {
 	err := errors.Join(s.removeScratch(), s.removeGroups())
 	if s.network == nil {

@@ -17,32 +17,31 @@ import (
 	"tare/testbed/launcher"
 )
 
-// errSystem says why there is no local testbed here.
+// errSystem is the reason why there is no local testbed here.
 var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runtime.GOOS)
 
-// hint says what can be done instead.
+// hint names the alternatives.
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed is what another system has of a testbed: a place to start programs that
-// drive a cluster from here. It cannot be guarded, and so trials do not run on it.
+// Testbed starts programs that control a cluster from here. It has no guard, and trials do not run on it.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.
 func New() (*Testbed, error) { return &Testbed{}, nil }
 
-// Trials says that none can run on this system.
+// Trials returns an error: no trials can run on this system.
 func Trials() error { return fmt.Errorf("%w: %s", errSystem, hint) }
 
 // Guard does nothing: programs that are started here end by themselves.
 func Guard(...string) {}
 
-// Dismiss does nothing, as Guard does.
+// Dismiss does nothing, since there is no guard.
 func Dismiss() {}
 
 // Here is this machine.
 var Here testbed.Site = site{}
 
-// Open gives a site that has the host place only.
+// Open returns a site with the place Host only.
 func (*Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
 	if want.Needs.Pods() {
 		return nil, fmt.Errorf("site %s: %w: %s", want.Name, errSystem, hint)
@@ -50,10 +49,9 @@ func (*Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, err
 	return site{}, nil
 }
 
-// Close has nothing to end: programs end with their context.
+// Close does nothing: programs end with their context.
 func (*Testbed) Close() error { return nil }
 
-// site is this machine.
 type site struct{}
 
 // Start starts a program on this machine.
@@ -64,46 +62,42 @@ func (site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 	return start(ctx, cmd)
 }
 
-// Probe refuses everything that a local network is made of.
+// Probe reports that no part of a local network works on this system.
 func Probe(context.Context) []testbed.Finding {
-	var findings []testbed.Finding
-	for _, name := range []string{"network namespaces", Shaping} {
-		findings = append(findings, testbed.Finding{Name: name, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint})
-	}
-	return findings
+	return []testbed.Finding{refused("network namespaces"), refused(Shaping)}
 }
 
-// ProbeDelays refuses them.
-func ProbeDelays() testbed.Finding {
-	return testbed.Finding{Name: Delays, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}
+func refused(name string) testbed.Finding {
+	return testbed.Finding{Name: name, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}
 }
 
-// ProbeVolume refuses it.
+// ProbeDelays reports that delay and loss do not work on this system.
+func ProbeDelays() testbed.Finding { return refused(Delays) }
+
+// ProbeVolume reports that volumes do not work on this system.
 func ProbeVolume(context.Context) []testbed.Finding {
-	return []testbed.Finding{{Name: "loop device with direct I/O, and ext4", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}
+	return []testbed.Finding{refused("loop device with direct I/O, and ext4")}
 }
 
-// ProbePrograms says that there are none.
-func ProbePrograms() []testbed.Finding {
-	return []testbed.Finding{{Name: "cgroups", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}
-}
+// ProbePrograms reports that there are no cgroups on this system.
+func ProbePrograms() []testbed.Finding { return []testbed.Finding{refused("cgroups")} }
 
-// NeedsUserNamespace says no: there are none.
+// NeedsUserNamespace returns false: this system has no user namespaces.
 func NeedsUserNamespace() bool { return false }
 
-// EnterUserNamespace is not to be called, as NeedsUserNamespace says.
+// EnterUserNamespace fails: this system has no user namespaces.
 func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupported }
 
-// Strays lists nothing: no program of a trial is started on this system.
+// Strays returns nothing: trials start no program on this system.
 func Strays() ([]Stray, error) { return nil, nil }
 
-// CleanTemporary removes what Tares of this user that no longer run have left: see owned.Clean.
+// CleanTemporary removes temporary files of this user's dead Tare processes: see owned.Clean.
 func CleanTemporary(dirs ...string) ([]string, error) { return owned.Clean(dirs, nil) }
 
-// Clean ends nothing, as Strays finds nothing.
+// Clean does nothing, since Strays finds nothing.
 func Clean(context.Context) ([]Stray, error) { return nil, nil }
 
-// start starts a program on this machine. It outlives a Tare that is killed.
+// start starts a program on this machine. The program survives if Tare is killed.
 func start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	prepared, err := launcher.Prepare(cmd.Args, append(os.Environ(), cmd.Env...), cmd.Dir, cmd.Files)
 	if err != nil {
@@ -120,16 +114,16 @@ func start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	return &process{cmd: c, started: time.Now()}, nil
 }
 
-// process is a program on this machine.
 type process struct {
 	cmd     *exec.Cmd
 	started time.Time
 }
 
-// Wait waits for the end.
+// Wait waits for the end of the program.
 func (p *process) Wait() (testbed.Usage, error) {
 	err := p.cmd.Wait()
-	usage := testbed.Usage{Wall: time.Since(p.started), Unavailable: true} // systems differ in what they count
+	// systems count CPU time and memory differently
+	usage := testbed.Usage{Wall: time.Since(p.started), Unavailable: true}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && err != nil {
 		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}
 		if status.Signaled() {
@@ -143,12 +137,12 @@ func (p *process) Wait() (testbed.Usage, error) {
 // Kill ends the program.
 func (p *process) Kill() error { return p.cmd.Process.Kill() }
 
-// CPU is not told.
+// CPU returns an error, since the CPU time is unknown.
 func (p *process) CPU() (time.Duration, error) {
 	return 0, errors.New("the CPU time is not counted while the program runs")
 }
 
-// Memory is not told.
+// Memory returns an error, since the memory is unknown.
 func (p *process) Memory() (int64, error) {
 	return 0, errors.New("the memory is not counted while the program runs")
 }

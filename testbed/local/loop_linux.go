@@ -18,8 +18,8 @@ import (
 	"tare/testbed"
 )
 
-// attach makes the file of the volume and a loop device on it, which ends when nobody has it
-// open any more and nothing of it is mounted.
+// attach makes the file of the volume and a loop device on it. The device ends when no process has it
+// open and it is not mounted.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -42,7 +42,7 @@ func (v *volume) attach() (*os.File, string, error) {
 	}
 	status, err := unix.IoctlLoopGetStatus64(int(loop.Fd()))
 	if err == nil && status.Flags&unix.LO_FLAGS_DIRECT_IO == 0 {
-		err = fmt.Errorf("the file system of %s takes no direct I/O, so that the page cache would answer for the device: set TMPDIR to a directory on another", v.dir)
+		err = fmt.Errorf("the file system of %s does not support direct I/O, and the page cache would hide the device: set TMPDIR to a directory on another file system", v.dir)
 	}
 	if err != nil {
 		_ = loop.Close()
@@ -51,10 +51,10 @@ func (v *volume) attach() (*os.File, string, error) {
 	return loop, path, nil
 }
 
-// loopAttempts bounds how often another program may take the device that was free.
+// loopAttempts limits the attempts to attach a device, since another program may take the free device first.
 const loopAttempts = 16
 
-// attachLoop makes a loop device on a file. Where /dev has no node for it, one is made in dir.
+// attachLoop makes a loop device on a file. If /dev has no node for the device, it makes one in dir.
 func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
@@ -91,8 +91,8 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// closeMapping removes what a part of the volume has left in the kernel's device mapper under a name. What has ended
-// by itself leaves a node where no udev removes it.
+// closeMapping removes the device mappings of a volume's part with this name. Without udev, a mapping
+// that has ended leaves a node, which is also removed.
 func closeMapping(name string) error {
 	for _, each := range mappings(name) {
 		out, err := exec.Command("dmsetup", "remove", "--retry", each).CombinedOutput()
@@ -109,12 +109,12 @@ func closeMapping(name string) error {
 	return err
 }
 
-// mappings lists those of the kernel under a name, and those that are below it: NAME_dif is what
-// authenticates the sectors of NAME.
+// mappings lists the kernel's device mappings with this name or with this name, an underscore and a
+// suffix. For example, NAME_dif authenticates the sectors of NAME.
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // it may be gone
+		text, _ := os.ReadFile(file) // the mapping may have ended
 		if one := strings.TrimSpace(string(text)); one == name || strings.HasPrefix(one, name+"_") {
 			list = append(list, one)
 		}
@@ -124,21 +124,21 @@ func mappings(name string) (list []string) {
 }
 
 const (
-	marks     = 1024    // times that the marker is written
-	scanChunk = 1 << 20 // bytes read at a time
-	aligned   = 4096    // what direct I/O asks of addresses and lengths
+	markCopies = 1024    // number of times the marker is written
+	scanChunk  = 1 << 20 // bytes read at a time
+	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
-// writeMark writes a marker through the whole volume and counts how often it is on the device.
+// writeMark writes a marker through the whole volume and counts its occurrences on the device.
 func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
 	line := []byte("tare marker " + hex.EncodeToString(drawn[:]) + "\n")
-	text := bytes.Repeat(line, marks)
-	text = append(text, make([]byte, aligned-len(text)%aligned)...) // a device is written in whole blocks
-	name, flags := v.top, os.O_WRONLY
+	text := bytes.Repeat(line, markCopies)
+	text = append(text, make([]byte, alignment-len(text)%alignment)...) // a device is written in whole blocks
+	name, flags := v.path, os.O_WRONLY
 	if !v.block {
-		name, flags = filepath.Join(v.top, "tare-marker"), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+		name, flags = filepath.Join(v.path, "tare-marker"), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	}
 	err := v.pod.do(func() error {
 		f, err := os.OpenFile(name, flags, 0o600)
@@ -163,15 +163,15 @@ func (v *volume) writeMark() error {
 	return v.pod.do(func() error { return os.Remove(name) })
 }
 
-// scan counts a pattern in what was written to a file, past the page cache.
+// scan counts a pattern in the written parts of a file. It bypasses the page cache.
 func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = f.Close() }()
-	// A page for the end of the piece before, and then the piece.
-	buffer, err := unix.Mmap(-1, 0, aligned+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	// The buffer has a page for the end of the previous piece, followed by the piece.
+	buffer, err := unix.Mmap(-1, 0, alignment+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -188,18 +188,18 @@ func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 		if err != nil {
 			return found, scanned, err
 		}
-		tail := 0 // bytes kept of the piece before
-		for at = begin / aligned * aligned; at < end; {
-			n, err := unix.Pread(int(f.Fd()), buffer[aligned:], at)
+		tail := 0 // bytes kept of the previous piece
+		for at = begin / alignment * alignment; at < end; {
+			n, err := unix.Pread(int(f.Fd()), buffer[alignment:], at)
 			if err != nil {
 				return found, scanned, err
 			}
 			if n == 0 {
 				return found, scanned, nil
 			}
-			found += bytes.Count(buffer[aligned-tail:aligned+n], pattern)
+			found += bytes.Count(buffer[alignment-tail:alignment+n], pattern)
 			tail = min(len(pattern)-1, n)
-			copy(buffer[aligned-tail:aligned], buffer[aligned+n-tail:aligned+n])
+			copy(buffer[alignment-tail:alignment], buffer[alignment+n-tail:alignment+n])
 			at, scanned = at+int64(n), scanned+int64(n)
 		}
 	}

@@ -10,27 +10,27 @@ import (
 	"tare/testbed/process"
 )
 
-// The variables that every command carries.
+// The variables in the environment of every command.
 const (
-	ownerVariable   = "TARE_OWNER"   // which Tare started it
-	processVariable = "TARE_PROCESS" // which of its commands it belongs to
+	ownerVariable   = "TARE_OWNER"   // identifies the Tare that started the command
+	processVariable = "TARE_PROCESS" // identifies the command
 )
 
-// marker is what a command carries in its environment, and hands on to all its
-// descendants unless they clear theirs.
+// marker identifies a command in its environment. All descendants inherit it, unless they clear their
+// environment.
 type marker struct {
 	owner  owned.Owner
-	bed    int // which testbed of the owner
-	serial int // which command of the owner
+	bed    int // number of the owner's testbed
+	serial int // number of the owner's command
 }
 
-// scopeKind is what the cgroups of commands are called in their names.
+// scopeKind is the kind in the names of commands' cgroups.
 const scopeKind = "run"
 
 // scope is the name of the command's cgroup.
 func (m marker) scope() string { return m.owner.Name(scopeKind) + strconv.Itoa(m.serial) }
 
-// ownerOfScope is the owner of the cgroup of a command, by its name.
+// ownerOfScope returns the owner of a command's cgroup, from its name.
 func ownerOfScope(name string) (owned.Owner, bool) {
 	o, kind, ok := owned.Of(name)
 	return o, ok && kind == scopeKind
@@ -43,8 +43,8 @@ func (m marker) environment() []string {
 	}
 }
 
-// readMarker reads the marker of a running process. ok is false for one that
-// has none, that has ended, or whose environment is not ours to read.
+// readMarker reads the marker of a running process. ok is false if the process has none, has ended, or
+// has an environment that this process may not read.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		variables, unsettled := process.Environment(pid)
@@ -54,7 +54,6 @@ func readMarker(pid int) (m marker, ok bool) {
 	}
 }
 
-// parseMarker finds the marker among the variables of a process.
 func parseMarker(variables []string) (m marker, ok bool) {
 	var haveOwner, haveProcess bool
 	for _, v := range variables {

@@ -133,7 +133,7 @@ func TestMembersWire(t *testing.T) {
 	if _, err := n.Shaped(); err == nil || err.Error() != "the directions of the wire differ: {Rate:1e+08 MTU:1400 Delay:0s Loss:0} and {Rate:2e+08 MTU:1400 Delay:0s Loss:0}" {
 		t.Errorf("%v", err)
 	}
-	link, err := n.pods[3].link(outside)
+	link, err := n.pods[3].link(ethernet)
 	if err == nil {
 		err = n.pods[3].LinkSetDown(link)
 	}
@@ -149,7 +149,7 @@ func TestMembersWire(t *testing.T) {
 // A route through a tunnel is one from each node to each other one, for all pods there.
 func TestMembersRouteVia(t *testing.T) {
 	n := openMembers(t, 3, 2)
-	must(t, n.nodes[1].RouteVia(podNetwork(2), outside, 1000))
+	must(t, n.nodes[1].RouteVia(podNetwork(2), ethernet, 1000))
 	limits := func() (list []string) {
 		for _, p := range n.pods {
 			routes, err := p.RouteList(nil, netlink.FAMILY_V4)
@@ -172,7 +172,7 @@ func TestMembersRouteVia(t *testing.T) {
 		t.Errorf("limits left: %v", got)
 	}
 	everyoneReachesEveryone(t, n)
-	if err := n.nodes[1].RouteVia(podNetwork(7), "", 0); err == nil || err.Error() != "route 198.18.18.0/24: it is the pod network of no node" {
+	if err := n.nodes[1].RouteVia(podNetwork(7), "", 0); err == nil || err.Error() != "route 198.18.18.0/24: no node has this pod network" {
 		t.Errorf("%v", err)
 	}
 }

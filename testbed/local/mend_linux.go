@@ -20,10 +20,10 @@ var (
 	_ testbed.Closer = (*site)(nil)
 )
 
-// Mend looks whether the interfaces, addresses, default routes and the service are there
-// as they were built. Layers add to them, and change no interface of the site itself.
+// Mend checks that the interfaces, addresses, default routes and the service are still as built. Layers
+// add to them, but change no interface of the site itself.
 func (n *network) Mend(context.Context) error {
-	found, err := n.look()
+	found, err := n.describe()
 	if err != nil {
 		return &testbed.Broken{What: err.Error()}
 	}
@@ -35,18 +35,11 @@ func (n *network) Mend(context.Context) error {
 	return nil
 }
 
-// look describes each part of the network, by name.
-func (n *network) look() (map[string]string, error) {
+// describe returns a description of each part of the network, by name.
+func (n *network) describe() (map[string]string, error) {
 	parts := map[string]string{}
-	spaces := []*space{n.wire}
-	for _, node := range n.nodes {
-		spaces = append(spaces, node.space)
-	}
-	for _, pod := range n.pods {
-		spaces = append(spaces, pod.space)
-	}
-	for _, s := range spaces {
-		if err := s.look(parts); err != nil {
+	for _, s := range append(n.namespaces(), n.wire) {
+		if err := s.describe(parts); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +53,7 @@ func (n *network) look() (map[string]string, error) {
 			return fmt.Errorf("nftables: %w", err)
 		}
 		for _, c := range chains {
-			if c.Table.Name == serviceTable { // layers have others
+			if c.Table.Name == serviceTable { // layers have their own tables
 				parts["service "+c.Name] = "there"
 			}
 		}
@@ -68,8 +61,8 @@ func (n *network) look() (map[string]string, error) {
 	})
 }
 
-// look describes the interfaces of a namespace and its default route.
-func (s *space) look(parts map[string]string) error {
+// describe adds descriptions of the interfaces and the default route to parts, by name.
+func (s *netNamespace) describe(parts map[string]string) error {
 	links, err := s.LinkList()
 	if err != nil {
 		return fmt.Errorf("%s: list interfaces: %w", s.name, err)

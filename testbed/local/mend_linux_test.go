@@ -23,7 +23,7 @@ func TestBrokenNetwork(t *testing.T) {
 			return errors.Join(n.nodes[0].LinkAdd(tunnel), n.nodes[0].LinkSetUp(tunnel), n.nodes[0].RouteVia(podNetwork(1), "wg0", 1400), n.Shape(testbed.Shape{Rate: 1e8, MTU: 1400}))
 		}, ""},
 		{"interface deleted", func(n *network) error {
-			link, err := n.pods[0].link(outside)
+			link, err := n.pods[0].link(ethernet)
 			return errors.Join(err, n.pods[0].LinkDel(link))
 		}, "default route of the client-pod: gone, and was 198.18.11.1"},
 		{"interface off", func(n *network) error {

@@ -11,21 +11,18 @@ import (
 	"tare/testbed"
 )
 
-// Meter reads the machine's processors and, with a network, the wire and what is counted in pods and on nodes.
+// Meter reads the use of the machine's processors. With a network, it also reads the use of the wire and
+// the TCP counters of pods and nodes.
 func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	if n := s.network; n != nil {
-		spaces := []*space{}
 		for _, node := range n.nodes {
 			wire, err := node.sent()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", node.name, err)
 			}
-			list, spaces = append(list, wire), append(spaces, node.space)
+			list = append(list, wire)
 		}
-		for _, pod := range n.pods {
-			spaces = append(spaces, pod.space)
-		}
-		for _, in := range spaces {
+		for _, in := range n.namespaces() {
 			err := in.thread.do(func() error {
 				one, err := testbed.ReadNetwork(testbed.ResourceWire)
 				list = append(list, one)
@@ -43,8 +40,8 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
 }
 
-// sent is what the node has sent to the wire, and what the filter that holds it to the rate has dropped. What is lost
-// on purpose (netem) is not counted.
+// sent returns the bits sent by the node to the wire, and the packets dropped by its rate limit.
+// Deliberate losses (netem) are not counted.
 func (n *node) sent() (testbed.Resource, error) {
 	link, shape, _, err := n.shaped()
 	if err != nil {

@@ -19,11 +19,10 @@ import (
 	"tare/testbed/process"
 )
 
-// The addresses are from the range that RFC 2544 reserves for benchmarks, so
-// they collide with nothing even if they should ever leave the namespaces. Node 0 is
-// the client's, node 1 the server's, and the others are those of further members: node
-// n is 198.18.0.(n+1) on the wire, and its pods are in 198.18.(n+11).0/24, where it is
-// .1 itself, and its pods are .2, .3 and so on.
+// The addresses are from the range that RFC 2544 reserves for benchmarks, so that they would collide
+// with nothing even outside of the namespaces. Node 0 is the client's, node 1 the server's, and later
+// ones are those of further members. Node n has the address 198.18.0.(n+1) on the wire. The network of
+// its pods is 198.18.(n+11).0/24, in which the node is .1 and its pods are .2, .3 and so on.
 var serviceAddress = netip.MustParseAddr("198.19.0.10")
 
 func nodeAddress(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(n + 1)}) }
@@ -34,25 +33,25 @@ func podNetwork(n int) netip.Prefix {
 
 func podGateway(n int) netip.Addr { return podNetwork(n).Addr().Next() }
 
-// podAddress is the address of a node's pod, counted from 0.
+// podAddress is the address of a node's pod; both count from 0.
 func podAddress(n, pod int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 18, byte(n + 11), byte(pod + 2)})
 }
 
-// maxMembers is the most server pods that a site has.
+// maxMembers is the maximum number of server pods of a site.
 const maxMembers = 64
 
-// The service forwards these ports to the server pod.
+// The service forwards the ports from firstPort to lastPort to the server pod.
 const (
 	firstPort = 5201
 	lastPort  = 5210
 )
 
-// The names of interfaces: each pod and each node has one eth0, to its node
-// and to the wire; a node's other end of its first pod's cable is pod0.
+// The names of interfaces. Each pod has an eth0 to its node, and each node an eth0 to the wire. The
+// node's end of the cable to its first pod is pod0.
 const (
-	outside   = "eth0"
-	podCables = "pod%d"
+	ethernet  = "eth0"
+	podEnds   = "pod%d"
 	wireName  = "wire"
 	wirePorts = "node%d"
 )
@@ -63,36 +62,36 @@ const (
 //	                                 ||
 //	                                 ====== server node 2 --- server pod 2
 //
-// The wire is a bridge in a namespace of its own, where it can be watched.
+// The wire is a bridge in a namespace of its own, where frames can be observed.
 type network struct {
 	*site
-	own   testbed.Shape // of the wire, as the testbed has it
-	mtu   int           // of the wire, as it is
-	wire  *space
-	nodes []*node           // the client's, then those of the members
-	pods  []*pod            // the client's, then the members
-	built map[string]string // what Mend compares with: what was there when it was built, by name
+	unshaped testbed.Shape // properties of the wire as set by the testbed
+	mtu      int           // present MTU of the wire
+	wire     *netNamespace
+	nodes    []*node           // the client's node, then the members' nodes
+	pods     []*pod            // the client's pod, then the members' pods
+	built    map[string]string // description of each part as built, for Mend
 
-	volumes []string // directories of the members; nil: none were asked for
+	volumes []string // directories of the members; nil: not requested
 }
 
-// space is one network namespace with the thread that lives in it.
-type space struct {
+// netNamespace is a network namespace with the thread that lives in it.
+type netNamespace struct {
 	name   string
 	thread *thread
 	ns     netns.NsHandle
 	*netlink.Handle
 }
 
-// The kernel takes no larger packet on a virtual cable, and IPv4 demands that
-// hosts take 576 bytes.
+// The limits of the MTU: the kernel's maximum for a virtual cable, and the minimum that IPv4 hosts must
+// accept.
 const (
 	minMTU = 576
 	maxMTU = 65535
 )
 
-// openNetwork makes the namespaces of a site and joins them. Its members go round so many
-// nodes; 0: each has one of its own.
+// openNetwork makes the namespaces of a site and joins them. It assigns the members to this many nodes
+// in turn; 0: each member has its own node.
 func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network, error) {
 	if mtu < minMTU || mtu > maxMTU {
 		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)
@@ -100,7 +99,7 @@ func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network
 	if members > maxMembers {
 		return nil, fmt.Errorf("a service of %d members: there are at most %d", members, maxMembers)
 	}
-	n := &network{site: s, own: testbed.Shape{Rate: float64(rate), MTU: mtu}, mtu: mtu}
+	n := &network{site: s, unshaped: testbed.Shape{Rate: float64(rate), MTU: mtu}, mtu: mtu}
 	if err := n.build(testbed.Spread(members, nodes)); err != nil {
 		n.close()
 		return nil, explain(err)
@@ -109,7 +108,7 @@ func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network
 	return n, nil
 }
 
-// build makes the namespaces. Of each member it is told the node that it is on, from 1.
+// build makes the namespaces. spread holds the number of each member's node, from 1.
 func (n *network) build(spread []int) error {
 	var err error
 	if n.wire, err = openSpace("wire"); err != nil {
@@ -137,24 +136,24 @@ func (n *network) build(spread []int) error {
 	if err := n.route(); err != nil {
 		return err
 	}
-	err = addService(n.nodes[0].space)
-	if err == nil { // what the node itself sends there is translated on its way out
+	err = addService(n.nodes[0].netNamespace)
+	if err == nil { // packets from the node itself are translated on their way out
 		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: service: %w", n.nodes[0].place, err)
 	}
-	if err := n.Shape(n.own); err != nil {
+	if err := n.Shape(n.unshaped); err != nil {
 		return err
 	}
-	n.built, err = n.look()
+	n.built, err = n.describe()
 	return err
 }
 
-// openSpace makes a network namespace without addresses but with loopback. IPv6
-// is off, so that no router solicitations disturb the wire.
-func openSpace(name string) (*space, error) {
-	s := &space{name: name, ns: netns.None()}
+// openSpace makes a network namespace with only a loopback interface. IPv6 is off, so that no router
+// solicitations disturb the wire.
+func openSpace(name string) (*netNamespace, error) {
+	s := &netNamespace{name: name, ns: netns.None()}
 	var err error
 	s.thread, err = startThread(func() error {
 		ns, err := netns.New()
@@ -162,8 +161,8 @@ func openSpace(name string) (*space, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
-		// Opened here, and not from outside with NewHandleAt: that goes back to the
-		// namespace it came from, which an ordinary user may not enter.
+		// The handle must be opened on this thread. NewHandleAt would return to its original namespace,
+		// which an ordinary user may not enter.
 		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("%s: netlink: %w", name, err)
@@ -187,18 +186,18 @@ func openSpace(name string) (*space, error) {
 	return s, nil
 }
 
-// close ends the namespace, once nothing else is in it.
-func (s *space) close() {
+// close ends the namespace. Nothing else may run in it.
+func (s *netNamespace) close() {
 	if s.Handle != nil {
-		s.Close() // the netlink handle's
+		s.Close() // closes the netlink handle
 	}
 	s.thread.stop()
 	_ = s.ns.Close()
 }
 
-// sysctl sets a kernel parameter of the namespace, below /proc/sys/net, which
-// shows the namespace of the thread that looks. In a container it is read-only, and one of Tare's own is written to.
-func (s *space) sysctl(name, value string) error {
+// sysctl sets a kernel parameter below /proc/sys/net, in the namespace of the calling thread. In a
+// container, /proc/sys is read-only; sysctl then mounts its own /proc and writes there.
+func (s *netNamespace) sysctl(name, value string) error {
 	return s.thread.do(func() error {
 		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
 		if !errors.Is(err, unix.EROFS) {
@@ -213,8 +212,7 @@ func (s *space) sysctl(name, value string) error {
 	})
 }
 
-// link finds an interface.
-func (s *space) link(name string) (netlink.Link, error) {
+func (s *netNamespace) link(name string) (netlink.Link, error) {
 	link, err := s.LinkByName(name)
 	if err != nil {
 		err = fmt.Errorf("interface %s: %w", name, err)
@@ -222,8 +220,7 @@ func (s *space) link(name string) (netlink.Link, error) {
 	return link, err
 }
 
-// up switches an interface on.
-func (s *space) up(name string) error {
+func (s *netNamespace) up(name string) error {
 	link, err := s.link(name)
 	if err != nil {
 		return err
@@ -234,7 +231,7 @@ func (s *space) up(name string) error {
 	return nil
 }
 
-// close ends the namespaces. Nothing runs in them any more.
+// close ends the namespaces. All programs in them must have ended.
 func (n *network) close() {
 	for _, pod := range n.pods {
 		pod.close()
@@ -247,7 +244,18 @@ func (n *network) close() {
 	}
 }
 
-// Address is where the client reaches the server on that path.
+// namespaces lists the namespaces of nodes and pods.
+func (n *network) namespaces() (list []*netNamespace) {
+	for _, node := range n.nodes {
+		list = append(list, node.netNamespace)
+	}
+	for _, pod := range n.pods {
+		list = append(list, pod.netNamespace)
+	}
+	return list
+}
+
+// Address is the address by which the client reaches the server on that path.
 func (n *network) Address(p testbed.Path) netip.Addr {
 	if p == testbed.NodeToNode {
 		return nodeAddress(1)
@@ -258,7 +266,7 @@ func (n *network) Address(p testbed.Path) netip.Addr {
 	return n.pods[1].address
 }
 
-// Members are the addresses of the members' pods, from the first.
+// Members returns the addresses of the members' pods in order.
 func (n *network) Members() []netip.Addr {
 	var members []netip.Addr
 	for _, p := range n.pods[1:] {
@@ -276,10 +284,10 @@ func (n *network) Ports() []uint16 {
 	return ports
 }
 
-// LinkRate is the testbed's rate of the wire in bit/s, whatever Shape has set.
-func (n *network) LinkRate() float64 { return n.own.Rate }
+// LinkRate is the rate that the testbed set for the wire, in bit/s. Shape does not change it.
+func (n *network) LinkRate() float64 { return n.unshaped.Rate }
 
-// Nodes gives the client's node and those of the members.
+// Nodes returns the client's node and those of the members.
 func (n *network) Nodes() []testbed.Node {
 	var nodes []testbed.Node
 	for _, node := range n.nodes {
@@ -288,13 +296,12 @@ func (n *network) Nodes() []testbed.Node {
 	return nodes
 }
 
-// Deliver sends one datagram from the client's pod to the server's, to a port that
-// nobody can have guessed and outside of those that the service forwards.
+// Deliver sends one datagram from the client's pod to the server's. The port is random and outside of
+// those that the service forwards.
 func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error) {
 	return n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, payload, limit)
 }
 
-// pod finds the pod of a place.
 func (n *network) pod(where testbed.Place) (*pod, error) {
 	for _, p := range n.pods {
 		if p.place == where {
@@ -304,7 +311,7 @@ func (n *network) pod(where testbed.Place) (*pod, error) {
 	return nil, fmt.Errorf("site %s has no pod %s", n.name, where)
 }
 
-// DeliverBetween sends one datagram from pod to pod, in the same way.
+// DeliverBetween sends one datagram between any two pods, as Deliver does.
 func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, payload []byte, limit time.Duration) (bool, error) {
 	source, err := n.pod(from)
 	if err != nil {
@@ -346,9 +353,8 @@ func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, pa
 	return false, fmt.Errorf("deliver: %w", err)
 }
 
-// listen opens a UDP socket inside the namespace, on a port that the kernel
-// picks at random.
-func (s *space) listen(address netip.Addr) (socket *net.UDPConn, err error) {
+// listen opens a UDP socket inside the namespace, on a random port chosen by the kernel.
+func (s *netNamespace) listen(address netip.Addr) (socket *net.UDPConn, err error) {
 	err = s.thread.do(func() (err error) {
 		socket, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))
 		return err

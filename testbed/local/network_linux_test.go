@@ -206,7 +206,7 @@ func TestShape(t *testing.T) {
 		t.Errorf("error %q, want %q", err, want)
 	}
 	must(t, n.Shape(n.Unshaped()))
-	link, err := n.pods[1].link(outside)
+	link, err := n.pods[1].link(ethernet)
 	if err == nil {
 		err = n.pods[1].LinkSetMTU(link, 1400)
 	}
@@ -292,7 +292,7 @@ func TestRouteViaLimitsThePods(t *testing.T) {
 	}
 	check(true)
 	for range 2 { // also when it is set twice, and taken away twice
-		must(t, n.nodes[0].RouteVia(podNetwork(1), outside, limit))
+		must(t, n.nodes[0].RouteVia(podNetwork(1), ethernet, limit))
 	}
 	check(false)
 	for range 2 {

@@ -13,14 +13,14 @@ import (
 
 // node is one of the nodes of a site.
 type node struct {
-	*space
+	*netNamespace
 	network *network
 	index   int // 0: the client's
 	place   testbed.Place
 	pods    []*pod
 }
 
-// Place is where commands on this node run.
+// Place is the place of commands on this node.
 func (n *node) Place() testbed.Place { return n.place }
 
 // Address is the node's address on the wire.
@@ -29,7 +29,7 @@ func (n *node) Address() netip.Addr { return nodeAddress(n.index) }
 // PodNetwork is the network of the node's pods.
 func (n *node) PodNetwork() netip.Prefix { return podNetwork(n.index) }
 
-// Pods are the places of the node's pods.
+// Pods returns the places of the node's pods.
 func (n *node) Pods() []testbed.Place {
 	var places []testbed.Place
 	for _, p := range n.pods {
@@ -38,16 +38,15 @@ func (n *node) Pods() []testbed.Place {
 	return places
 }
 
-// MTU is the wire's, in bytes, as it was shaped last.
+// MTU is the present MTU of the wire, in bytes.
 func (n *node) MTU() int { return n.network.mtu }
 
 // Do runs f inside the node's network namespace.
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia sends what the node forwards to the pods of another node over one of its
-// interfaces and limits its pods' packets there to mtu; on the client's node those to the
-// service too, since they end up in the server's pod network. With dev "" the
-// route over the wire and the pods' full MTU are restored.
+// RouteVia routes the node's traffic to the pods of another node over one of its interfaces, and limits its
+// pods' packets there to mtu. On the client's node it also limits packets to the service, since they end in
+// the server's pod network. If dev is "", it restores the route over the wire and the pods' full MTU.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {
@@ -68,10 +67,10 @@ func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 		}
 		return n.unlimit(limited)
 	}
-	return fmt.Errorf("route %s: it is the pod network of no node", prefix)
+	return fmt.Errorf("route %s: no node has this pod network", prefix)
 }
 
-// limit limits what the node's pods send to some networks to packets of mtu bytes.
+// limit limits the packets from the node's pods to some networks to mtu bytes.
 func (n *node) limit(networks []netip.Prefix, mtu int) error {
 	for _, pod := range n.pods {
 		for _, to := range networks {
@@ -83,7 +82,6 @@ func (n *node) limit(networks []netip.Prefix, mtu int) error {
 	return nil
 }
 
-// unlimit takes such limits away, where there are any.
 func (n *node) unlimit(networks []netip.Prefix) error {
 	for _, pod := range n.pods {
 		for _, to := range networks {

@@ -17,9 +17,8 @@ import (
 	"tare/testbed/process"
 )
 
-// Probe tries everything that a local network is made of, each in namespaces
-// that are thrown away, and says what works. A process that needs a user
-// namespace can only tell whether it would get one; it should enter it first.
+// Probe tests every part of a local network in temporary namespaces. A process that needs a user
+// namespace can only test whether it would get one. It should enter the namespace first.
 func Probe(ctx context.Context) []testbed.Finding {
 	findings := []testbed.Finding{probeUserNamespace(ctx)}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
@@ -32,10 +31,10 @@ func Probe(ctx context.Context) []testbed.Finding {
 		{"network namespaces", n.probeNamespaces, userNamespaceHint()},
 		{"bridge", n.buildWire, "modprobe bridge"},
 		{"virtual cables", n.probeCables, "modprobe veth"},
-		{Shaping, n.probeShaping, "modprobe sch_tbf"},
-		{"nftables dnat", func() error { return addService(n.nodes[0].space) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
+		{Shaping, func() error { return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu}) }, "modprobe sch_tbf"},
+		{"nftables dnat", func() error { return addService(n.nodes[0].netNamespace) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
-	var missing string // the step without which the next can't be tried
+	var missing string // the failed step that the following steps need
 	for i, step := range steps {
 		finding := testbed.Finding{Name: step.name, Status: testbed.Works}
 		if missing != "" {
@@ -51,8 +50,8 @@ func Probe(ctx context.Context) []testbed.Finding {
 	return findings
 }
 
-// refusal tells a kernel without the feature, which a module may bring, from one
-// that does not allow it.
+// refusal returns Missing if the kernel lacks a feature, which a module may provide, and Refused if it
+// forbids the feature.
 func refusal(err error) testbed.Status {
 	if errors.Is(err, fs.ErrPermission) {
 		return testbed.Refused
@@ -60,9 +59,8 @@ func refusal(err error) testbed.Status {
 	return testbed.Missing
 }
 
-// probeUserNamespace starts a program as root of a new user namespace, in a
-// network namespace that belongs to it: some systems allow the first, but take
-// the rights away that would be needed for the second.
+// probeUserNamespace starts a program as root of a new user namespace, in a network namespace that belongs to
+// it. Some systems allow the user namespace but withhold the rights for the network namespace.
 func probeUserNamespace(ctx context.Context) testbed.Finding {
 	const name = "user namespace"
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
@@ -85,8 +83,7 @@ func probeUserNamespace(ctx context.Context) testbed.Finding {
 	return testbed.Finding{Name: name, Status: testbed.Works, Detail: detail}
 }
 
-// userNamespaceHint says which setting of this system forbids user namespaces,
-// as far as it can be told.
+// userNamespaceHint names the setting of this system that forbids user namespaces, if it is known.
 func userNamespaceHint() string {
 	for _, switchOff := range []struct{ file, forbids, hint string }{
 		{"kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},
@@ -114,24 +111,19 @@ func (n *network) probeNamespaces() error {
 	if err != nil {
 		return err
 	}
-	n.nodes = append(n.nodes, &node{space: s, network: n, place: testbed.ClientNode})
+	n.nodes = append(n.nodes, &node{netNamespace: s, network: n, place: testbed.ClientNode})
 	return s.sysctl("ipv4/ip_forward", "1")
 }
 
 // probeCables plugs a node into the wire.
 func (n *network) probeCables() error {
-	if err := cable(n.nodes[0].space, outside, n.wire, "node1", n.mtu); err != nil {
+	if err := cable(n.nodes[0].netNamespace, ethernet, n.wire, "node1", n.mtu); err != nil {
 		return err
 	}
 	return n.plugIn("node1")
 }
 
-// probeShaping shapes one direction and reads the rate back.
-func (n *network) probeShaping() error {
-	return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu})
-}
-
-// tryShape shapes one direction and reads back how it is.
+// tryShape shapes one direction and reads the result back.
 func (n *node) tryShape(want testbed.Shape) error {
 	if err := n.shape(want); err != nil {
 		return err
@@ -143,8 +135,7 @@ func (n *node) tryShape(want testbed.Shape) error {
 	return err
 }
 
-// ProbeDelays tries, in namespaces that are thrown away, whether this kernel can delay and
-// lose packets of the wire.
+// ProbeDelays tests, in temporary namespaces, whether this kernel can delay and drop packets of the wire.
 func ProbeDelays() testbed.Finding {
 	f := testbed.Finding{Name: Delays, Status: testbed.Works}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
@@ -160,7 +151,7 @@ func ProbeDelays() testbed.Finding {
 	return f
 }
 
-// ProbeVolume makes a small volume as a site has it, and takes it down again.
+// ProbeVolume tests a small volume like that of a site.
 func ProbeVolume(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: "loop device with direct I/O, and ext4", Status: testbed.Works}
 	if err := tryVolume(ctx); err != nil {
@@ -172,7 +163,7 @@ func ProbeVolume(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-// probedVolume is the size of the volume that is tried, in bytes.
+// probedVolume is the size of the tested volume, in bytes.
 const probedVolume = 64 << 20
 
 func tryVolume(ctx context.Context) error {
@@ -182,21 +173,21 @@ func tryVolume(ctx context.Context) error {
 			return err
 		}
 		if v.mark.Found == 0 {
-			return errors.New("what is written to the volume cannot be found on its device")
+			return errors.New("data written to the volume cannot be found on its device")
 		}
 		return nil
 	})
 }
 
-// ProbePrograms says how the processes of programs are kept together.
+// ProbePrograms reports how Tare tracks the processes of a program.
 func ProbePrograms() []testbed.Finding {
-	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program is in one, and whatever it starts is ended with it"}
+	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program has one, and all its processes end with it"}
 	if all, err := process.OpenScopes(); err != nil {
 		f.Status, f.Hint = refusal(err), "as root, Tare makes them"
 		if os.Geteuid() == 0 {
 			f.Hint = "a container's runtime may forbid them: its profile of seccomp must allow clone3, and its rights CAP_SYS_ADMIN"
 		}
-		f.Detail = "what a program starts is told by its descent and its environment instead: " + err.Error()
+		f.Detail = "Tare identifies a program's processes by descent and environment instead: " + err.Error()
 	} else {
 		all.Close()
 	}

@@ -15,9 +15,9 @@ import (
 
 var _ testbed.Shaper = (*network)(nil)
 
-// Token bucket parameters. A bucket of 1 MiB and a queue of 20 ms have been seen
-// to hold 1 and 10 Gbit/s; a bucket of a fixed size would be seconds of traffic
-// on a slow link and microseconds on a fast one, so it follows the rate there.
+// Parameters of the token bucket filter. Tests have shown that a bucket of 1 MiB and a queue of 20 ms
+// hold 1 and 10 Gbit/s. At much lower or higher rates, the size of the bucket follows the rate. A fixed
+// size would hold seconds of traffic on a slow link, and microseconds on a fast one.
 const (
 	queueSeconds     = 0.020
 	bucketBytes      = 1 << 20
@@ -26,7 +26,7 @@ const (
 	minBucketFrames  = 4
 )
 
-// bucket is the burst that a rate in byte/s allows at once, in bytes.
+// bucket is the size of the burst for a rate in byte/s, in bytes.
 func bucket(rate float64, mtu int) float64 {
 	const ethernetHeader = 14
 	size := math.Min(bucketBytes, rate*maxBucketSeconds)
@@ -34,15 +34,15 @@ func bucket(rate float64, mtu int) float64 {
 	return math.Max(size, minBucketFrames*float64(mtu+ethernetHeader))
 }
 
-// inFlight is how many packets may be delayed at a time: more than any window has.
-const inFlight = 1 << 20
+// maxDelayed is the maximum number of delayed packets, larger than any TCP window.
+const maxDelayed = 1 << 20
 
-// Unshaped is how the testbed has the wire.
-func (n *network) Unshaped() testbed.Shape { return n.own }
+// Unshaped returns the properties that the testbed gives to the wire.
+func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
-// Shape makes the wire so. What each node sends there is lost or delayed first (netem), and
-// then held to the rate (a token bucket filter), which is kept in whole bytes per second.
-// The MTU is that of every interface from pod to pod.
+// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and
+// then limited to the rate by a token bucket filter. The rate is rounded to whole bytes per second. The
+// MTU is set on every interface between the pods.
 func (n *network) Shape(s testbed.Shape) error {
 	if s.MTU < minMTU || s.MTU > maxMTU {
 		return fmt.Errorf("MTU %d: must be %d to %d bytes", s.MTU, minMTU, maxMTU)
@@ -60,21 +60,21 @@ func (n *network) Shape(s testbed.Shape) error {
 	return nil
 }
 
-// ends are the interfaces between the pods, by the namespace that they are in.
-func (n *network) ends() map[*space][]string {
-	ends := map[*space][]string{n.wire: {wireName}}
+// ends returns the interfaces between the pods, by their namespaces.
+func (n *network) ends() map[*netNamespace][]string {
+	ends := map[*netNamespace][]string{n.wire: {wireName}}
 	for _, node := range n.nodes {
 		ends[n.wire] = append(ends[n.wire], fmt.Sprintf(wirePorts, node.index+1))
-		ends[node.space] = []string{outside}
+		ends[node.netNamespace] = []string{ethernet}
 	}
 	for _, pod := range n.pods {
-		ends[pod.space] = []string{outside}
-		ends[pod.node.space] = append(ends[pod.node.space], fmt.Sprintf(podCables, pod.number))
+		ends[pod.netNamespace] = []string{ethernet}
+		ends[pod.node.netNamespace] = append(ends[pod.node.netNamespace], fmt.Sprintf(podEnds, pod.number))
 	}
 	return ends
 }
 
-// resize gives every interface between the pods another MTU, and notes that for Mend.
+// resize sets the MTU of every interface between the pods, and records it for Mend.
 func (n *network) resize(mtu int) error {
 	for s, names := range n.ends() {
 		for _, name := range names {
@@ -88,7 +88,7 @@ func (n *network) resize(mtu int) error {
 		}
 	}
 	n.mtu = mtu
-	found, err := n.look()
+	found, err := n.describe()
 	for name := range n.built {
 		if now, there := found[name]; there {
 			n.built[name] = now
@@ -97,7 +97,7 @@ func (n *network) resize(mtu int) error {
 	return err
 }
 
-// shape puts the queueing disciplines of one direction in place of those that are there.
+// shape replaces the queueing disciplines of one direction.
 func (n *node) shape(s testbed.Shape) error {
 	link, _, own, err := n.shaped()
 	if err != nil {
@@ -105,14 +105,14 @@ func (n *node) shape(s testbed.Shape) error {
 	}
 	if own != nil {
 		if err := n.QdiscDel(own); err != nil {
-			return fmt.Errorf("take away what shapes the wire: %w", err)
+			return fmt.Errorf("remove the shaping of the wire: %w", err)
 		}
 	}
 	parent := uint32(netlink.HANDLE_ROOT)
 	if s.Delay > 0 || s.Loss > 0 {
 		attributes := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: parent}
 		err := n.QdiscAdd(netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{
-			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100), Limit: inFlight,
+			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100), Limit: maxDelayed,
 		}))
 		if err != nil {
 			return fmt.Errorf("delay packets by %v and lose %g of them (does the kernel have the netem scheduler?): %w", s.Delay, s.Loss, err)
@@ -125,7 +125,7 @@ func (n *node) shape(s testbed.Shape) error {
 	return n.throttle(link, parent, s)
 }
 
-// throttle puts a token bucket filter below a parent.
+// throttle adds a token bucket filter below a parent.
 func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error {
 	bytesPerSecond := uint64(math.Round(s.Rate / 8))
 	if bytesPerSecond == 0 {
@@ -145,8 +145,8 @@ func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error
 	return nil
 }
 
-// Shaped reads back how the wire is. All interfaces between the pods, and all
-// directions, must agree.
+// Shaped reads the present properties of the wire. All interfaces between the pods, and all directions,
+// must agree.
 func (n *network) Shaped() (testbed.Shape, error) {
 	var shape testbed.Shape
 	for i, node := range n.nodes {
@@ -160,7 +160,7 @@ func (n *network) Shaped() (testbed.Shape, error) {
 		shape = one
 	}
 	ends := n.ends()
-	for _, s := range slices.SortedFunc(maps.Keys(ends), func(a, b *space) int { return strings.Compare(a.name, b.name) }) {
+	for _, s := range slices.SortedFunc(maps.Keys(ends), func(a, b *netNamespace) int { return strings.Compare(a.name, b.name) }) {
 		for _, name := range ends[s] {
 			link, err := s.link(name)
 			if err != nil {
@@ -174,16 +174,16 @@ func (n *network) Shaped() (testbed.Shape, error) {
 	return shape, nil
 }
 
-// shaped finds the interface to the wire, how it is shaped, and the discipline at the root
-// that does it; nil if none does.
+// shaped returns the interface to the wire and its present properties. root is the queueing discipline
+// at the root that sets them; nil: there is none.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
-	if link, err = n.link(outside); err != nil {
+	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err
 	}
 	s.MTU = link.Attrs().MTU
 	disciplines, err := n.QdiscList(link)
 	if err != nil {
-		return nil, s, nil, fmt.Errorf("read the queueing disciplines of %s: %w", outside, err)
+		return nil, s, nil, fmt.Errorf("read the queueing disciplines of %s: %w", ethernet, err)
 	}
 	for _, d := range disciplines {
 		switch d := d.(type) {
@@ -201,7 +201,7 @@ func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc,
 	return link, s, root, nil
 }
 
-// delayOf is the delay in whole microseconds; the kernel keeps it in ticks.
+// delayOf is the delay in whole microseconds; the kernel's unit is ticks.
 func delayOf(d *netlink.Netem) time.Duration {
 	return time.Duration(math.Round(float64(d.Latency)/netlink.TickInUsec())) * time.Microsecond
 }

@@ -18,8 +18,8 @@ import (
 	"tare/testbed/process"
 )
 
-// Strays lists the processes of this user, for root of all users, whose marker names a Tare that is
-// dead. The direct children of a Tare die with it; what can remain are
+// Strays lists the leftover processes of dead Tare processes, identified by their markers. It lists
+// those of this user, or of all users for root. The direct children of a Tare die with it; strays are
 // descendants of these.
 func Strays() ([]Stray, error) {
 	self, err := owned.This()
@@ -33,7 +33,7 @@ func Strays() ([]Stray, error) {
 		if !ok || !m.owner.Orphaned(self) {
 			continue
 		}
-		// One that is just ending has no command line any more.
+		// A process that is just ending has no command line any more.
 		if s := describe(p.PID, m); s.Command != "" {
 			strays = append(strays, s)
 		}
@@ -51,10 +51,9 @@ func Strays() ([]Stray, error) {
 	return strays, nil
 }
 
-// Clean kills the strays and whatever strays they still start, waits until they
-// are gone, and says which there were. It touches nothing else: a process is
-// killed only if, with its id held so that it cannot become another's, it still
-// carries the marker of a dead Tare.
+// Clean kills the strays and all strays that they still start, waits until they are gone, and returns
+// them. It kills nothing else: it holds a process by a descriptor, so that the id cannot be reused, and
+// then checks again that the process has the marker of a dead Tare.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -73,8 +72,8 @@ func Clean(ctx context.Context) ([]Stray, error) {
 	return ended, err
 }
 
-// endNamespace kills what else is in this process's user namespace, which was that of the
-// Tare alone whose guard this process is. It goes on until nothing more is found.
+// endNamespace kills all other processes in this process's user namespace, until none is left. The
+// caller is the guard of a Tare that had this user namespace to itself.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -106,7 +105,7 @@ func orphanedScopes(all *process.Scopes, self owned.Owner) []string {
 	})
 }
 
-// endScopes kills what is in cgroups of commands whose owner is dead, and removes them.
+// endScopes kills the processes in cgroups whose owner is dead, and removes the cgroups.
 func endScopes(self owned.Owner) (ended []Stray, err error) {
 	all := scopes()
 	if all == nil {
@@ -122,7 +121,8 @@ func endScopes(self owned.Owner) (ended []Stray, err error) {
 	return ended, err
 }
 
-// ownMarked reads the marker of another process of the same user: in its environment, or in a limit where it has none.
+// ownMarked returns the marker of another process of this user; root may read those of all users. The
+// marker is in the environment, or else in a limit (owned.Marked).
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
@@ -144,8 +144,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker is meant and waits for their end,
-// again and again until there are none: they may be starting others.
+// endMarked kills all processes whose marker matches, and waits for their end. It repeats this until
+// there are none, since they may start others.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -170,7 +170,6 @@ func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	}
 }
 
-// endOne kills one process if its marker is meant.
 func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) bool) (Stray, bool, error) {
 	if m, ok := ownMarked(pid, self); !ok || !meant(m) {
 		return Stray{}, false, nil
@@ -183,8 +182,8 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 		return Stray{}, false, fmt.Errorf("hold process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// From here on the descriptor stands for this very process. The marker is
-	// read again: the id may have changed hands before it was opened.
+	// The descriptor now identifies this very process. The marker is read again, since the id may have
+	// been reused before the descriptor was opened.
 	m, ok := ownMarked(pid, self)
 	if !ok || !meant(m) {
 		return Stray{}, false, nil
@@ -196,7 +195,6 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 	return stray, true, awaitEnd(ctx, fd, stray)
 }
 
-// awaitEnd waits until a killed process has ended.
 func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 	deadline := time.Now().Add(10 * time.Second)
 	for time.Now().Before(deadline) {
@@ -204,7 +202,7 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 			return err
 		}
 		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50); n > 0 {
-			// Ours to reap if it was reparented to us; not our child otherwise.
+			// Reaping succeeds only if the process has become a child of this one.
 			_, _ = unix.Wait4(stray.PID, nil, unix.WNOHANG, nil)
 			return nil
 		}

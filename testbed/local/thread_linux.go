@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thread is an OS thread that lives until it is stopped and runs functions one
-// after the other. A namespace stays with the thread that entered it, and the
-// death signal of a child is tied to the thread that forked it, so each place
-// of a site has a thread of its own.
+// thread is an OS thread that runs functions one after the other until it is stopped. Each place of a
+// site has its own thread, for two reasons: a namespace belongs to the thread that entered it, and the
+// death signal of a child depends on the thread that forked it.
 type thread struct {
 	work chan func()
 	end  chan struct{}
@@ -21,8 +20,8 @@ type thread struct {
 
 var errStopped = errors.New("the site is closed")
 
-// startThread starts a thread and runs setup on it first. If that fails, the
-// thread ends and its error is returned.
+// startThread starts a thread and runs setup on it first. If that fails, the thread ends and its error
+// is returned.
 func startThread(setup func() error) (*thread, error) {
 	t := &thread{work: make(chan func()), end: make(chan struct{}), gone: make(chan struct{})}
 	ready := make(chan error, 1)
@@ -50,7 +49,6 @@ func startThread(setup func() error) (*thread, error) {
 	return t, nil
 }
 
-// do runs f on the thread and waits for it.
 func (t *thread) do(f func() error) error {
 	done := make(chan error, 1)
 	select {
@@ -67,9 +65,8 @@ func (t *thread) stop() {
 	<-t.gone
 }
 
-// onOwnThread runs f on a new goroutine that has an OS thread for itself, which
-// ends with f. It is never the main thread: that one cannot end, and a namespace
-// entered there would be taken for the namespace of the whole process.
+// onOwnThread runs f on a new OS thread, which ends with f. It never uses the main thread, which cannot
+// end. A namespace entered there would also count as that of the whole process.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -77,7 +74,7 @@ func onOwnThread(f func()) {
 			f()
 			return
 		}
-		// While the main thread is held here, the next goroutine gets another.
+		// This goroutine holds the main thread, and the next goroutine must get another thread.
 		elsewhere := make(chan struct{})
 		go func() {
 			runtime.LockOSThread()

@@ -15,7 +15,6 @@ import (
 	"tare/testbed"
 )
 
-// buildWire makes the bridge between the nodes.
 func (n *network) buildWire() error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = wireName, n.mtu
@@ -23,9 +22,8 @@ func (n *network) buildWire() error {
 	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
 		return fmt.Errorf("add a bridge: %w", err)
 	}
-	// A new namespace sends bridged frames through iptables and with them
-	// through connection tracking, if the kernel has br_netfilter loaded: a cost
-	// that a wire has not.
+	// If the kernel has br_netfilter loaded, a new namespace sends bridged frames through iptables and
+	// connection tracking. A wire has no such cost.
 	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
 		err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0")
 		if err != nil && !os.IsNotExist(err) {
@@ -41,7 +39,7 @@ func (n *network) buildNode(place testbed.Place) error {
 	if err != nil {
 		return err
 	}
-	made := &node{space: s, network: n, index: len(n.nodes), place: place}
+	made := &node{netNamespace: s, network: n, index: len(n.nodes), place: place}
 	n.nodes = append(n.nodes, made)
 	n.places[place] = s.thread
 	if err := made.build(); err != nil {
@@ -51,39 +49,37 @@ func (n *network) buildNode(place testbed.Place) error {
 }
 
 func (n *node) build() error {
-	// Reverse path filters, which a namespace may inherit from the host, would be
-	// a difference between machines.
+	// A namespace may inherit reverse path filters from the host. Switching them off makes machines equal.
 	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
 		if err := n.sysctl("ipv4/"+name, value); err != nil {
 			return err
 		}
 	}
 	port := fmt.Sprintf(wirePorts, n.index+1)
-	if err := cable(n.space, outside, n.network.wire, port, n.network.mtu); err != nil {
+	if err := cable(n.netNamespace, ethernet, n.network.wire, port, n.network.mtu); err != nil {
 		return err
 	}
 	if err := n.network.plugIn(port); err != nil {
 		return err
 	}
-	return n.addAddress(outside, netip.PrefixFrom(n.Address(), 24))
+	return n.addAddress(ethernet, netip.PrefixFrom(n.Address(), 24))
 }
 
 // pod is a pod on a node.
 type pod struct {
-	*space
+	*netNamespace
 	place   testbed.Place
 	node    *node
-	number  int // on its node, from 0
+	number  int // number on its node, from 0
 	address netip.Addr
 }
 
-// buildPod makes a pod on a node.
 func (n *network) buildPod(on *node, place testbed.Place) error {
 	s, err := openSpace(string(place))
 	if err != nil {
 		return err
 	}
-	made := &pod{space: s, place: place, node: on, number: len(on.pods), address: podAddress(on.index, len(on.pods))}
+	made := &pod{netNamespace: s, place: place, node: on, number: len(on.pods), address: podAddress(on.index, len(on.pods))}
 	on.pods, n.pods = append(on.pods, made), append(n.pods, made)
 	n.places[place] = s.thread
 	if err := made.build(); err != nil {
@@ -92,11 +88,11 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	return nil
 }
 
-// build plugs the pod into its node. The first pod of a node is in a network with it. Any
-// other is alone on its cable, and the first one reaches it through the node.
+// build plugs the pod into its node. The first pod of a node shares a network with it. Every other pod
+// is alone on its cable, and the first pod reaches it through the node.
 func (p *pod) build() error {
-	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podCables, p.number)
-	if err := cable(p.space, outside, p.node.space, name, p.node.network.mtu); err != nil {
+	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
+	if err := cable(p.netNamespace, ethernet, p.node.netNamespace, name, p.node.network.mtu); err != nil {
 		return err
 	}
 	bits := network.Bits()
@@ -106,24 +102,25 @@ func (p *pod) build() error {
 	if err := p.node.addAddress(name, netip.PrefixFrom(gateway, bits)); err != nil {
 		return err
 	}
-	if err := p.addAddress(outside, netip.PrefixFrom(p.address, bits)); err != nil {
+	if err := p.addAddress(ethernet, netip.PrefixFrom(p.address, bits)); err != nil {
 		return err
 	}
 	if p.number > 0 {
-		if err := p.alone(name, gateway); err != nil {
+		if err := p.linkRoutes(name, gateway); err != nil {
 			return err
 		}
 	}
 	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
 }
 
-// alone has the pod and its node find each other without a network of theirs.
-func (p *pod) alone(name string, gateway netip.Addr) error {
+// linkRoutes adds routes between the pod and its node, which share no network, and a route from the node's
+// first pod.
+func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
 	for _, r := range []struct {
-		in  *space
+		in  *netNamespace
 		to  netip.Addr
 		dev string
-	}{{p.space, gateway, outside}, {p.node.space, p.address, name}} {
+	}{{p.netNamespace, gateway, ethernet}, {p.node.netNamespace, p.address, name}} {
 		if err := r.in.routeOver(netip.PrefixFrom(r.to, r.to.BitLen()), r.dev); err != nil {
 			return err
 		}
@@ -131,7 +128,7 @@ func (p *pod) alone(name string, gateway netip.Addr) error {
 	return p.node.pods[0].routeVia(netip.PrefixFrom(p.address, p.address.BitLen()), gateway, 0)
 }
 
-// route has each node send what is for the pods of another one over the wire.
+// route makes each node send traffic for other nodes' pods over the wire.
 func (n *network) route() error {
 	for _, from := range n.nodes {
 		for _, to := range n.nodes {
@@ -147,7 +144,7 @@ func (n *network) route() error {
 }
 
 // cable joins two namespaces with a pair of virtual Ethernet interfaces.
-func cable(a *space, aName string, b *space, bName string, mtu int) error {
+func cable(a *netNamespace, aName string, b *netNamespace, bName string, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = aName, mtu
 	pair := netlink.NewVeth(attrs)
@@ -177,8 +174,7 @@ func (n *network) plugIn(port string) error {
 	return nil
 }
 
-// addAddress gives an interface an address.
-func (s *space) addAddress(name string, address netip.Prefix) error {
+func (s *netNamespace) addAddress(name string, address netip.Prefix) error {
 	link, err := s.link(name)
 	if err != nil {
 		return err
@@ -191,8 +187,8 @@ func (s *space) addAddress(name string, address netip.Prefix) error {
 	return nil
 }
 
-// routeVia sends packets to prefix to a neighbour; mtu 0 leaves the interface's.
-func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
+// routeVia routes packets for prefix through a neighbour; mtu 0 keeps the interface's MTU.
+func (s *netNamespace) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
 	route := netlink.Route{Dst: ipNet(prefix), Gw: neighbour.AsSlice(), MTU: mtu}
 	if err := s.RouteReplace(&route); err != nil {
 		return fmt.Errorf("route %s via %s: %w", prefix, neighbour, err)
@@ -200,8 +196,8 @@ func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) err
 	return nil
 }
 
-// routeOver sends packets to prefix over an interface.
-func (s *space) routeOver(prefix netip.Prefix, dev string) error {
+// routeOver routes packets for prefix over an interface.
+func (s *netNamespace) routeOver(prefix netip.Prefix, dev string) error {
 	link, err := s.link(dev)
 	if err != nil {
 		return err
@@ -213,21 +209,20 @@ func (s *space) routeOver(prefix netip.Prefix, dev string) error {
 	return nil
 }
 
-// ipNet is a prefix in the form that netlink takes.
+// ipNet converts a prefix to netlink's type.
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// addService makes the ClusterIP on the client's node: what pods and the node itself send
-// there is redirected to the server pod by destination NAT before it is routed, as
-// kube-proxy does it. Ports stay as they are. Of several members it is the first, so that
-// a path has one end.
-func addService(node *space) error { return node.thread.do(addRules) }
+// addService makes the ClusterIP on the client's node. Packets from pods and the node itself to this
+// address are redirected to the server pod by destination NAT before routing, as kube-proxy does. Ports
+// do not change. With several members, the server is the first one, so that a path has one end.
+func addService(node *netNamespace) error { return node.thread.do(addRules) }
 
 // serviceTable is the name of the service's rules.
 const serviceTable = "service"
 
-// addRules works in the namespace of the calling thread.
+// addRules adds the rules in the namespace of the calling thread.
 func addRules() error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -248,11 +243,11 @@ func addRules() error {
 	return nil
 }
 
-// redirect is "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
+// redirect is the rule "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
 func redirect(protocol byte) []expr.Any {
 	const (
-		destinationOffset = 16 // of the address in the IPv4 header
-		portOffset        = 2  // of the destination port in the TCP and UDP headers
+		destinationOffset = 16 // offset of the destination address in the IPv4 header
+		portOffset        = 2  // offset of the destination port in the TCP and UDP headers
 	)
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: destinationOffset, Len: 4},

@@ -13,13 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoRights means that even inside a user namespace of its own this process
-// may not set up a network.
-var ErrNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
+// errNoRights is the error if this process may not set up a network even inside a user namespace of its own.
+var errNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
 	"the system restricts user namespaces (see tare doctor); run Tare as root")
 
-// NeedsUserNamespace says that this process lacks the rights to set up a
-// network, which it would have inside a user namespace of its own.
+// NeedsUserNamespace reports whether this process lacks the rights to set up a network. It would have
+// them inside a user namespace of its own.
 func NeedsUserNamespace() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -30,30 +29,29 @@ func NeedsUserNamespace() bool {
 	return data[0].Effective&needed != needed
 }
 
-// EnterUserNamespace runs this program again with the given arguments (without
-// the program's name), as root of a new user namespace in which root stands for
-// the current user, and gives its exit status: 128 and the signal's number if a
-// signal ended it. Working directory, environment and open standard files are
-// the same. The second program gets every signal that this one gets, once, and
-// dies with it.
+// EnterUserNamespace runs this program again with the given arguments (without the program's name), as
+// root of a new user namespace in which root stands for the current user. It returns the exit status of
+// that program, or 128 plus the number of the signal that ended it. Working directory, environment and
+// open standard files are the same. The second program receives every signal to this process once, and
+// dies with this process.
 //
-// Call it when NeedsUserNamespace, before anything else is started, and exit
+// It must be called, if NeedsUserNamespace, before anything else is started, and the caller must exit
 // with the status. An error means that the second program could not be started.
 func EnterUserNamespace(args ...string) (status int, err error) {
 	if os.Getenv(UserNamespaceVariable) != "" {
-		return 0, ErrNoRights
+		return 0, errNoRights
 	}
 	again := exec.Command("/proc/self/exe", args...)
 	again.Args[0] = os.Args[0]
 	again.Env = append(os.Environ(), UserNamespaceVariable+"=1")
 	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
 	again.SysProcAttr = inUserNamespace()
-	// With a process group of its own it gets nothing from the terminal, and so
-	// nothing twice: all signals come through here.
+	// In a process group of its own, the second program receives no signals from the terminal. All
+	// signals come through this process, and none twice.
 	again.SysProcAttr.Setpgid = true
 	again.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
-	// The death signal comes when this thread ends.
+	// The kernel sends the death signal when this thread ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
@@ -76,8 +74,8 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace starts a process as root of a new user namespace, in which
-// root stands for the current user and group.
+// inUserNamespace starts a process as root of a new user namespace, in which root stands for the current
+// user and group.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -86,8 +84,8 @@ func inUserNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// ownUserNamespace says whether this process has a user namespace that nobody else is in
-// but what it starts: it is the program that EnterUserNamespace has started.
+// ownUserNamespace reports whether this process was started by EnterUserNamespace: only the process and
+// its descendants are in its user namespace.
 func ownUserNamespace() bool {
 	if os.Getenv(UserNamespaceVariable) == "" {
 		return false
@@ -99,7 +97,7 @@ func ownUserNamespace() bool {
 	defer own.Close()
 	outside, err := userNamespace(os.Getppid())
 	if err != nil {
-		return true // not ours to see
+		return true // the parent is in another user namespace, which this process may not inspect
 	}
 	defer outside.Close()
 	return inode(own) != inode(outside)
@@ -113,7 +111,7 @@ func inode(f *os.File) uint64 {
 	return st.Ino
 }
 
-// below says whether a process is in a user namespace, or in one that was made in it.
+// below reports whether a process is in this user namespace or in a nested one.
 func below(pid int, namespace uint64) bool {
 	ns, err := userNamespace(pid)
 	for err == nil {
@@ -130,15 +128,14 @@ func below(pid int, namespace uint64) bool {
 	return false
 }
 
-// forwarded are the signals that the program in the user namespace gets as well.
+// forwarded lists the signals that are forwarded to the program in the user namespace.
 var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
 }
 
-// forward passes signals on until the process has ended. Being stopped from the
-// terminal is passed on as a stop that cannot be caught, and then done here, so
-// that the shell notices.
+// forward forwards signals until the process has ended. A stop from the terminal is forwarded as
+// SIGSTOP, which cannot be caught. Then this process stops, too, so that the shell notices.
 func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	for {
 		select {
@@ -155,7 +152,7 @@ func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	}
 }
 
-// explain adds what the user can do about an error of setting up a network.
+// explain adds advice to an error in setting up a network.
 func explain(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: this takes root or a user namespace (see tare doctor)", err)

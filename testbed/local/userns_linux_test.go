@@ -142,8 +142,8 @@ func TestGuardOfUserNamespace(t *testing.T) {
 
 func TestEnterOnlyOnce(t *testing.T) {
 	t.Setenv(UserNamespaceVariable, "1")
-	if _, err := EnterUserNamespace(); !errors.Is(err, ErrNoRights) {
-		t.Errorf("%v, want %v", err, ErrNoRights)
+	if _, err := EnterUserNamespace(); !errors.Is(err, errNoRights) {
+		t.Errorf("%v, want %v", err, errNoRights)
 	}
 }
 

@@ -19,11 +19,10 @@ import (
 	"tare/testbed"
 )
 
-// volumeSite is a site with a volume in the client's pod: a loop device on a file, a file
-// system on that, in a mount namespace that only the programs of the client's pod see. The
-// device reads and writes its file past the page cache. All of it ends with the namespace and
-// with this process, however it dies, but for the file, which is in a directory that
-// CleanTemporary removes.
+// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on
+// the device. Both are in a mount namespace that only programs of the client's pod see. The device
+// bypasses the page cache when it reads and writes its file. The device and the mounts end with the
+// namespace, even if this process is killed. The file is in a directory that CleanTemporary removes.
 type volumeSite struct {
 	*network
 	*volume
@@ -37,21 +36,21 @@ var (
 // volume is the volume of a client's pod.
 type volume struct {
 	bed   *Testbed
-	pod   *thread // of the client's pod, which sees the mounts
+	pod   *thread // thread of the client's pod, which sees the mounts
 	size  quantity.Size
 	block bool
 	how   experiment.LocalVolume
 
-	dir   string   // holds the file and the mount point; its name says whose it is
-	loop  *os.File // the device, held open while nothing is mounted from it
-	kept  bool     // the loop device is not mounted itself, and must be held open
-	at    string   // mount point of the file system; "" while it is not mounted
-	top   string   // what the workload is given
-	parts []testbed.VolumePart
-	mark  testbed.VolumeMark
+	dir        string   // directory of the file and the mount point; its name identifies the owner
+	loop       *os.File // the open device; nil while the mount alone keeps it
+	holdLoop   bool     // the loop device is not mounted itself, and must be held open
+	mountPoint string   // mount point of the file system; "": not mounted
+	path       string   // directory or device for the workload; "": not made yet
+	parts      []testbed.VolumePart
+	mark       testbed.VolumeMark
 }
 
-// openVolume gives the client's pod a mount namespace. The volume itself is made by Ready.
+// openVolume gives the client's pod a mount namespace. Ready makes the volume itself.
 func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume) (testbed.Site, error) {
 	if os.Getenv(UserNamespaceVariable) != "" || os.Geteuid() != 0 {
 		return nil, errors.New("a volume of the testbed local is a loop device, which takes root: run tare as root")
@@ -69,8 +68,8 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	return volumeSite{n, v}, nil
 }
 
-// ownMounts gives the calling thread a mount namespace: what is mounted there is seen there
-// alone. What the machine unmounts is unmounted there as well.
+// ownMounts gives the calling thread a mount namespace. Its mounts are visible only there. Unmounts by
+// the machine take effect there, too.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
@@ -81,16 +80,16 @@ func ownMounts() error {
 	return nil
 }
 
-// Volume is what the workload is given: a directory, or a device.
-func (v *volume) Volume() string { return v.top }
+// Volume is the directory or device for the workload.
+func (v *volume) Volume() string { return v.path }
 
-// InVolume runs f where the mounts of the client's pod are seen.
+// InVolume runs f on the thread that sees the mounts of the client's pod.
 func (v *volume) InVolume(f func() error) error { return v.pod.do(f) }
 
-// VolumeMark is what became of the marker.
+// VolumeMark returns the result of searching the device for the marker.
 func (v *volume) VolumeMark() testbed.VolumeMark { return v.mark }
 
-// VolumeBacking lists the file of the loop device, and where the parts store what they are given.
+// VolumeBacking lists the file of the loop device and the directories in which parts store data.
 func (v *volume) VolumeBacking() []string {
 	list := []string{v.image()}
 	for _, p := range v.parts {
@@ -103,10 +102,10 @@ func (v *volume) VolumeBacking() []string {
 
 func (v *volume) image() string { return filepath.Join(v.dir, "device") }
 
-// AddVolumePart asks for a part.
+// AddVolumePart requests a part.
 func (v *volume) AddVolumePart(p testbed.VolumePart) error {
 	switch {
-	case v.top != "":
+	case v.path != "":
 		return errors.New("the volume is made already")
 	case v.block && p.Directory != nil:
 		return fmt.Errorf("%s is about files, and the workload asks for a raw device (mode: block)", p.Name)
@@ -115,7 +114,7 @@ func (v *volume) AddVolumePart(p testbed.VolumePart) error {
 	return nil
 }
 
-// Ready makes the volume, from the device upwards, and looks for a marker on the device.
+// Ready makes the volume, from the device upwards, and searches the device for a marker.
 func (v *volume) Ready(ctx context.Context) error {
 	if err := v.build(ctx); err != nil {
 		return fmt.Errorf("the volume: %w", err)
@@ -136,23 +135,23 @@ func (v *volume) build(ctx context.Context) error {
 		if p.Device == nil {
 			continue
 		}
-		v.kept = true
+		v.holdLoop = true
 		if device, err = p.Device(ctx, device, filepath.Base(v.dir)); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
 	if v.block {
-		v.kept, v.top = true, device
+		v.holdLoop, v.path = true, device
 		return nil
 	}
 	if err := v.mount(ctx, device); err != nil {
 		return err
 	}
-	if !v.kept { // the mount alone keeps it from here on, and its end ends it
+	if !v.holdLoop { // the mount now keeps the device until it is unmounted
 		_ = v.loop.Close()
 		v.loop = nil
 	}
-	dir := filepath.Join(v.at, "data")
+	dir := filepath.Join(v.mountPoint, "data")
 	if err := v.pod.do(func() error { return os.Mkdir(dir, 0o777) }); err != nil {
 		return err
 	}
@@ -164,20 +163,18 @@ func (v *volume) build(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
-	v.top = dir
+	v.path = dir
 	return nil
 }
 
-// The options of mkfs, where the file gives none. Tables are written at once, and not by a thread
-// of the kernel during trials. The space of the file stays its own: no discards. Small file systems
-// get the blocks of large ones. That files may be encrypted (fscrypt) is a flag and changes nothing
-// else; all arms have it.
+// makeFS holds the default options of mkfs. They write tables immediately, not by a kernel thread during
+// trials, and do not discard the space of the file. Small file systems get the block size of large ones.
+// The option encrypt only sets a flag that allows encrypted files (fscrypt), in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
 	"xfs":  {"-f", "-q", "-K"},
 }
 
-// mount makes the file system and mounts it.
 func (v *volume) mount(ctx context.Context, device string) error {
 	kind := v.how.FileSystem
 	if kind == "" {
@@ -201,11 +198,11 @@ func (v *volume) mount(ctx context.Context, device string) error {
 	if err := v.run(ctx, append(args, device, at)...); err != nil {
 		return err
 	}
-	v.at = at
+	v.mountPoint = at
 	return nil
 }
 
-// run runs a program where the mounts of the client's pod are.
+// run runs a program that sees the mounts of the client's pod.
 func (v *volume) run(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
 	p, err := v.bed.start(ctx, v.pod, nil, testbed.Command{Args: args, Stdout: &said, Stderr: &said})
@@ -218,40 +215,40 @@ func (v *volume) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// unmountLimit is how long something that just ends may keep the file system busy.
+// unmountLimit is the time limit for unmounting a file system that an ending program still uses.
 const unmountLimit = 5 * time.Second
 
-// close takes the volume down. Nothing runs in the pod any more.
+// close takes the volume down. All programs in the pod must have ended.
 func (v *volume) close() error {
 	if v == nil {
 		return nil
 	}
 	var errs []error
-	if v.at != "" {
+	if v.mountPoint != "" {
 		errs = append(errs, v.pod.do(v.unmount))
 	}
 	if v.loop != nil {
 		errs = append(errs, v.loop.Close())
 	}
-	v.at, v.loop = "", nil
+	v.mountPoint, v.loop = "", nil
 	return errors.Join(append(errs, closeMapping(filepath.Base(v.dir)), owned.Remove(v.dir))...)
 }
 
-// unmount unmounts the file system with all that is mounted below it.
+// unmount unmounts the file system and everything mounted below it.
 func (v *volume) unmount() error {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		err := unmountBelow(v.at)
+		err := unmountBelow(v.mountPoint)
 		if err == nil {
 			return nil
 		}
 		if time.Since(begun) > unmountLimit {
-			// The namespace ends with the pod, and what still is mounted with it.
-			return errors.Join(fmt.Errorf("unmount the volume: %w", err), unix.Unmount(v.at, unix.MNT_DETACH))
+			// Remaining mounts end with the namespace of the pod.
+			return errors.Join(fmt.Errorf("unmount the volume: %w", err), unix.Unmount(v.mountPoint, unix.MNT_DETACH))
 		}
 	}
 }
 
-// unmountBelow unmounts what is mounted at a directory and below, as the calling thread sees it.
+// unmountBelow unmounts everything mounted at a directory and below, as the calling thread sees it.
 func unmountBelow(dir string) error {
 	at, err := owned.Mounts(dir)
 	if err != nil {

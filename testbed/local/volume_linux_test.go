@@ -56,7 +56,7 @@ func awaitNoLoop(t *testing.T, dir string) {
 func TestVolume(t *testing.T) {
 	bed, v := openVolume(t, false, experiment.LocalVolume{Size: 2 * testVolume, Mount: []string{"noatime"}})
 	must(t, v.Ready(t.Context()))
-	if v.mark.Found != marks || v.mark.Scanned < 1<<20 || len(v.mark.Encrypted) > 0 {
+	if v.mark.Found != markCopies || v.mark.Scanned < 1<<20 || len(v.mark.Encrypted) > 0 {
 		t.Errorf("the marker: %+v", v.mark)
 	}
 	if err := v.AddVolumePart(testbed.VolumePart{}); err == nil || err.Error() != "the volume is made already" {
@@ -148,7 +148,7 @@ func TestBlockVolume(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, v.Ready(t.Context()))
-	if v.mark.Found != marks || !strings.HasPrefix(v.Volume(), "/dev/loop") {
+	if v.mark.Found != markCopies || !strings.HasPrefix(v.Volume(), "/dev/loop") {
 		t.Errorf("%s: %+v", v.Volume(), v.mark)
 	}
 	dir := v.dir

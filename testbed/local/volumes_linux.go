@@ -10,13 +10,13 @@ import (
 	"tare/testbed"
 )
 
-// volumeKind is what the directories are called in their names that stand in for members' volumes, that hold the
-// file of a client's, and that are for programs under test.
+// volumeKind is the kind in the names of three sorts of directories: members' volumes, the directory of
+// a client's volume, and scratch directories.
 const volumeKind = "volume"
 
 var _ testbed.MemberVolumes = (*network)(nil)
 
-// MemberVolume is the directory of a member, from 1; "" where none was asked for.
+// MemberVolume is the directory of a member, from 1; "" if there is none.
 func (n *network) MemberVolume(i int) string {
 	if i < 1 || i > len(n.volumes) {
 		return ""
@@ -24,8 +24,7 @@ func (n *network) MemberVolume(i int) string {
 	return n.volumes[i-1]
 }
 
-// makeVolumes makes a directory for each member where temporary files are (TMPDIR). Their
-// size is what the file system has.
+// makeVolumes makes a directory for each member in TMPDIR. Its size is that of the file system there.
 func (n *network) makeVolumes() error {
 	for range n.Members() {
 		dir, err := owned.Dir("", volumeKind)
@@ -37,7 +36,6 @@ func (n *network) makeVolumes() error {
 	return nil
 }
 
-// removeVolumes removes the members' directories with all that is in them.
 func (n *network) removeVolumes() error {
 	var errs []error
 	for _, dir := range n.volumes {
@@ -49,8 +47,8 @@ func (n *network) removeVolumes() error {
 
 var _ testbed.Scratch = (*site)(nil)
 
-// Scratch makes the directory where temporary files are (TMPDIR), under a name by which it is
-// removed with the volumes of members, should this process be killed.
+// Scratch makes the directory in TMPDIR. Its name identifies the owner, so that it is removed if this
+// process is killed.
 func (s *site) Scratch() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +74,8 @@ func (s *site) removeScratch() error {
 	return err
 }
 
-// CleanTemporary removes what Tares of this user that no longer run have left where temporary files are, and in other
-// directories: see owned.Clean. Clean comes first, so that nothing is written there any more.
+// CleanTemporary removes leftovers of this user's dead Tare processes in TMPDIR and in other
+// directories: see owned.Clean. Clean must run first, so that no process writes there any more.
 func CleanTemporary(dirs ...string) (removed []string, err error) {
 	return owned.Clean(dirs, func(path string) error { return closeMapping(filepath.Base(path)) })
 }

@@ -7,9 +7,9 @@ import (
 	"tare/testbed/frames"
 )
 
-// Watch counts the frames on the wire that contain pattern, on all ports of the
-// bridge and in both directions, so that one frame may be seen more than once.
-// A capture that lost frames is an error, since its count would prove nothing.
+// Watch counts the frames on the wire that contain pattern. It counts on all ports of the bridge and in
+// both directions, and may count a frame more than once. Lost frames are an error, since the count would
+// prove nothing.
 func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
 	var w *frames.Watch
 	if err := n.wire.thread.do(func() (err error) { w, err = frames.Open(pattern); return err }); err != nil {

@@ -13,23 +13,23 @@ import (
 	"tare/testbed"
 )
 
-// Command starts the helper of that name at a place of a site, with one order on its standard
-// input, which ends there. The helper's main function is made by Reading or Answering.
-func Command(site testbed.Site, where testbed.Place, name string, order any) (testbed.Command, error) {
-	text, err := json.Marshal(order)
+// Command starts the named helper at a place of a site with a single request on its standard input. The
+// helper's main function is made by Reading or Answering.
+func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
+	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
 	cmd.Stdin = bytes.NewReader(append(text, '\n'))
 	return cmd, err
 }
 
-// Once has a helper carry out one order and waits for its end. The answer is decoded unless
-// into is nil. The error of a helper that failed is a testbed.ExitError with what it said.
-func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, order, into any) error {
-	cmd, err := Command(site, where, name, order)
+// Once has a helper serve a single request and waits for its end. It decodes the response unless into is
+// nil. If the helper fails, the error is a testbed.ExitError with its standard error.
+func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
+	cmd, err := Command(site, where, name, request)
 	if err != nil {
 		return err
 	}
-	text, err := answerOf(ctx, site, where, cmd)
+	text, err := outputOf(ctx, site, where, cmd)
 	if err != nil || into == nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// answerOf is Output of a helper, whose standard error is in the error, on one line.
-func answerOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
+// outputOf runs a helper and returns its standard output. The error contains its standard error on one line.
+func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
 	text, _, err := Output(ctx, site, where, cmd)
@@ -50,7 +50,7 @@ func answerOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd t
 	return text, err
 }
 
-// Output is testbed.Run with what the command printed, also if it failed.
+// Output is like testbed.Run, but also returns the command's standard output, even if it failed.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, testbed.Usage, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -58,29 +58,28 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// largest is the largest order of a helper that takes one, in bytes. Thousands of requests with
-// their bodies may be in it.
-const largest = 1 << 30
+// maxSingleRequest is the size of the largest single request, in bytes. It may contain thousands of HTTP
+// requests with their bodies.
+const maxSingleRequest = 1 << 30
 
-// Reading is the main function of a helper that is given one order, which errors call by that
-// name.
-func Reading[O any](name string, do func(ctx context.Context, order O) error) func(context.Context) error {
+// Reading is the main function of a helper that serves a single request. name begins its error messages.
+func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		var order O
-		if err := json.NewDecoder(io.LimitReader(os.Stdin, largest)).Decode(&order); err != nil {
+		var request O
+		if err := json.NewDecoder(io.LimitReader(os.Stdin, maxSingleRequest)).Decode(&request); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		return do(ctx, order)
+		return do(ctx, request)
 	}
 }
 
-// Answering is Reading for a helper that prints an answer.
-func Answering[O, A any](name string, obey func(ctx context.Context, order O) (A, error)) func(context.Context) error {
-	return Reading(name, func(ctx context.Context, order O) error {
-		answer, err := obey(ctx, order)
+// Answering is the main function of a helper that serves a single request and prints a response.
+func Answering[O, A any](name string, serve func(ctx context.Context, request O) (A, error)) func(context.Context) error {
+	return Reading(name, func(ctx context.Context, request O) error {
+		response, err := serve(ctx, request)
 		if err != nil {
 			return err
 		}
-		return json.NewEncoder(os.Stdout).Encode(answer)
+		return json.NewEncoder(os.Stdout).Encode(response)
 	})
 }

@@ -1,13 +1,13 @@
-// Package orders is the conversation with a helper of Tare's own (testbed.Helper) at a place
-// of a site: each order is one line of JSON on its standard input, each answer one line on
-// its standard output. Secrets go nowhere else. The helper ends when its input does.
+// Package orders exchanges requests and responses with helpers (testbed.Helper) at a place of a site.
+// Each request is one line of JSON on the helper's standard input. Each response is one line on its
+// standard output. Secrets are sent in no other way. The helper ends when its input ends.
 //
-// A helper that stays up (Start) obeys one order after the other (Main). One that is started for
-// a single order (Once, Command) reads it by Reading or Answering.
+// A helper started by Start serves many requests (Main). A helper started for a single request (Once,
+// Command) uses Reading or Answering.
 //
-// Nothing can be written to a program that runs in a pod of a cluster. There a process of its
-// own, the same program, takes each order to the helper's socket and waits for the answer
-// (remote.go).
+// It is impossible to write to a running program in a pod of a cluster. There, each request is carried
+// by another process of the same program, which connects to the helper's socket and waits for the
+// response (remote.go).
 package orders
 
 import (
@@ -26,39 +26,38 @@ import (
 	"tare/testbed"
 )
 
-// Limit is how long a helper may take for one order.
+// Limit is the time limit for a response.
 const Limit = 20 * time.Second
 
-// answer is the line that answers an order.
-type answer struct {
+// response is the line with the response to a request.
+type response struct {
 	Error  string          `json:"error,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
-// Helper is a helper that was started.
+// Helper is a running helper.
 type Helper struct {
-	process testbed.Process
-	mu      sync.Mutex // one order at a time
-	line    line
+	process    testbed.Process
+	mu         sync.Mutex // held during a request, since the helper serves one at a time
+	connection connection
 }
 
-// line is the way to a helper.
-type line interface {
-	// exchange gives an order, which is one line, and the answer to it.
-	exchange(ctx context.Context, order []byte) ([]byte, error)
-	// end has the helper end, which the caller waits for; it says whether to expect that the
-	// helper is killed by that.
+// connection is a connection to a helper.
+type connection interface {
+	// exchange sends a request, which is one line, and returns the response.
+	exchange(ctx context.Context, request []byte) ([]byte, error)
+	// end makes the helper end; the caller waits for the end. killed reports whether end kills the
+	// helper. Its exit status is then no error.
 	end(testbed.Process) (killed bool, err error)
 	close()
 }
 
-// Start starts the helper of that name at a place of a site. It outlives the context, until
-// it is closed.
+// Start starts the named helper at a place of a site. It runs until Close, even if the context ends.
 func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	return start(ctx, site, where, testbed.HelperAt(site, where, name))
 }
 
-// StartSubject starts one that is a program under test: layers put themselves around it.
+// StartSubject starts a helper as a program under test, with the layers' wrappers.
 func StartSubject(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	cmd := testbed.HelperAt(site, where, name)
 	cmd.Subject = true
@@ -75,44 +74,44 @@ func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd test
 	return startHere(ctx, site, where, cmd)
 }
 
-// pipes are the way to a helper on this machine.
+// pipes is a connection to a helper on this machine.
 type pipes struct {
-	orders  *os.File
-	answers *os.File
-	lines   *bufio.Reader
+	requests  *os.File
+	responses *os.File
+	reader    *bufio.Reader
 }
 
 func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
-	stdin, orders, err := os.Pipe()
+	stdin, requests, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = stdin.Close() }()
-	answers, stdout, err := os.Pipe()
+	responses, stdout, err := os.Pipe()
 	if err != nil {
-		_ = orders.Close()
+		_ = requests.Close()
 		return nil, err
 	}
 	defer func() { _ = stdout.Close() }()
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
-		_ = orders.Close()
-		_ = answers.Close()
+		_ = requests.Close()
+		_ = responses.Close()
 		return nil, err
 	}
-	return &Helper{process: process, line: &pipes{orders: orders, answers: answers, lines: bufio.NewReader(answers)}}, nil
+	return &Helper{process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask gives an order and waits for the answer, which is decoded unless it is nil. The error
-// is the helper's own, or says why there is no answer.
-func (h *Helper) Ask(ctx context.Context, order, into any) error {
+// Ask sends a request and waits for the response. It decodes the response unless into is nil. The error
+// is the helper's own, or the reason why there is no response.
+func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := ctx.Err(); err != nil { // an answer could be quicker than its end
+	if err := ctx.Err(); err != nil { // a fast response would hide that the context is done
 		return err
 	}
-	a, err := h.exchange(ctx, order)
+	a, err := h.exchange(ctx, request)
 	switch {
 	case err != nil:
 		return err
@@ -124,41 +123,41 @@ func (h *Helper) Ask(ctx context.Context, order, into any) error {
 	return json.Unmarshal(a.Answer, into)
 }
 
-func (h *Helper) exchange(ctx context.Context, order any) (a answer, err error) {
-	text, err := json.Marshal(order)
+func (h *Helper) exchange(ctx context.Context, request any) (a response, err error) {
+	text, err := json.Marshal(request)
 	if err != nil {
 		return a, err
 	}
-	line, err := h.line.exchange(ctx, append(text, '\n'))
+	line, err := h.connection.exchange(ctx, append(text, '\n'))
 	if err != nil {
 		return a, h.failure(ctx, err)
 	}
 	return a, json.Unmarshal(line, &a)
 }
 
-func (p *pipes) exchange(ctx context.Context, order []byte) ([]byte, error) {
+func (p *pipes) exchange(ctx context.Context, request []byte) ([]byte, error) {
 	deadline := time.Now().Add(Limit)
-	if err := errors.Join(p.orders.SetWriteDeadline(deadline), p.answers.SetReadDeadline(deadline)); err != nil {
+	if err := errors.Join(p.requests.SetWriteDeadline(deadline), p.responses.SetReadDeadline(deadline)); err != nil {
 		return nil, err
 	}
 	past := time.Unix(1, 0)
 	stop := context.AfterFunc(ctx, func() {
-		_ = p.orders.SetWriteDeadline(past)
-		_ = p.answers.SetReadDeadline(past)
+		_ = p.requests.SetWriteDeadline(past)
+		_ = p.responses.SetReadDeadline(past)
 	})
 	defer stop()
-	if _, err := p.orders.Write(order); err != nil {
+	if _, err := p.requests.Write(request); err != nil {
 		return nil, err
 	}
-	return p.lines.ReadBytes('\n')
+	return p.reader.ReadBytes('\n')
 }
 
-func (p *pipes) end(testbed.Process) (bool, error) { return false, p.orders.Close() }
+func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Close() }
 
-func (p *pipes) close() { _ = p.answers.Close() }
+func (p *pipes) close() { _ = p.responses.Close() }
 
-// failure says why an exchange failed: by the context, or because the process
-// has ended, or else with the error itself.
+// failure returns the reason why an exchange failed: the context is done, the process has ended, or err
+// itself.
 func (h *Helper) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -175,61 +174,61 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 // CPU is the CPU time that the helper has used.
 func (h *Helper) CPU() (time.Duration, error) { return h.process.CPU() }
 
-// Memory is what is resident of the helper now, in bytes.
+// Memory is the helper's present resident memory, in bytes.
 func (h *Helper) Memory() (int64, error) { return h.process.Memory() }
 
-// Kill ends the helper at once.
+// Kill ends the helper immediately.
 func (h *Helper) Kill() error { return h.process.Kill() }
 
-// Close ends the helper, by the end of its orders, or by force when the context is done.
+// Close ends the helper by closing its input, or by killing it when the context is done.
 func (h *Helper) Close(ctx context.Context) error {
-	killed, err := h.line.end(h.process)
+	killed, err := h.connection.end(h.process)
 	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
 	defer stop()
 	_, exit := h.process.Wait()
-	h.line.close()
+	h.connection.close()
 	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
 		return err
 	}
 	return errors.Join(exit, err)
 }
 
-// Main is the main function of a helper that stays up: it serves the orders of its standard
-// input until that ends, or the context is done.
-func Main[O, A any](ctx context.Context, obey func(ctx context.Context, order O) (A, error)) error {
-	if socket := os.Getenv(servedVariable); socket != "" {
+// Main is the main function of a helper that serves many requests from its standard input. It returns
+// when the input ends or the context is done.
+func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request O) (A, error)) error {
+	if socket := os.Getenv(serverVariable); socket != "" {
 		return Listen(ctx, socket, func(conn net.Conn) {
 			if ownUser(conn) {
-				_ = Serve(ctx, conn, conn, obey) // a caller that is gone needs no answer
+				_ = Serve(ctx, conn, conn, serve) // a caller that has ended needs no response
 			}
 		})
 	}
-	if socket := os.Getenv(askedVariable); socket != "" {
-		return carry(ctx, socket, os.Stdin, os.Stdout)
+	if socket := os.Getenv(clientVariable); socket != "" {
+		return relay(ctx, socket, os.Stdin, os.Stdout)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
 	defer stop()
-	return Serve(ctx, os.Stdin, os.Stdout, obey)
+	return Serve(ctx, os.Stdin, os.Stdout, serve)
 }
 
-// Serve answers orders until there are no more. The answer nil is an empty one.
-func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, obey func(ctx context.Context, order O) (A, error)) error {
+// Serve answers requests until the input ends. A nil result becomes an empty response.
+func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve func(ctx context.Context, request O) (A, error)) error {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, longest)
+	lines.Buffer(nil, maxRequest)
 	encoder := json.NewEncoder(to)
 	for lines.Scan() {
-		var a answer
-		var order O
+		var a response
+		var request O
 		var got A
-		err := json.Unmarshal(lines.Bytes(), &order)
+		err := json.Unmarshal(lines.Bytes(), &request)
 		if err == nil {
-			got, err = obey(ctx, order)
+			got, err = serve(ctx, request)
 		}
 		if err == nil && any(got) != nil {
 			a.Answer, err = json.Marshal(got)
 		}
 		if err != nil {
-			a = answer{Error: err.Error()}
+			a = response{Error: err.Error()}
 		}
 		if err := encoder.Encode(a); err != nil {
 			return fmt.Errorf("answer: %w", err)
@@ -238,5 +237,5 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, obey fun
 	return lines.Err()
 }
 
-// longest is the longest order, in bytes.
-const longest = 1 << 20
+// maxRequest is the size of the longest request, in bytes.
+const maxRequest = 1 << 20

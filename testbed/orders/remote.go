@@ -16,27 +16,27 @@ import (
 	"tare/testbed"
 )
 
-// The variables that tell a helper in a pod which of the two it is: the one that obeys what
-// comes to the socket, or one that takes an order there.
+// The variables select the role of a process in a pod: the helper that serves requests at a socket, or
+// the process that carries a request to it.
 const (
-	servedVariable = "TARE_ORDERS_SERVED"
-	askedVariable  = "TARE_ORDERS_ASKED"
+	serverVariable = "TARE_ORDERS_SERVED"
+	clientVariable = "TARE_ORDERS_ASKED"
 )
 
-// remote is the way to a helper in a pod: an abstract socket of the pod's network namespace.
-// It answers its own user alone.
+// remote is a connection to a helper in a pod: an abstract socket in the pod's network namespace. The
+// helper only serves its own user.
 type remote struct {
 	site   testbed.Site
 	where  testbed.Place
-	carry  testbed.Command // starts a process that takes an order to the socket
+	carry  testbed.Command // command that carries a request to the socket
 	socket string
-	ended  chan struct{} // closed when the helper has
+	ended  chan struct{} // closed when the helper ends
 }
 
 func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
 	r := &remote{site: site, where: where, carry: cmd, socket: "@tare-orders-" + rand.Text(), ended: make(chan struct{})}
-	r.carry.Env, r.carry.Subject = append(slices.Clip(cmd.Env), askedVariable+"="+r.socket), false
-	cmd.Env = append(slices.Clip(cmd.Env), servedVariable+"="+r.socket)
+	r.carry.Env, r.carry.Subject = append(slices.Clip(cmd.Env), clientVariable+"="+r.socket), false
+	cmd.Env = append(slices.Clip(cmd.Env), serverVariable+"="+r.socket)
 	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
@@ -45,17 +45,17 @@ func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cm
 		_, _ = process.Wait()
 		close(r.ended)
 	}()
-	return &Helper{process: process, line: r}, nil
+	return &Helper{process: process, connection: r}, nil
 }
 
-func (r *remote) exchange(ctx context.Context, order []byte) ([]byte, error) {
+func (r *remote) exchange(ctx context.Context, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Limit, fmt.Errorf("no answer within %v", Limit))
 	defer cancel()
-	ctx, stop := testbed.Until(ctx, r.ended) // nobody answers any more
+	ctx, stop := testbed.Until(ctx, r.ended) // the helper may end during the request
 	defer stop()
 	cmd := r.carry
-	cmd.Stdin = bytes.NewReader(order)
-	text, err := answerOf(ctx, r.site, r.where, cmd)
+	cmd.Stdin = bytes.NewReader(request)
+	text, err := outputOf(ctx, r.site, r.where, cmd)
 	select {
 	case <-r.ended:
 		return nil, io.EOF
@@ -68,7 +68,7 @@ func (r *remote) end(p testbed.Process) (bool, error) { return true, p.Kill() }
 
 func (r *remote) close() {}
 
-// Listen serves the callers of a socket, one after the other, until the context is done.
+// Listen serves the connections to a socket, one after the other, until the context is done.
 func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
 	if err != nil {
@@ -88,9 +88,9 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange takes an order, which is one line, to a socket, and gives the line that answers it.
-// The socket's helper may only be starting, for so long.
-func Exchange(ctx context.Context, socket string, starting time.Duration, order []byte) ([]byte, error) {
+// Exchange sends a request, which is one line, to a socket and returns the line of the response. It
+// repeats a failed connection for the duration starting, while the helper may still be starting.
+func Exchange(ctx context.Context, socket string, starting time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -104,7 +104,7 @@ func Exchange(ctx context.Context, socket string, starting time.Duration, order 
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if _, err := conn.Write(order); err != nil {
+	if _, err := conn.Write(request); err != nil {
 		return nil, err
 	}
 	line, err := bufio.NewReader(conn).ReadBytes('\n')
@@ -117,15 +117,15 @@ func Exchange(ctx context.Context, socket string, starting time.Duration, order 
 	return line, nil
 }
 
-// carry takes an order to a helper, and gives its answer.
-func carry(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
+// relay sends a request to a helper and writes the response.
+func relay(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	order, err := io.ReadAll(from)
+	request, err := io.ReadAll(from)
 	if err != nil {
 		return err
 	}
-	line, err := Exchange(ctx, socket, Limit, order)
+	line, err := Exchange(ctx, socket, Limit, request)
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("no answer: %w", os.ErrPermission)
 	}

@@ -36,7 +36,7 @@ func TestRemote(t *testing.T) {
 		t.Error(err)
 	}
 	if os.Geteuid() == 0 {
-		stranger(t, h.line.(*remote).socket)
+		stranger(t, h.connection.(*remote).socket)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -52,7 +52,7 @@ func TestRemote(t *testing.T) {
 func stranger(t *testing.T, socket string) {
 	var out, why bytes.Buffer
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), testbed.HelperVariable+"=doubler", askedVariable+"="+socket)
+	cmd.Env = append(os.Environ(), testbed.HelperVariable+"=doubler", clientVariable+"="+socket)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("21\n"), &out, &why
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if err := cmd.Run(); err == nil || out.Len() > 0 || strings.Contains(why.String(), "permission denied") {

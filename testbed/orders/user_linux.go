@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownUser says whether the process at the other end of a socket is of this process's user. The
-// programs under test in the pod may be of another one, with fewer rights.
+// ownUser reports whether the process at the other end of a socket belongs to this process's user.
+// Programs under test in the pod may belong to another user with fewer rights.
 func ownUser(conn net.Conn) bool {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

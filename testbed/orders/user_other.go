@@ -4,5 +4,5 @@ package orders
 
 import "net"
 
-// ownUser is for pods, whose programs run on Linux.
+// ownUser returns false: only Linux needs it, where the programs of pods run.
 func ownUser(net.Conn) bool { return false }

@@ -13,24 +13,23 @@ import (
 	"tare/safetext"
 )
 
-// family are the processes of one program at a moment, the leader included.
+// family holds the processes of one program at one moment, including the leader.
 //
-// A process belongs to a program by its cgroup, where it has one; by its
-// session or group, by being a child of one that does, or by the mark in its environment,
-// which is what is left of one that has put itself into the background. What has left all of these
-// is a child of this process, and belongs to the last program that runs. A dead one shows
-// no mark any more, but may have been known before.
+// A process belongs to a program if it is in the program's cgroup, if there is one. Otherwise it belongs
+// by its session or group, by its parent, or by the mark in its environment, which a background process
+// keeps. A process without any of these is a child of this process, and belongs to the last running
+// program. A dead process has no readable mark, but may be known from before.
 type family struct {
-	all       map[int]proc.Stat // of this process
+	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
-	abandoned []int // dead children of this process that descended from one of its programs
-	// unsettled is how long it takes until a process shows its mark that is in the middle
-	// of an exec, or is a zombie that is about to end; 0: there is none.
+	abandoned []int // dead children of this process that descend from one of its programs
+	// unsettled is the time until an empty environment can be trusted, if a process is in the middle of
+	// an exec or of its exit; 0: there is no such process.
 	unsettled time.Duration
 }
 
-// descendants reads the state of all descendants of this process. Those of programs are
-// among them, since their orphans come to this process.
+// descendants reads the state of all descendants of this process. Orphans of programs are among them,
+// since they become children of this process.
 func descendants() map[int]proc.Stat {
 	level, listed := proc.Children("/", os.Getpid())
 	if !listed {
@@ -55,7 +54,7 @@ func descendants() map[int]proc.Stat {
 func (p *Program) family() family {
 	f := family{all: descendants(), of: map[int]bool{}}
 	running := p.keeper.running
-	alone := p.alone()
+	alone := p.onlyProgram()
 	self, group := os.Getpid(), unix.Getpgrp()
 	if p.scope != nil {
 		for _, pid := range p.scope.processes() {
@@ -71,11 +70,11 @@ func (p *Program) family() family {
 		case pid == p.pid, s.Session == p.pid, s.PGRP == p.pid:
 			f.of[pid] = true
 		case s.PPID != self:
-		case alone && (p.keeper.First || p.keeper.mayHaveLeft(s)) || p.known[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
+		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// What this program starts in the ordinary way is in its group or leads its own,
-			// and is left to whoever waits for it.
+			// Programs started without a keeper are in this process's group or lead their own.
+			// The code that started them reaps them.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)
 			}
@@ -85,7 +84,7 @@ func (p *Program) family() family {
 			f.unsettled = max(f.unsettled, unsettled)
 		}
 	}
-	for grown := true; grown; { // children of children
+	for grown := true; grown; { // adds the descendants of members
 		grown = false
 		for pid, s := range f.all {
 			if !f.of[pid] && f.of[s.PPID] && running[pid] == nil {
@@ -93,13 +92,13 @@ func (p *Program) family() family {
 			}
 		}
 	}
-	p.known = f.of
+	p.processes = f.of
 	return f
 }
 
-// alone says whether no other program runs that may start processes. Then an orphan that
-// is nobody's is this program's. The caller holds the keeper's lock.
-func (p *Program) alone() bool {
+// onlyProgram reports whether no other program runs that may start processes. An orphan without an owner then
+// belongs to this program. The caller holds the keeper's lock.
+func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
 		if other != p && !other.helper {
 			return false
@@ -108,24 +107,23 @@ func (p *Program) alone() bool {
 	return true
 }
 
-// mayHaveLeft says whether an orphan may be a program's: this process has not started
-// it itself, which it does in its own group or tells by Beside. A program may have left it that has ended
-// while others ran. The caller holds the keeper's lock.
-func (k *Keeper) mayHaveLeft(s proc.Stat) bool {
-	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.born && !k.beside[s.PID]
+// mayBeOurs reports whether an orphan may come from a program: this process has not started it itself, in its
+// own group or with Beside. Its program may have ended while others ran. The caller holds the keeper's lock.
+func (k *Keeper) mayBeOurs(s proc.Stat) bool {
+	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// How long a process may have neither arguments nor variables before that is taken for
-// what it is, and not for the middle of an exec or of an exit; and how long it may have
-// arguments but no variables, which are set a moment later.
+// Limits for a process without variables in its environment. Without arguments, it may be in the middle
+// of an exec or of its exit for execLimit. With arguments, the variables follow within variablesLimit.
+// After that time, its environment counts as empty.
 const (
 	execLimit      = 2 * time.Second
 	variablesLimit = 50 * time.Millisecond
 )
 
-// Environment reads the variables of a process. While a process executes a new program
-// there is a moment in which it has none, which on a busy machine may last: unsettled is
-// how long it may be until an empty environment is the truth.
+// Environment reads the variables of a process. During an exec, a process has none for a moment, which
+// may be long on a busy machine. If the environment is empty, unsettled is the maximum length of that
+// moment; 0: the environment is final.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {
@@ -141,9 +139,9 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// outlasting waits until what a leader that has ended has started is gone as well, and
-// after LeftGrace names what is still there.
-func (p *Program) outlasting() (names []string) {
+// awaitLeftovers waits, after the end of a leader, for the end of its descendants. It returns the names of
+// those that still run after LeftGrace.
+func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
 		f := p.family()
@@ -163,7 +161,6 @@ func (p *Program) outlasting() (names []string) {
 	}
 }
 
-// name is the command line of a process, or its beginning.
 func name(pid int, s proc.Stat) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	words := strings.Fields(safetext.Head(strings.ReplaceAll(string(text), "\x00", " "), 200))
@@ -173,8 +170,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps what a leader that has ended left behind. Each that ends hands
-// its children to this process, so it goes on until nothing was found twice.
+// endFamily kills and reaps the leftovers of a leader that has ended. Each ended process passes its
+// children to this process. Hence endFamily repeats until it finds nothing twice in a row.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {
@@ -198,8 +195,8 @@ func (p *Program) endFamily() error {
 	}
 }
 
-// endPass does one pass. It gives one process that is still there, or 0, and says whether
-// any was reaped.
+// endPass kills and reaps once. living is a process that still exists, or 0. reaped reports whether any
+// was reaped.
 func (p *Program) endPass() (living int, reaped bool, unsettled time.Duration) {
 	f := p.family()
 	self := os.Getpid()

@@ -16,58 +16,57 @@ import (
 	"tare/machine/proc"
 )
 
-// ErrClosed is what Start gives once the keeper is closed.
+// ErrClosed is the error of Start after the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
-// Keeper keeps the programs of this process. There is one for all of them, since an
-// orphan is handed to the process as a whole and must not be taken for another
-// program's. Its fields are set before the first Start.
+// Keeper keeps the programs of this process. One Keeper must keep all of them: orphans become children
+// of the process as a whole, and must not be assigned to the wrong program. Its fields must be set
+// before the first Start.
 type Keeper struct {
-	// First says that this is the first process of a process id namespace in which it alone
-	// starts programs: every orphan is a program's.
+	// First is set if this is the first process of a process id namespace in which no other starts
+	// programs. Every orphan then belongs to a program.
 	First bool
-	// Scopes keep each program in a cgroup; nil where none can be made. Then a program's
-	// processes are found by their descent, their sessions and groups, and the marks in
-	// their environment.
+	// Scopes makes a cgroup for each program; nil if this is impossible. Without it, a program's processes
+	// are found by their descent, their sessions and groups, and the marks in their environment.
 	Scopes *Scopes
-	// OutputLimit is in place of the constant of this name; 0: that.
+	// OutputLimit replaces the constant OutputLimit; 0: it does not.
 	OutputLimit int64
 
-	mu      sync.Mutex
-	closed  bool
-	born    uint64           // start of the first program, in ticks since the machine's start
-	beside  map[int]bool     // children of this process that no program has started
-	running map[int]*Program // by the process ids of the leaders, which are not reaped yet
+	mu         sync.Mutex
+	closed     bool
+	firstStart uint64           // start of the first program, in ticks since boot
+	beside     map[int]bool     // children of this process that belong to no program
+	running    map[int]*Program // programs by the process id of their leader, which is not reaped yet
 }
 
-// Order is a program to be started.
+// Order describes a program to start.
 type Order struct {
-	Path   string // of the file
+	Path   string // path of the program's file
 	Args   []string
-	Env    []string // all of it, with Mark
+	Env    []string // the complete environment, including Mark
 	Dir    string
 	Stdin  io.Reader
-	Stdout io.Writer // at most OutputLimit, and so is Stderr, unless they are files
+	Stdout io.Writer // Stdout and Stderr are limited to OutputLimit, unless they are files
 	Stderr io.Writer
-	Files  []*os.File // descriptors 3 and on
-	// Name is that of its cgroup, which no other on the machine has.
+	Files  []*os.File // descriptors 3 and following
+	// Name is the name of its cgroup, unique on the machine.
 	Name string
-	// Within is the group that its cgroup is in; nil: this process's own cgroup.
+	// Within is the group that contains its cgroup; nil: this process's own cgroup.
 	Within *Group
-	// Mark are the variables in Env that no other program has. Descendants inherit them
-	// unless they clear theirs.
+	// Mark holds variables of Env that no other program has. Descendants inherit them, unless they clear
+	// their environment.
 	Mark []string
-	// Helper says that it leaves no processes behind.
+	// Helper is set if the program leaves no processes behind.
 	Helper bool
-	// By is who has it started: see Running.
+	// By is the owner of the program, for Running.
 	By any
-	// Attributes make it the leader of a process group of its own, at least.
+	// Attributes are the process attributes. They must at least make it the leader of a process group.
 	Attributes *syscall.SysProcAttr
-	// Fork calls start where and when the program is to be forked; nil: here and now.
+	// Fork runs start at the right time and on the right thread; nil: immediately and here.
 	Fork func(start func() error) error
 }
 
-// Start starts a program, and kills it when the context is done.
+// Start starts a program. It is killed when the context is done.
 func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{
@@ -75,17 +74,17 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 		WaitDelay: OutputDelay, SysProcAttr: o.Attributes, ExtraFiles: o.Files,
 	}
 	if _, isFile := o.Stdout.(*os.File); !isFile && o.Stdout != nil {
-		p.cmd.Stdout = &bounded{name: "stdout", to: o.Stdout, of: p}
+		p.cmd.Stdout = &limitedWriter{name: "stdout", to: o.Stdout, of: p}
 	}
 	if _, isFile := o.Stderr.(*os.File); !isFile {
 		p.tail = &Tail{To: o.Stderr}
 		p.cmd.Stderr = p.tail
 		if o.Stderr != nil {
-			p.cmd.Stderr = &bounded{name: "stderr", to: p.tail, of: p}
+			p.cmd.Stderr = &limitedWriter{name: "stderr", to: p.tail, of: p}
 		}
 	}
-	// Input that is no file is fed through a pipe by a goroutine of its own, so that
-	// waiting for the program never waits for its input.
+	// A goroutine feeds input that is not a file through a pipe. Waiting for the program thus never
+	// waits for its input.
 	var feed io.WriteCloser
 	if _, isFile := o.Stdin.(*os.File); !isFile && o.Stdin != nil {
 		var err error
@@ -118,7 +117,7 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 	}
 	if feed != nil {
 		go func() {
-			_, _ = io.Copy(feed, o.Stdin) // ends with EPIPE when the program does
+			_, _ = io.Copy(feed, o.Stdin) // ends with EPIPE when the program ends
 			_ = feed.Close()
 		}()
 	}
@@ -126,7 +125,7 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 	return p, nil
 }
 
-// Beside tells of a child of this process, in a group of its own, that is no program's.
+// Beside registers a child of this process, in a group of its own, that belongs to no program.
 func (k *Keeper) Beside(pid int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -136,7 +135,7 @@ func (k *Keeper) Beside(pid int) {
 	k.beside[pid] = true
 }
 
-// Running lists the programs that run; with by, those that it has had started.
+// Running lists the running programs of this owner; nil: all.
 func (k *Keeper) Running(by any) []*Program {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,17 +148,17 @@ func (k *Keeper) Running(by any) []*Program {
 	return all
 }
 
-// Close lets nothing more be started.
+// Close prevents further programs from being started.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
 }
 
-// Reap reaps orphans of the programs as they end, until the context is done; the first
-// process of a namespace reaps all. Nothing happens between ends.
+// Reap reaps orphans of programs when they end, until the context is done. The first process of a
+// namespace reaps all orphans. Reap does nothing between these ends.
 func (k *Keeper) Reap(ctx context.Context) {
-	ended := make(chan os.Signal, 1) // one is enough: every pass sees all that have ended
+	ended := make(chan os.Signal, 1) // a capacity of one is enough: each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
 	defer signal.Stop(ended)
 	for {
@@ -186,11 +185,10 @@ func (k *Keeper) reapPass() {
 	}
 }
 
-// ownerOf gives the running program that a dead process belonged to, or nil where that
-// cannot be told any more.
+// ownerOf returns the running program that a dead process belonged to, or nil if this is unknown.
 func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	for _, p := range k.running {
-		if p.known[pid] || k.First && p.alone() || p.scope != nil && p.scope.has(pid) {
+		if p.processes[pid] || k.First && p.onlyProgram() || p.scope != nil && p.scope.has(pid) {
 			return p
 		}
 	}
@@ -200,8 +198,8 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child, and accounts for it with its program if that is known. It
-// says whether the child is gone. The caller holds the keeper's lock.
+// reap reaps a dead child and adds its usage to its program, if that is known. It reports whether the
+// child is gone. The caller holds the keeper's lock.
 func reap(pid int, of *Program) bool {
 	var used unix.Rusage
 	for {

@@ -16,8 +16,8 @@ import (
 	"tare/testbed"
 )
 
-// Program is a program that was started, a testbed.Process: the leader of a process
-// group of its own, and all its descendants.
+// Program is a running program, a testbed.Process: the leader of a process group of its own, and all its
+// descendants.
 type Program struct {
 	keeper *Keeper
 	args   []string
@@ -25,42 +25,41 @@ type Program struct {
 	by     any
 	helper bool
 	cmd    *exec.Cmd
-	tail   *Tail  // of its standard error; nil when that goes to a file
-	scope  *scope // nil: it has none
+	tail   *Tail  // end of its standard error; nil: that is a file
+	scope  *scope // nil: it has no cgroup
 	pid    int
 	begun  time.Time
 	peak   proc.Peak
 
-	// Guarded by the keeper's lock.
-	exited  bool // the leader has ended; its id may soon be another's
-	killed  bool // by this process
-	spoilt  error
-	orphans []unix.Rusage
-	known   map[int]bool // its processes when they were last looked at
+	// The keeper's lock guards these fields.
+	exited    bool // the leader has ended; its id may be reused soon
+	killed    bool // this process killed it
+	spoilt    error
+	orphans   []unix.Rusage
+	processes map[int]bool // processes found the last time
 
-	done chan struct{} // closed when all is gone and end is set
+	done chan struct{} // closed when all processes are gone and end is set
 	end  End
 }
 
-// End is how a program ended.
+// End describes how a program ended.
 type End struct {
 	Usage  testbed.Usage
-	CPU    time.Duration      // what Program.CPU gives from now on
-	Status syscall.WaitStatus // of the leader
-	Tail   string             // the last of its standard error
-	Left   error              // what it left behind could not be ended
-	// Spoilt is why it was killed where it wrote too much, or what could not be kept.
+	CPU    time.Duration      // later result of Program.CPU
+	Status syscall.WaitStatus // wait status of the leader
+	Tail   string             // end of its standard error
+	Left   error              // error in ending leftover processes
+	// Spoilt is the reason why the program was killed: it wrote too much, or its output could not be kept.
 	Spoilt error
-	// Lost is why Status is not known; Held says that something that the program started
-	// still holds its output open.
+	// Lost is the reason why Status is unknown. Held is set if a descendant still holds the output open.
 	Lost error
 	Held bool
 
-	output    error // why an output could not be taken
-	cancelled error // why the context was done before the end
+	output    error // error in taking the output
+	cancelled error // reason why the context was done before the end
 }
 
-// fork starts it, and notes the new process before anybody may take it for an orphan.
+// fork starts the program and registers its process, before any other code may take it for an orphan.
 func (p *Program) fork() error {
 	k := p.keeper
 	k.mu.Lock()
@@ -74,7 +73,7 @@ func (p *Program) fork() error {
 	}
 	p.pid = p.cmd.Process.Pid
 	if stat, err := proc.Read(p.pid); err == nil {
-		k.born = cmp.Or(k.born, stat.Starttime)
+		k.firstStart = cmp.Or(k.firstStart, stat.Starttime)
 	}
 	if k.running == nil {
 		k.running = map[int]*Program{}
@@ -83,10 +82,10 @@ func (p *Program) fork() error {
 	return nil
 }
 
-// look takes the high-water marks of a process and its living descendants.
+// look reads the peak memory of a process and its living descendants.
 func (p *Program) look(pid, generation int) {
 	p.peak.Look(pid)
-	if generation >= depth {
+	if generation >= generations {
 		return
 	}
 	children, _ := proc.Children("/", pid)
@@ -95,12 +94,12 @@ func (p *Program) look(pid, generation int) {
 	}
 }
 
-// follow waits for the end of the leader, and ends the rest.
+// follow waits for the end of the leader, and then ends all descendants.
 func (p *Program) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { p.Signal() })
 	exited := make(chan struct{})
 	go func() {
-		// The leader is not reaped yet: its process id and group still belong to it.
+		// WNOWAIT does not reap the leader: its process id and group still belong to it.
 		for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 		}
 		p.end.Usage.Wall = time.Since(p.begun)
@@ -113,7 +112,7 @@ func (p *Program) follow(ctx context.Context) {
 	close(p.done)
 }
 
-// finish ends what the leader left behind, reaps everything and accounts for it.
+// finish ends leftover processes, reaps all, and computes their usage.
 func (p *Program) finish() {
 	k := p.keeper
 	k.mu.Lock()
@@ -122,11 +121,11 @@ func (p *Program) finish() {
 	k.mu.Unlock()
 
 	if !killed {
-		p.end.Usage.Left = p.outlasting()
+		p.end.Usage.Left = p.awaitLeftovers()
 	}
-	_ = unix.Kill(-p.pid, unix.SIGKILL) // its own zombie keeps the group's id from being reused
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
 	if p.scope != nil {
-		_ = p.scope.kill() // what is left is ended one by one
+		_ = p.scope.kill() // an error is ignored: endFamily ends the remaining processes one by one
 	}
 	p.end.Left = p.endFamily()
 	err := p.cmd.Wait()
@@ -153,12 +152,12 @@ func (p *Program) finish() {
 	p.account()
 	if missed := user + system - p.end.Usage.CPU(); missed > 0 {
 		p.end.Usage.User, p.end.Usage.System = user, system
-		unseen.Add(int64(missed))
+		unreported.Add(int64(missed))
 	}
 	p.end.CPU = max(used, p.end.Usage.CPU())
 }
 
-// account adds up what the leader, the descendants it waited for, and the orphans used.
+// account adds up the usage of the leader, the descendants that it waited for, and the orphans.
 func (p *Program) account() {
 	u := &p.end.Usage
 	u.User, u.System = p.cmd.ProcessState.UserTime(), p.cmd.ProcessState.SystemTime()
@@ -173,8 +172,8 @@ func (p *Program) account() {
 	u.MaxRSS = p.peak.Bytes()
 }
 
-// Signal kills the program unless its leader has ended already: then its id may belong to
-// another, and finish is ending the rest anyway. It says whether it did.
+// Signal kills the program unless its leader has ended. In that case its id may have been reused, and
+// finish ends the other processes. It reports whether it killed.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -189,7 +188,7 @@ func (p *Program) Signal() bool {
 	return true
 }
 
-// spoil kills the program for what it has written; the first reason counts.
+// spoil kills the program because of its output. The first reason counts.
 func (p *Program) spoil(why error) {
 	p.keeper.mu.Lock()
 	p.spoilt = cmp.Or(p.spoilt, why)
@@ -197,15 +196,15 @@ func (p *Program) spoil(why error) {
 	p.Signal()
 }
 
-// bounded passes a program's output on, up to a limit.
-type bounded struct {
+// limitedWriter passes a program's output on, up to a limit.
+type limitedWriter struct {
 	name string // "stdout", "stderr"
 	to   io.Writer
 	size int64
 	of   *Program
 }
 
-func (b *bounded) Write(text []byte) (n int, err error) {
+func (b *limitedWriter) Write(text []byte) (n int, err error) {
 	limit := cmp.Or(b.of.keeper.OutputLimit, OutputLimit)
 	if b.size += int64(len(text)); b.size > limit {
 		err = fmt.Errorf("it was killed because it wrote more than %d bytes to %s", limit, b.name)
@@ -221,13 +220,13 @@ func (b *bounded) Write(text []byte) (n int, err error) {
 // Done is closed when the program and all its descendants are gone.
 func (p *Program) Done() <-chan struct{} { return p.done }
 
-// End waits until then, and says how it ended.
+// End waits until the program and all its descendants are gone, and describes the end.
 func (p *Program) End() End {
 	<-p.done
 	return p.end
 }
 
-// Wait is End as a testbed.Process has it: an error when the program failed.
+// Wait waits for the end of the program. The error is not nil if the program failed.
 func (p *Program) Wait() (testbed.Usage, error) {
 	end := p.End()
 	return end.Usage, p.verdict(end)
@@ -263,8 +262,8 @@ func (p *Program) Kill() error {
 // PID is the process id of the leader.
 func (p *Program) PID() int { return p.pid }
 
-// CPU is the CPU time used so far by all processes of the program, in nanoseconds as the
-// scheduler counts it. After the end it is what had been used then.
+// CPU is the CPU time used so far by all processes of the program, as counted by the scheduler in
+// nanoseconds. After the end it is the total.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()
 	if !p.exited {
@@ -275,8 +274,24 @@ func (p *Program) CPU() (time.Duration, error) {
 	return p.End().CPU, nil
 }
 
-// Memory is what is resident of all processes of the program now, in bytes.
-func (p *Program) Memory() (resident int64, err error) {
+// Memory is the present resident memory of all processes of the program, in bytes.
+func (p *Program) Memory() (int64, error) {
+	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
+}
+
+// Proportional is the present resident memory of all processes of the program, in bytes. A page shared
+// by several processes counts for each of them in equal parts.
+func (p *Program) Proportional() (int64, error) {
+	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
+		if stat.Gone() {
+			return 0, nil
+		}
+		return proc.Proportional(pid)
+	})
+}
+
+// sum adds up the memory of all processes of the program; 0 after its end.
+func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (total int64, err error) {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
 	if p.exited {
@@ -284,39 +299,23 @@ func (p *Program) Memory() (resident int64, err error) {
 	}
 	f := p.family()
 	for pid, stat := range f.all {
-		if f.of[pid] {
-			resident += int64(stat.ResidentMemory())
+		if !f.of[pid] {
+			continue
 		}
+		one, err := memory(pid, stat)
+		if err != nil {
+			return 0, err
+		}
+		total += one
 	}
-	return resident, nil
+	return total, nil
 }
 
-// Proportional is what is resident of all processes of the program now, in bytes, pages that
-// several processes share counted for each of them in equal parts.
-func (p *Program) Proportional() (resident int64, err error) {
-	p.keeper.mu.Lock()
-	defer p.keeper.mu.Unlock()
-	if p.exited {
-		return 0, nil
-	}
-	f := p.family()
-	for pid, stat := range f.all {
-		if f.of[pid] && !stat.Gone() {
-			own, err := proc.Proportional(pid)
-			if err != nil {
-				return 0, err
-			}
-			resident += own
-		}
-	}
-	return resident, nil
-}
-
-// Begun is when it was forked.
+// Begun is the time of the fork.
 func (p *Program) Begun() time.Time { return p.begun }
 
-// used is CPU while the leader is there: that of the living, of those they have waited
-// for, and of the orphans that were reaped. The caller holds the keeper's lock.
+// used is the CPU time while the leader exists: of living processes, of those that they have waited for,
+// and of reaped orphans. The caller holds the keeper's lock.
 func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()

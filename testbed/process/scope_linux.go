@@ -20,21 +20,19 @@ import (
 	"tare/machine/proc"
 )
 
-// Scopes are cgroups of version 2, one for each program. Whatever a program starts is
-// born into its cgroup and cannot leave it by clearing its environment, by another
-// session, or by another user; and it is killed as a whole. A cgroup that limits nothing
-// costs a program nothing.
+// Scopes makes version 2 cgroups, one for each program. All descendants of a program start in its
+// cgroup. They cannot leave it by clearing their environment, by a new session or by changing the user.
+// The cgroup can be killed as a whole. A cgroup without limits costs a program nothing.
 //
-// The hierarchy is mounted for this process alone and has no name: version 2 is there
-// on a machine that uses version 1 as well, and in a container that sees its cgroups
-// read-only. It takes CAP_SYS_ADMIN in the first user namespace.
+// The hierarchy is mounted for this process alone and has no path. It therefore works on machines that
+// use version 1, and in containers whose cgroups are read-only. It needs CAP_SYS_ADMIN in the first user
+// namespace.
 type Scopes struct {
 	mount *os.File
 	own   string // path of this process's cgroup, below the mount
 }
 
-// OpenScopes finds out, by trying, whether this process may make cgroups and kill what
-// is in them.
+// OpenScopes tests whether this process may make cgroups and kill processes in them.
 func OpenScopes() (*Scopes, error) {
 	mount, err := Mounted("cgroup2")
 	if err != nil {
@@ -52,8 +50,8 @@ func OpenScopes() (*Scopes, error) {
 	return s, nil
 }
 
-// start starts a program in it, which takes the system call clone3: profiles of seccomp refuse that. Where there is no
-// program, it is not tried.
+// start starts a program in the cgroup, to test the system call clone3, which some seccomp profiles
+// forbid. If there is no program, it tests nothing.
 func (s *scope) start() error {
 	program, err := exec.LookPath("true")
 	if err != nil {
@@ -67,7 +65,7 @@ func (s *scope) start() error {
 	return nil
 }
 
-// Mounted mounts a file system of the kernel's, such as cgroup2, where only the file given leads.
+// Mounted mounts a file system of the kernel, such as cgroup2. It is accessible only by the returned file.
 func Mounted(kind string) (*os.File, error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -84,19 +82,19 @@ func Mounted(kind string) (*os.File, error) {
 	return os.NewFile(uintptr(mount), kind), nil
 }
 
-// Close lets the hierarchy go; its cgroups stay.
+// Close unmounts the hierarchy; its cgroups stay.
 func (s *Scopes) Close() { _ = s.mount.Close() }
 
-// at is the path of a cgroup for this process.
-func (s *Scopes) at(name string) string {
+// path is the path of a cgroup for this process.
+func (s *Scopes) path(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
 }
 
-// Group is a cgroup in which the programs of several orders are, each in one of its own.
+// Group is a cgroup for several programs, each of which has its own cgroup inside.
 type Group struct{ scope *scope }
 
-// Group makes one below this process's own, or in another group. Its name is one that Left can
-// tell from others.
+// Group makes a group inside this process's own cgroup, or inside another group. The name must be one
+// that Left can recognise.
 func (s *Scopes) Group(within *Group, name string) (*Group, error) {
 	made, err := s.open(within, name)
 	if err != nil {
@@ -105,35 +103,35 @@ func (s *Scopes) Group(within *Group, name string) (*Group, error) {
 	return &Group{made}, nil
 }
 
-// Dir is its directory, which is closed by Remove.
+// Dir is the group's directory. Remove closes it.
 func (g *Group) Dir() *os.File { return g.scope.dir }
 
-// Remove kills what is in it, and removes it.
+// Remove kills all processes in the group, and removes it.
 func (g *Group) Remove() error {
 	err := g.scope.kill()
 	return errors.Join(err, g.scope.remove())
 }
 
-// open makes a cgroup below this process's own, or in a group.
+// open makes a cgroup inside this process's own, or inside a group.
 func (s *Scopes) open(within *Group, name string) (*scope, error) {
 	group := path.Join(s.own, name)
 	if within != nil {
 		group = path.Join(within.scope.group, name)
 	}
-	if err := os.Mkdir(s.at(group), 0o755); err != nil {
+	if err := os.Mkdir(s.path(group), 0o755); err != nil {
 		return nil, err
 	}
-	dir, err := os.Open(s.at(group))
+	dir, err := os.Open(s.path(group))
 	if err != nil {
-		_ = os.Remove(s.at(group))
+		_ = os.Remove(s.path(group))
 		return nil, err
 	}
 	return &scope{of: s, group: group, dir: dir}, nil
 }
 
-// Left lists the cgroups whose names are wanted, wherever they are.
+// Left lists all cgroups with wanted names, wherever they are.
 func (s *Scopes) Left(wanted func(name string) bool) (groups []string) {
-	_ = fs.WalkDir(os.DirFS(s.at("/")), ".", func(p string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(os.DirFS(s.path("/")), ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && wanted(d.Name()) {
 			groups = append(groups, path.Join("/", p))
 		}
@@ -142,10 +140,10 @@ func (s *Scopes) Left(wanted func(name string) bool) (groups []string) {
 	return groups
 }
 
-// Processes lists those that are alive in a cgroup that Left gave.
+// Processes lists the living processes in a cgroup returned by Left.
 func (s *Scopes) Processes(group string) []int { return (&scope{of: s, group: group}).processes() }
 
-// End kills what is in such a cgroup, and removes it.
+// End kills all processes in a cgroup returned by Left, and removes it.
 func (s *Scopes) End(group string) error {
 	left := &scope{of: s, group: group}
 	if err := left.kill(); err != nil {
@@ -158,12 +156,12 @@ func (s *Scopes) End(group string) error {
 type scope struct {
 	of    *Scopes
 	group string
-	dir   *os.File // by which a program is born into it; nil where none is to be
+	dir   *os.File // descriptor for starting programs in the cgroup; nil: none is started
 }
 
-// processes lists those that are alive in it and below.
+// processes lists the living processes in the cgroup and below.
 func (s *scope) processes() (pids []int) {
-	for _, dir := range s.all() {
+	for _, dir := range s.directories() {
 		text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		for line := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(line); err == nil && pid > 0 {
@@ -174,10 +172,10 @@ func (s *scope) processes() (pids []int) {
 	return pids
 }
 
-// all are the directories of the cgroup and of those that programs have made below it,
-// the deepest last.
-func (s *scope) all() (dirs []string) {
-	top := s.of.at(s.group)
+// directories lists the directories of the cgroup and of those that programs have made below it, the deepest
+// last.
+func (s *scope) directories() (dirs []string) {
+	top := s.of.path(s.group)
 	_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			dirs = append(dirs, p)
@@ -187,7 +185,7 @@ func (s *scope) all() (dirs []string) {
 	return dirs
 }
 
-// has says whether a process, which may be dead and not reaped yet, is in it.
+// has reports whether a process, dead or alive, is in the cgroup or below.
 func (s *scope) has(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	for line := range strings.Lines(string(text)) {
@@ -198,17 +196,18 @@ func (s *scope) has(pid int) bool {
 	return false
 }
 
-// unseen is the CPU time of programs of this process that no resource usage has.
-var unseen atomic.Int64
+// unreported is the CPU time of this process's programs that is missing from every resource usage.
+var unreported atomic.Int64
 
-// Unseen is the CPU time that programs of this process have used beyond what getrusage tells of its children, since this
-// process began: that of processes which ended without being waited for.
-func Unseen() time.Duration { return time.Duration(unseen.Load()) }
+// Unseen is the CPU time of this process's programs that getrusage does not report, since this process
+// began: that of processes that ended without being waited for.
+func Unseen() time.Duration { return time.Duration(unreported.Load()) }
 
-// used is the CPU time of all that has run in it, also of processes that nobody waited for: those of a program that ignores
-// their ends, as the first of a process id namespace does while it dies. Zeros: not told.
+// used is the CPU time of all processes that have run in the cgroup. It includes processes without a
+// waiting parent: a program may ignore the ends of its children, as the first process of a process id
+// namespace does while it dies. Zeros mean that it is unknown.
 func (s *scope) used() (user, system time.Duration) {
-	text, _ := os.ReadFile(filepath.Join(s.of.at(s.group), "cpu.stat"))
+	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -225,13 +224,14 @@ func (s *scope) used() (user, system time.Duration) {
 	return user, system
 }
 
-// gone says whether an error is that a cgroup, or its file, is not there any more.
-func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
+// isGone reports whether err means that a cgroup or its file no longer exists.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
-// kill kills everything in it, also what is just being forked. One that is gone is no error.
+// kill kills all processes in the cgroup, including those that are just being forked. A missing cgroup
+// is no error.
 func (s *scope) kill() error {
-	f, err := os.OpenFile(filepath.Join(s.of.at(s.group), "cgroup.kill"), os.O_WRONLY, 0)
-	if gone(err) { // before Linux 5.14 the file is never there
+	f, err := os.OpenFile(filepath.Join(s.of.path(s.group), "cgroup.kill"), os.O_WRONLY, 0)
+	if isGone(err) { // before Linux 5.14 the file does not exist
 		for _, pid := range s.processes() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
@@ -241,20 +241,20 @@ func (s *scope) kill() error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if _, err = f.WriteString("1"); gone(err) {
-		return nil // another process has removed the cgroup meanwhile, as a guard does while tare clean looks
+	if _, err = f.WriteString("1"); isGone(err) {
+		return nil // another process has removed the cgroup, for example a guard during tare clean
 	}
 	return err
 }
 
-// remove removes it once it is empty, which the last killed process may delay a little.
+// remove removes the cgroup when it is empty. The last killed process may delay this a little.
 func (s *scope) remove() error {
 	if s.dir != nil {
 		_ = s.dir.Close()
 	}
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		var err error
-		dirs := s.all()
+		dirs := s.directories()
 		for i := len(dirs) - 1; i >= 0; i-- {
 			if e := unix.Rmdir(dirs[i]); e != nil && e != unix.ENOENT {
 				err = fmt.Errorf("remove cgroup %s: %w", s.group, e)

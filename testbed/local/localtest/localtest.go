@@ -1,5 +1,5 @@
-// Package localtest opens sites of the local testbed for the tests of layers and
-// workloads. Each site is closed with its test. It has what they begin with, too (Main).
+// Package localtest opens sites of the local testbed for the tests of layers and workloads. Each site is
+// closed with its test. It also has a main function for test programs with helpers (Main).
 package localtest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"tare/testbed/local"
 )
 
-// Main is what TestMain does where a test program is started again as helpers, as Tare is by its sites.
+// Main is the body of TestMain for test programs that sites start again as helpers.
 func Main(m *testing.M, helpers ...testbed.Helper) {
 	name := testbed.HelperName()
 	i := slices.IndexFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })
@@ -35,22 +35,21 @@ func Main(m *testing.M, helpers ...testbed.Helper) {
 	os.Exit(0)
 }
 
-// Host opens a site without a network, which needs no rights.
+// Host opens a site without a network. It needs no rights.
 func Host(t testing.TB) testbed.Site {
 	t.Helper()
 	return open(t, experiment.Needs{}, nil)
 }
 
-// Network opens a site whose wire has that rate and MTU. It skips the test where
-// this process may not make a network; package testbed/local tests how the
-// rights are got.
+// Network opens a site with a wire of this rate and MTU. It skips the test if this process may not make
+// a network. The tests of package testbed/local cover how Tare gets the rights.
 func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	return Members(t, 1, rate, mtu)
 }
 
-// Members opens a site with a network whose service has so many members, each on a node of
-// its own and with a volume.
+// Members opens a site with a network whose service has several members, each on a node of its own and
+// with a volume.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	if local.NeedsUserNamespace() {
@@ -59,8 +58,8 @@ func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Sit
 	return open(t, experiment.Needs{Network: true, Members: members, MemberVolume: 1}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
 }
 
-// Volume opens a site with a volume of that size in the client's pod, which is made when the test
-// says so (testbed.Staged). It skips the test where this machine cannot make one.
+// Volume opens a site with a volume of this size in the client's pod. The test itself makes the volume
+// (testbed.Staged). Volume skips the test if this machine cannot make one.
 func Volume(t testing.TB, size quantity.Size, block bool) testbed.Site {
 	t.Helper()
 	for _, f := range local.ProbeVolume(t.Context()) {

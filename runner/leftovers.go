@@ -15,20 +15,20 @@ import (
 	"tare/workload"
 )
 
-// watched is the site of one trial, which notes what its programs did: what they printed on stderr,
-// where the workload reads that, how they ended, and what they left running.
-type watched struct {
+// watchedSite is the site of one trial. It records the behaviour of the trial's programs: their stderr (if
+// the workload reads it), exit statuses and leftover processes.
+type watchedSite struct {
 	testbed.Site
 
 	mu        sync.Mutex
-	left      []string // command lines
+	left      []string // command lines of leftover processes
 	behaviour workload.Behaviour
 }
 
-// Unwrap is the site that is watched.
-func (w *watched) Unwrap() testbed.Site { return w.Site }
+// Unwrap returns the original site.
+func (w *watchedSite) Unwrap() testbed.Site { return w.Site }
 
-func (w *watched) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+func (w *watchedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	var said *workload.Listener
 	if cmd.Subject && cmd.Stderr != nil {
 		said = &workload.Listener{Keep: true}
@@ -43,12 +43,12 @@ func (w *watched) Start(ctx context.Context, where testbed.Place, cmd testbed.Co
 
 type watchedProcess struct {
 	testbed.Process
-	at   *watched
-	said *workload.Listener // nil: what it prints is not read
+	at   *watchedSite
+	said *workload.Listener // nil: stderr is not read
 	once sync.Once
 }
 
-// Unwrap is the process that is watched.
+// Unwrap returns the original process.
 func (p *watchedProcess) Unwrap() testbed.Process { return p.Process }
 
 func (p *watchedProcess) Wait() (testbed.Usage, error) {
@@ -67,14 +67,14 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 	return used, err
 }
 
-func (w *watched) add(a experiment.Aspect, seen workload.Seen) {
+func (w *watchedSite) add(a experiment.Aspect, seen workload.Seen) {
 	if w.behaviour == nil {
 		w.behaviour = workload.Behaviour{}
 	}
 	w.behaviour.Add(a, seen)
 }
 
-// exitStatus is that of a program, if it ended by itself.
+// exitStatus returns the exit status of a program. ended is false if the program did not end by itself.
 func exitStatus(err error) (status int, ended bool) {
 	var exit *testbed.ExitError
 	if errors.As(err, &exit) {
@@ -83,8 +83,8 @@ func exitStatus(err error) (status int, ended bool) {
 	return 0, err == nil
 }
 
-// behave records what the programs did, and what the workload knows of it.
-func (w *watched) behave(t *journal.Trial, result workload.Result) {
+// recordBehaviour adds the observed behaviour to the trial, including that reported by the workload.
+func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a, seen := range result.Behaviour {
@@ -96,11 +96,11 @@ func (w *watched) behave(t *journal.Trial, result workload.Result) {
 	t.Behaviour = w.behaviour
 }
 
-// leftShown is how many of the processes that were left running a trial names.
+// leftShown is the maximum number of leftover processes that a trial names.
 const leftShown = 5
 
-// judge applies the rule on what programs leave running.
-func (w *watched) judge(t *journal.Trial) {
+// judge applies the rule against leftover processes.
+func (w *watchedSite) judge(t *journal.Trial) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.left) == 0 {

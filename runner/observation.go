@@ -10,19 +10,19 @@ import (
 	"tare/workload"
 )
 
-// stretch is what was seen while a trial was measured: over the whole of it, or over one or
-// several slices.
-type stretch struct {
+// observation holds CPU time, conditions and resources observed while a trial was measured: over the
+// whole trial, or over one or several slices.
+type observation struct {
 	wall    time.Duration
 	used    account
 	sample  testbed.Sample
 	shared  []testbed.Resource
-	stopped string // what interrupted it; "": nothing did
+	stopped string // the interruption; "": there was none
 }
 
-// watch measures part of a trial at a place, which has until limited is done, and sees what
-// else happens meanwhile. Looking is no part of the wall clock.
-func (r *run) watch(ctx, limited context.Context, p *place, measured func(context.Context) error) (s stretch, err error) {
+// watch runs a part of a trial and observes it. limited is the part's time limit. The wall-clock time
+// excludes the observation itself.
+func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
 		return s, err
@@ -41,7 +41,7 @@ func (r *run) watch(ctx, limited context.Context, p *place, measured func(contex
 		return s, err
 	}
 	s.used = after.since(before)
-	// A trial that ran into its limit has conditions, too.
+	// Conditions are sampled even if the trial ran into its limit.
 	sampled, cancel := context.WithTimeout(ctx, samplingLimit)
 	defer cancel()
 	s.sample, err = r.Sampler.Stop(sampled, s.used.total())
@@ -49,9 +49,9 @@ func (r *run) watch(ctx, limited context.Context, p *place, measured func(contex
 	return s, cmp.Or(measuredErr, err)
 }
 
-// plus is what was seen over two stretches of a trial, of which o is the later.
-func (s stretch) plus(o stretch) stretch {
-	return stretch{
+// plus joins the observations of two periods of a trial; o is the later one.
+func (s observation) plus(o observation) observation {
+	return observation{
 		wall: s.wall + o.wall, used: s.used.plus(o.used),
 		sample:  s.sample.Joined(o.sample, s.wall, o.wall),
 		shared:  testbed.Joined(s.shared, o.shared),
@@ -59,13 +59,13 @@ func (s stretch) plus(o stretch) stretch {
 	}
 }
 
-// record enters what was seen into a trial, and gives what its layers cost.
-func (s stretch) record(t *journal.Trial) cost {
+// record adds the observation to a trial, and returns the cost of the trial's layers.
+func (s observation) record(t *journal.Trial) cost {
 	t.Wall, t.Harness.CPU = s.wall, s.used.own
 	if s.stopped != "" {
 		violate(t, workload.RuleStopped, s.stopped+" during the trial")
 	}
 	t.Conditions, t.Resources = s.sample.Conditions, s.shared
-	note(t, s.sample.Observed)
+	addObserved(t, s.sample.Observed)
 	return costOf(s.used, s.sample, s.wall)
 }

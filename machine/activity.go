@@ -2,23 +2,23 @@ package machine
 
 import "time"
 
-// Spent is what a machine did over a stretch of time: what its Conditions are made of. The
-// stretches of one trial add up (Plus). Their shares would not: CPU times come in ticks of
-// 10 ms, and of a few ticks what is below zero is cut off, and the larger of two is taken.
-type Spent struct {
-	Totals                  // over the stretch; Time is left out, Load is that at the end
-	Wall      time.Duration // between the two readings of the clock
+// Activity is the CPU use of a machine over a period: the source of Conditions. The periods of one trial
+// can be added (Plus). Their shares cannot: CPU time is counted in ticks of 10 ms, negative results of a
+// few ticks are set to zero, and the larger of two values counts.
+type Activity struct {
+	Totals                  // totals of the period; Time is zero, and Load is that at the end
+	Wall      time.Duration // duration between the two readings of the clock
 	Threads   time.Duration // CPU time of kernel threads
 	Others    time.Duration // CPU time of all processes that are not Tare's
-	Own       time.Duration // CPU time of Tare and of everything that it started
-	Throttled int           // thermal and cgroup throttling events
-	// Programs are those among Others, by name.
+	Own       time.Duration // CPU time of Tare and of all programs that it started
+	Throttled int           // number of thermal and cgroup throttling events
+	// Programs is the CPU time in Others, by program name.
 	Programs map[string]time.Duration
 }
 
-// spent is what happened between two snapshots.
-func spent(before, after *snapshot, own time.Duration) Spent {
-	s := Spent{
+// between returns the activity between two snapshots.
+func between(before, after *snapshot, own time.Duration) Activity {
+	s := Activity{
 		Totals: Totals{CPUs: after.CPUs, Busy: after.Busy - before.Busy, Interrupts: after.Interrupts - before.Interrupts,
 			Steal: after.Steal - before.Steal, Waiting: -1, Load: after.Load},
 		Wall: after.Time.Sub(before.Time), Threads: threadTime(before.threads, after.threads),
@@ -30,13 +30,13 @@ func spent(before, after *snapshot, own time.Duration) Spent {
 	return s
 }
 
-// Plus is what happened over two stretches, of which o is the later.
-func (s Spent) Plus(o Spent) Spent {
-	sum := Spent{
+// Plus adds two periods; o is the later one.
+func (s Activity) Plus(o Activity) Activity {
+	sum := Activity{
 		Totals: Totals{CPUs: max(s.CPUs, o.CPUs), Busy: s.Busy + o.Busy, Interrupts: s.Interrupts + o.Interrupts,
 			Steal: s.Steal + o.Steal, Waiting: -1, Load: o.Load},
 		Wall: s.Wall + o.Wall, Threads: s.Threads + o.Threads,
-		Others: s.Others + o.Others, Programs: plus(s.Programs, o.Programs), Own: s.Own + o.Own, Throttled: s.Throttled + o.Throttled,
+		Others: s.Others + o.Others, Programs: addTimes(s.Programs, o.Programs), Own: s.Own + o.Own, Throttled: s.Throttled + o.Throttled,
 	}
 	if s.Waiting >= 0 && o.Waiting >= 0 {
 		sum.Waiting = s.Waiting + o.Waiting
@@ -44,8 +44,8 @@ func (s Spent) Plus(o Spent) Spent {
 	return sum
 }
 
-// Conditions are the shares of what happened (see Sampler for the method).
-func (s Spent) Conditions() Conditions {
+// Conditions converts the activity to shares. Sampler describes the method.
+func (s Activity) Conditions() Conditions {
 	c, share := s.Since(Totals{}, s.Wall)
 	c.ForeignCPU = share(max(s.Busy-s.Interrupts-s.Own-s.Threads, s.Others))
 	c.KernelCPU = share(s.Threads + s.Interrupts)

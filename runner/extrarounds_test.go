@@ -67,8 +67,8 @@ func TestMadeUpRounds(t *testing.T) {
 				t.Fatalf("%v, finished is %t", err, j.Finished())
 			}
 			trials := j.Trials()
-			if got := trials[len(trials)-1].Round; got != c.rounds+c.made || j.MadeUp() != c.made || told != c.made {
-				t.Errorf("%d rounds, %d on record as made up, told of %d; want %d and %d", got, j.MadeUp(), told, c.rounds+c.made, c.made)
+			if got := trials[len(trials)-1].Round; got != c.rounds+c.made || j.ExtraRounds() != c.made || told != c.made {
+				t.Errorf("%d rounds, %d on record as made up, told of %d; want %d and %d", got, j.ExtraRounds(), told, c.rounds+c.made, c.made)
 			}
 			if got := validRounds(trials)[c.arm]; got != c.valid {
 				t.Errorf("valid rounds of %s: %s, want %s", c.arm, got, c.valid)
@@ -89,8 +89,8 @@ func TestFailuresAreNotMadeUp(t *testing.T) {
 		return good(), nil
 	}})
 	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil || len(j.Trials()) != 9 || j.MadeUp() != 0 {
-		t.Errorf("%v, %d trials, %d rounds made up", err, len(j.Trials()), j.MadeUp())
+	if err := Run(t.Context(), options(x, j)); err != nil || len(j.Trials()) != 9 || j.ExtraRounds() != 0 {
+		t.Errorf("%v, %d trials, %d rounds made up", err, len(j.Trials()), j.ExtraRounds())
 	}
 }
 

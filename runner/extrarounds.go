@@ -9,14 +9,13 @@ import (
 	"tare/wording"
 )
 
-// For rounds that the machine's condition has cost, one for this many planned ones may be added,
-// and always one.
-const plannedForOne = 4
+// plannedPerExtra limits the extra rounds that replace rounds spoilt by the machine's condition: one for
+// every four planned rounds, and at least one.
+const plannedPerExtra = 4
 
-// behind finds out where an earlier session stopped: the first round of this one. Arms that
-// were left out take part again from the round after the last one, with all others: trials
-// of one round are to be neighbours in time.
-func (r *run) behind() (first int) {
+// resume returns the first round of this session. Arms that the previous session left out take part
+// again from the next round on, since trials of one round must be close in time.
+func (r *run) resume() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
 	var out []string
@@ -32,18 +31,18 @@ func (r *run) behind() (first int) {
 			r.since[a]++
 		}
 	}
-	r.clock.passed = r.passed()
+	r.clock.missed = r.missed()
 	return first
 }
 
-// passed counts the rounds that an earlier session ran without an arm, by cell and arm.
-func (r *run) passed() map[[2]string]int {
+// missed counts, by cell and arm, the rounds that an earlier session ran without the arm.
+func (r *run) missed() map[[2]string]int {
 	done := settled(r.plan, r.Journal.Trials(), r.cpuLimited())
 	passed := map[[2]string]int{}
 	for a, arm := range r.plan.Arms {
 		for _, cell := range r.plan.Cells {
 			for round := 1; round < r.since[a]; round++ {
-				if r.plan.TakesPart(a, round) && !done[step{round, cell.ID, arm.Name}] {
+				if r.plan.TakesPart(a, round) && !done[trialKey{round, cell.ID, arm.Name}] {
 					passed[[2]string{cell.ID, arm.Name}]++
 				}
 			}
@@ -52,35 +51,35 @@ func (r *run) passed() map[[2]string]int {
 	return passed
 }
 
-// total is how many rounds there are to be in all, when so many were planned: at the end come
-// as many as an arm that takes part lacks because it was left out, and as many as the
-// machine's condition has cost, these up to a bound. All arms run in them.
+// total returns the number of rounds to run if planned rounds were planned. It adds one extra round for
+// each that a left-out arm has missed, and spoilt extra rounds to replace rounds spoilt by the machine's
+// condition. All arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	left := 0
 	for a, arm := range r.plan.Arms {
 		for _, cell := range r.plan.Cells {
 			if !r.dropped[a] {
-				left = max(left, r.clock.passed[[2]string{cell.ID, arm.Name}])
+				left = max(left, r.clock.missed[[2]string{cell.ID, arm.Name}])
 			}
 		}
 	}
-	spoilt = min(r.costRounds(math.MaxInt), (planned+plannedForOne-1)/plannedForOne)
+	spoilt = min(r.costRounds(math.MaxInt), (planned+plannedPerExtra-1)/plannedPerExtra)
 	return planned + left + spoilt, spoilt
 }
 
-// costRounds counts the rounds up to one in which the last attempt at a trial was spoilt; in the
-// cell that has most of them.
+// costRounds counts the rounds up to last in which the last attempt at a trial was spoilt. It counts in
+// the cell that has most of them.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
-	stands, tried := map[step]bool{}, map[step]bool{}
+	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}
 	for i := range trials {
 		t := &trials[i]
 		if a := slices.IndexFunc(r.plan.Arms, func(arm experiment.PlannedArm) bool { return arm.Name == t.Arm }); a < 0 || r.dropped[a] || t.Round > last {
 			continue
 		}
-		at := step{t.Round, t.Cell, t.Arm}
-		// Of trials that are cut into slices only the last attempt counts.
-		stands[at] = stands[at] && t.Slices == 0 || !again(t, r.cpuLimited())
+		at := trialKey{t.Round, t.Cell, t.Arm}
+		// Only the last attempt of a sliced trial counts.
+		stands[at] = stands[at] && t.Slices == 0 || !repeats(t, r.cpuLimited())
 		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
 	}
 	cost := map[string]map[int]bool{}
@@ -97,13 +96,13 @@ func (r *run) costRounds(last int) int {
 	return most
 }
 
-// makeUp records that rounds are added for those that the machine's condition has cost.
-func (r *run) makeUp(planned, spoilt int) error {
-	if spoilt <= r.Journal.MadeUp() {
+// addExtraRounds records that rounds are added to replace rounds spoilt by the machine's condition.
+func (r *run) addExtraRounds(planned, spoilt int) error {
+	if spoilt <= r.Journal.ExtraRounds() {
 		return nil
 	}
 	why := fmt.Sprintf("after the %s of the plan, %s make up for those in which the machine's condition, or a failed proof, cost a trial", wording.Count(planned, "round", "rounds"), wording.Count(spoilt, "more round", "more rounds"))
-	if err := r.Journal.MakeUp(spoilt, why); err != nil {
+	if err := r.Journal.AddExtraRounds(spoilt, why); err != nil {
 		return err
 	}
 	r.Events(RoundsMadeUp{Rounds: spoilt})

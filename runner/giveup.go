@@ -12,41 +12,40 @@ import (
 	"tare/workload"
 )
 
-// again says whether a trial is tried again: where one of the rules that it broke says so.
-// Whatever else it broke may then come of that.
-func again(t *journal.Trial, cpuLimited bool) bool {
+// repeats reports whether a trial is to be repeated: at least one of its broken rules asks for it. The
+// other violations may have the same cause.
+func repeats(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
 }
 
-// disturbed says whether the machine's condition spoilt a trial.
-func disturbed(t *journal.Trial, cpuLimited bool) bool {
+// spoiltByMachine reports whether the machine's condition spoilt a trial.
+func spoiltByMachine(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.OfMachine(v.Rule, cpuLimited) })
 }
 
-// cpuLimited says whether programs run under limits on CPU time.
 func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
 
-// HopelessError says that an arm cannot give a number, or that the baseline cannot.
+// HopelessError reports that more rounds of an arm, or of the baseline, would give no data.
 type HopelessError struct {
 	Arm, Cell string
 	Trials    int
 	Last      journal.Violation
-	// CPULimited says that programs ran under limits on CPU time.
+	// CPULimited is set if programs ran under limits on CPU time.
 	CPULimited bool
-	// Sliceable says that trials were whole and could be cut into slices.
+	// Sliceable is set if the trials were whole and could be cut into slices.
 	Sliceable bool
-	// Failed says that the program itself fails in the baseline.
+	// Failed is set if the program itself fails in the baseline.
 	Failed bool
-	// Blind says that no rule which spoilt its trials looks at what they measured.
+	// Blind is set if the rules that spoilt the trials do not depend on measured values.
 	Blind bool
 }
 
-// Environment says whether the rule is about the machine's condition rather
-// than about the workload or a layer: the run may go on when that has passed.
+// Environment reports whether the last violation is about the machine's condition, not the workload or a
+// layer. The run may continue after the condition has passed.
 func (e *HopelessError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
-// CPULimit says whether programs were throttled by a limit on their CPU time, such as
-// that of a pod. Waiting does not help.
+// CPULimit reports whether programs were throttled by a limit on their CPU time, such as that of a pod.
+// Waiting does not help.
 func (e *HopelessError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.
@@ -57,23 +56,22 @@ func (e *HopelessError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// hopeless drops an arm after a round, or ends the session, where more rounds would cost
-// time and give nothing. A resumed session starts afresh.
-func (r *run) hopeless(ctx context.Context, round int) error {
-	if err := r.spoilt(ctx, round); err != nil {
+// giveUp drops an arm after a round, or ends the session, if more rounds would give no data. A resumed
+// session starts with no memory of earlier failures.
+func (r *run) giveUp(ctx context.Context, round int) error {
+	if err := r.dropSpoilt(ctx, round); err != nil {
 		return err
 	}
-	return r.failing()
+	return r.checkBaseline()
 }
 
-// spoilt drops an arm of which every trial in a cell, in this round and the one before, was
-// spoilt: its proofs failed, its site was lost, the machine was busy. A busy machine concerns
-// all arms, and ends the session. An arm whose program fails goes on: that it fails is
-// its result.
-func (r *run) spoilt(ctx context.Context, round int) error {
+// dropSpoilt drops an arm if, in one cell, this round and the previous one gave only spoilt trials: proofs
+// failed, the site was lost, or the machine was busy. A busy machine affects all arms and ends the
+// session. An arm whose program fails stays: the failure is its result.
+func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	type key struct{ arm, cell string }
 	count, useful, seen, last := map[key]int{}, map[key]bool{}, map[key]bool{}, map[key]journal.Violation{}
-	before := map[key]bool{} // tried in the round before
+	before := map[key]bool{} // arms tried in the previous round
 	trials := r.Journal.Trials()
 	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
 		t := &trials[i]
@@ -83,7 +81,7 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 		}
 		count[k]++
 		before[k] = before[k] || t.Round == round-1
-		v, spoilt := r.spoiler(t)
+		v, spoilt := r.spoilingRule(t)
 		seen[k] = seen[k] || !workload.Blind(v.Rule)
 		if !spoilt {
 			useful[k] = true
@@ -100,7 +98,7 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited(), Blind: !seen[k]}
 			if e.Environment() {
 				e.Sliceable = cell.Slices == 0 && r.Expansion.Cells[c].Workload.Measures().Slice != nil
-				quiet, waited, err := r.quiet(ctx, r.sites.cells[c][a], last[k])
+				quiet, waited, err := r.waitForQuiet(ctx, r.sites.cells[c][a], last[k])
 				switch {
 				case err != nil:
 					return err
@@ -108,7 +106,7 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 					return e
 				case waited || workload.Blind(e.Last.Rule):
 					return nil
-				} // else the generator is late on a machine that is not busy
+				} // otherwise the generator is late although the machine is not busy
 			}
 			if err := r.drop(ctx, a, round+1, e); err != nil {
 				return err
@@ -118,11 +116,11 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 	return nil
 }
 
-// early ends a run as done with fewer rounds where the machine's condition ends it and as many whole
-// rounds are there as a claim needs. The two last rounds, in which it spoilt all trials of an arm, do
-// not count. Nothing that leads here looks at what a trial measured, so that the number of rounds says
-// nothing about the values, and the tests hold as for a number that was planned.
-func (r *run) early(round int, why error) error {
+// endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds
+// for a claim are recorded. The last two rounds, in which the machine spoilt all trials of an arm, do
+// not count. This decision does not depend on measured values. Hence the number of rounds carries no
+// information about the values, and the tests hold as for a planned number.
+func (r *run) endEarly(round int, why error) error {
 	var e *HopelessError
 	n := round - 2
 	if !errors.As(why, &e) || !e.Environment() || !e.Blind || r.plan.Precision > 0 || n < 1 {
@@ -142,17 +140,17 @@ func (r *run) early(round int, why error) error {
 	return nil
 }
 
-// quiet waits for the machine to be within the limits over one look, as long as the run has
-// patience, and says whether it was, and whether only after the first look.
-func (r *run) quiet(ctx context.Context, p *place, why journal.Violation) (quiet, waited bool, err error) {
+// waitForQuiet checks the machine until it is within the limits or the run's patience is used up. quiet
+// is set if it was within the limits; waited if not already at the first check.
+func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violation) (quiet, waited bool, err error) {
 	for ; r.Patience > 0; waited = true {
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
 		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return testbed.Pause(ctx, r.Pause) })
 		if err != nil {
-			return false, waited, ctx.Err() // a place that cannot be looked at is not quiet
+			return false, waited, ctx.Err() // a site that cannot be checked is not quiet
 		}
 		r.Patience -= r.Pause
-		r.skip() // not the harness's time
+		r.skip() // the wait is not time spent by Tare itself
 		var look journal.Trial
 		if conditions(&look, seen.sample.Conditions, r.plan.Limits, ""); look.Valid() {
 			return true, waited, nil
@@ -162,9 +160,9 @@ func (r *run) quiet(ctx context.Context, p *place, why journal.Violation) (quiet
 	return false, waited, nil
 }
 
-// spoiler is the rule that says that a trial is neither data nor a result of its arm, the
-// machine's condition first.
-func (r *run) spoiler(t *journal.Trial) (rule journal.Violation, spoilt bool) {
+// spoilingRule returns the broken rule that spoils a trial: one because of which it is neither data nor
+// a failure of its arm. Rules about the machine's condition come first.
+func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	of := func(is func(rule string) bool) int {
 		return slices.IndexFunc(t.Invalid, func(v journal.Violation) bool { return is(v.Rule) })
 	}
@@ -178,17 +176,17 @@ func (r *run) spoiler(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	return t.Invalid[i], true
 }
 
-// A program that fails at random is not to end a run: at 30 % it fails in six trials
-// together once in 1,400 times, and in twelve once in two million.
+// The limits on failures in the baseline. A program that fails at random must not end a run: with a
+// failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
 const (
 	failedFromStart = 6
 	failedInARow    = 12
 )
 
-// failing ends the session where the baseline and its control have nothing to compare with:
-// no trial of theirs in a cell succeeded from the beginning, or for long. A run of few rounds
-// ends so after its last one.
-func (r *run) failing() error {
+// checkBaseline ends the session if the baseline and its control give nothing to compare with: in one cell,
+// none of their trials has succeeded since the beginning, or the last ones all failed. A run of few
+// rounds ends this way after its last round.
+func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
 	references := 0
 	for _, arm := range r.plan.Arms {
@@ -206,7 +204,7 @@ func (r *run) failing() error {
 				continue
 			}
 			ever = t.Valid()
-			if _, spoilt := r.spoiler(t); ever || spoilt || t.Session != r.Journal.Session() {
+			if _, spoilt := r.spoilingRule(t); ever || spoilt || t.Session != r.Journal.Session() {
 				continue
 			}
 			if e.Trials++; e.Trials == 1 {
