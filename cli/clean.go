@@ -67,14 +67,12 @@ heard of for a minute.`,
 			if dry {
 				find, verb = local.Strays, "would end"
 			}
-			strays, err := find()
+			strays, bad := find()
 			for _, stray := range strays {
 				fmt.Fprintf(s.Stdout, "%s process %d: %s\n", verb, stray.PID, safetext.Name(stray.Command))
 			}
-			if err != nil {
-				return err
-			}
-			temporary, bad := cleanTemporary(s, roots, dry)
+			temporary, err := cleanTemporary(s, roots, dry)
+			bad = errors.Join(bad, err)
 			left, err := cleanImports(s, roots, dry)
 			if bad = errors.Join(bad, err); guarding {
 				return bad

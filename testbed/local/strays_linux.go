@@ -60,14 +60,11 @@ func Clean(ctx context.Context) ([]Stray, error) {
 		return nil, fmt.Errorf("clean: %w", err)
 	}
 	ended, err := endMarked(ctx, func(m marker) bool { return m.owner.Orphaned(self) })
-	if err != nil {
-		return ended, err
-	}
-	more, err := endScopes(self)
-	ended = append(ended, more...)
-	if err == nil && os.Getenv(guardVariable) == "1" {
-		more, err = endNamespace()
-		ended = append(ended, more...)
+	more, bad := endScopes(self)
+	ended, err = append(ended, more...), errors.Join(err, bad)
+	if os.Getenv(guardVariable) == "1" {
+		more, bad = endNamespace()
+		ended, err = append(ended, more...), errors.Join(err, bad)
 	}
 	return ended, err
 }
@@ -80,7 +77,8 @@ func endNamespace() (ended []Stray, err error) {
 		return nil, fmt.Errorf("clean: own user namespace: %w", err)
 	}
 	defer func() { _ = own.Close() }()
-	for found := true; found; {
+	deadline := time.Now().Add(endLimit)
+	for found := true; found && time.Now().Before(deadline); {
 		found = false
 		processes, _ := procfs.AllProcs()
 		for _, p := range processes {
@@ -154,18 +152,21 @@ func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	var ended []Stray
 	for {
 		before := len(ended)
+		var errs []error // of processes that do not end
 		processes, _ := procfs.AllProcs()
 		for _, p := range processes {
 			stray, ok, err := endOne(ctx, p.PID, self, meant)
-			if err != nil {
-				return ended, err
-			}
-			if ok {
+			switch {
+			case ctx.Err() != nil:
+				return ended, ctx.Err()
+			case err != nil:
+				errs = append(errs, err)
+			case ok:
 				ended = append(ended, stray)
 			}
 		}
 		if len(ended) == before {
-			return ended, nil
+			return ended, errors.Join(errs...)
 		}
 	}
 }
@@ -195,8 +196,11 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 	return stray, true, awaitEnd(ctx, fd, stray)
 }
 
+// endLimit is how long a killed process may take to end. The kernel holds a process that waits for a disk.
+var endLimit = 10 * time.Second
+
 func awaitEnd(ctx context.Context, fd int, stray Stray) error {
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(endLimit)
 	for time.Now().Before(deadline) {
 		if err := ctx.Err(); err != nil {
 			return err

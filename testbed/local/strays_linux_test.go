@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -201,6 +202,49 @@ func TestGuardIsDismissed(t *testing.T) {
 	Dismiss()
 	if _, err := os.Stat(proof); !os.IsNotExist(err) {
 		t.Errorf("the cleaner ran: %v", err)
+	}
+}
+
+// A process that does not end, since the kernel holds it, keeps no other from being ended.
+func TestCleanGoesOnPastOneThatStays(t *testing.T) {
+	freezer, err := os.MkdirTemp("/sys/fs/cgroup/freezer", "tare-test-")
+	if err != nil {
+		t.Skipf("no freezer of cgroups v1, whose processes no signal ends: %v", err)
+	}
+	self, err := owned.This()
+	must(t, err)
+	dead, err := owned.Parse(fmt.Sprintf("%d-1-%s", self.PID(), strings.Split(self.String(), "-")[2]))
+	must(t, err)
+	var pids []int
+	for i := range 2 {
+		cmd := exec.Command("sleep", "1000")
+		cmd.Env = append(os.Environ(), marker{dead, 1, i + 1}.environment()...)
+		must(t, cmd.Start())
+		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+		pids = append(pids, cmd.Process.Pid)
+	}
+	state := filepath.Join(freezer, "freezer.state")
+	defer func() {
+		must(t, os.WriteFile(state, []byte("THAWED"), 0))
+		held := hold(t, pids[:1])
+		await(t, "the process that was frozen", pids[:1], held)
+		must(t, os.Remove(freezer))
+	}()
+	must(t, os.WriteFile(filepath.Join(freezer, "cgroup.procs"), fmt.Append(nil, pids[0]), 0))
+	must(t, os.WriteFile(state, []byte("FROZEN"), 0))
+	fit.Await(t, "a frozen process", func() bool {
+		text, _ := os.ReadFile(state)
+		return string(text) == "FROZEN\n"
+	})
+	was := endLimit
+	endLimit = 200 * time.Millisecond
+	defer func() { endLimit = was }()
+	ended, err := Clean(t.Context())
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d (sleep 1000) was killed but does not end", pids[0])) {
+		t.Errorf("error %v", err)
+	}
+	if !slices.ContainsFunc(ended, func(s Stray) bool { return s.PID == pids[1] }) {
+		t.Errorf("ended %+v, not %d", ended, pids[1])
 	}
 }
 
