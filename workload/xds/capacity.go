@@ -17,26 +17,26 @@ import (
 	"tare/workload/staircase"
 )
 
-// Objective is what a server must do for it to carry so many sidecars: they are ready in time, each change then reaches
-// those in time, and no stream ends until the last change has.
+// Objective is the condition under which a server carries a number of sidecars: enough are ready in time, each change
+// then reaches enough in time, and no ready sidecar's stream ends before the last change has arrived.
 type Objective struct {
-	Ready Within `yaml:"ready" json:"ready" required:"true" doc:"how long after the last sidecar was due all, or a share, must be ready"`
-	Push  Within `yaml:"push" json:"push" required:"true" doc:"how long a change may take until all sidecars that are ready, or a share of them, have it"`
-	Most  int    `yaml:"most" json:"most,omitempty" min:"0" max:"100000" doc:"most sidecars that are tried; 16 times sidecars if absent. Twice what was found is tried at the end"`
+	Ready Within `yaml:"ready" json:"ready" required:"true" doc:"time after the last sidecar was due by which all sidecars, or a share of them, must be ready"`
+	Push  Within `yaml:"push" json:"push" required:"true" doc:"time after a change by which all ready sidecars, or a share of them, must have received it"`
+	Most  int    `yaml:"most" json:"most,omitempty" min:"0" max:"100000" doc:"most sidecars that the search tries; 16 times sidecars if absent. At the end, twice the capacity found is tried"`
 }
 
-// Within is a time that sidecars may take.
+// Within is a time limit, and the share of the sidecars that must keep to it.
 type Within struct {
-	Share  quantity.Percent  `yaml:"share" json:"share,omitempty" above:"0%" max:"100%" doc:"least share of the sidecars that must keep to it; 100% if absent"`
-	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time"`
+	Share  quantity.Percent  `yaml:"share" json:"share,omitempty" above:"0%" max:"100%" doc:"least share of the sidecars that must keep to the time limit; 100% if absent"`
+	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time limit"`
 }
 
-// kept says whether enough of n sidecars kept to it.
+// kept reports whether enough of n sidecars kept to the limit.
 func (w Within) kept(kept, n int) bool {
 	return float64(kept) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
 }
 
-// limit writes it: "ready ≤ 5 s", "ready of 99.9 % ≤ 5 s".
+// limit writes the limit for people: "ready ≤ 5 s", "ready of 99.9 % ≤ 5 s".
 func (w Within) limit(what string) string {
 	if w.Share > 0 && w.Share < 1 {
 		what += " of " + staircase.Spaced(w.Share)
@@ -47,7 +47,7 @@ func (w Within) limit(what string) string {
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
 func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.Push.limit("push") }
 
-// most is the most sidecars that are tried from n on.
+// most returns the most sidecars that a search which begins with n tries.
 func (o *Objective) most(n int) int {
 	if o.Most > 0 {
 		return o.Most
@@ -68,19 +68,19 @@ func (c *Config) validateObjective(errs *experiment.FieldErrors) {
 	}
 	for i, share := range c.Churn {
 		if share > 0 {
-			errs.Add(fmt.Sprintf("churn[%d]", i), "a search has all sidecars come at each try: none is churned")
+			errs.Add(fmt.Sprintf("churn[%d]", i), "in a search all sidecars connect at each try: give no churn with an objective")
 		}
 	}
 }
 
 const (
 	capacity    = "capacity"
-	readyBeyond = "ready-beyond" // sidecars that are ready in time of twice the capacity, as a share of the capacity
+	readyBeyond = "ready-beyond" // sidecars ready in time at twice the capacity, as a share of the capacity
 
-	overload = 2 // times its capacity, at which collapse is looked for
+	overload = 2 // multiple of the capacity at which the search looks for collapse
 )
 
-// metrics are those of a search that begins with n sidecars.
+// metrics lists the metrics of a search that begins with n sidecars.
 func (o *Objective) metrics(n int) []experiment.Metric {
 	return append([]experiment.Metric{
 		{Name: capacity, Unit: "sidecars", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
@@ -89,33 +89,34 @@ func (o *Objective) metrics(n int) []experiment.Metric {
 	}, spread("ready", n)...)
 }
 
-// longestTry is how long a try with n sidecars takes, if it is carried.
+// longestTry is the time that a try with n sidecars takes if the server carries them.
 func (c *Config) longestTry(n int) time.Duration {
 	come := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
 	return come + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
 
-// tried is one try of a search.
+// tried is the record of one try of a search.
 type tried struct {
 	Sidecars int     `json:"sidecars"`
-	Why      string  `json:"why,omitempty"`          // they were not carried
-	Ready    int     `json:"ready"`                  // sidecars that were in time
-	P99      float64 `json:"p99,omitempty"`          // from when it was due until 99 in 100 of all were ready, s
-	Took     float64 `json:"took"`                   // until the last of those in time was, s
-	Push     float64 `json:"push"`                   // of the changes that reached enough, the one that took longest, s
-	CPU      float64 `json:"serverCPU,omitempty"`    // s
-	Memory   int64   `json:"serverMemory,omitempty"` // the most that was resident, B
-	Heap     int64   `json:"serverHeap,omitempty"`   // in use when all were ready, B
+	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it did
+	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
+	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
+	Took     float64 `json:"took"`                   // time until the last of the sidecars that were ready in time, in s
+	Push     float64 `json:"push"`                   // time of the slowest change among those that reached enough sidecars, in s
+	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time, in s
+	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory, in bytes
+	Heap     int64   `json:"serverHeap,omitempty"`   // heap in use when all sidecars were ready, in bytes
 
 	Resources []testbed.Resource `json:"resources,omitempty"`
 
-	times []time.Duration // until they were ready
+	times []time.Duration // time of each sidecar until it was ready
 	bytes uint64
 	used  map[string]testbed.Usage
 }
 
-// capacity measures by a search how many sidecars the server carries. What sidecars use and how long they take is
-// measured by a try before it, with as many as the file says: what the search tries differs from arm to arm.
+// capacity searches for the number of sidecars that the server carries. A try before the search measures resources
+// and times, with the number of sidecars that the file gives, since the numbers that the search tries differ from arm
+// to arm.
 func (r *trial) capacity(ctx context.Context) (result workload.Result, err error) {
 	n := r.config.Sidecars.One()
 	search := staircase.Search{Fineness: staircase.Coarse, Near: float64(n), Least: float64(r.config.Clients.One()), Most: float64(r.config.Objective.most(n)), Unit: "sidecars"}
@@ -139,7 +140,7 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	}
 	if err == nil {
 		result.Values = map[string]float64{capacity: found}
-		for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // near the capacity
+		for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // the last tries are near the capacity
 			result.Resources = testbed.Joined(result.Resources, t.Resources)
 		}
 		result.Used, result.Work, result.Sent = usual.used, float64(usual.Ready), usual.bytes
@@ -149,7 +150,7 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 		var beyond *tried
 		beyond, err = try(overload * found)
 		if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
-			err = nil // the capacity was found; the overload left nothing for the generator
+			err = nil // the capacity was found before; only the overload was too much for the generator
 		} else if err == nil {
 			result.Values[readyBeyond] = float64(beyond.Ready) / found
 		}
@@ -161,7 +162,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	return result, errors.Join(err, e)
 }
 
-// try tries whether so many sidecars are carried. The server has come to rest before they come, and after it.
+// try finds out whether the server carries this many sidecars. The server has come to rest before the sidecars
+// connect, and again afterwards.
 func (r *trial) try(ctx context.Context, number int, t *tried) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err
@@ -191,7 +193,7 @@ func (r *trial) try(ctx context.Context, number int, t *tried) error {
 	return r.clear(ctx)
 }
 
-// attempt has all sidecars come, and the changes reach them. It ends where that fails.
+// attempt connects all sidecars, and then changes the configuration. It ends at the first limit that is missed.
 func (r *trial) attempt(ctx context.Context, t *tried) error {
 	o := r.config.Objective
 	up, err := r.ramp(ctx, "up", t.Sidecars, true, o.Ready.Within.Std())

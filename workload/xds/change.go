@@ -16,8 +16,8 @@ import (
 	"tare/workload/xds/fleet"
 )
 
-// changes changes the server's configuration as often as it is to be, and waits each time until the
-// push has reached all sidecars, or the limit has passed.
+// changes changes the server's configuration as often as the workload asks for, and yields a stage for each change.
+// Before the next change it waits until the push has reached all sidecars, or the limit has passed.
 func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*stage, error] {
 	return func(yield func(*stage, error) bool) {
 		due := time.Now()
@@ -35,15 +35,15 @@ func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*sta
 	}
 }
 
-// leastLead is how long before a change clients are told of it, at least.
+// leastLead is the shortest time between the announcement of a change to the clients and the change.
 const leastLead = 20 * time.Millisecond
 
-// mostLead is how long that may be.
+// mostLead is the longest time between the announcement of a change to the clients and the change.
 const mostLead = 5 * time.Second
 
-// change changes it once. The time of the push counts from when the command was due to begin.
+// change makes one change. The time of the push counts from the intended start of the command.
 func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage, error) {
-	meter := testbed.StartMeter(ctx, r.t.Site) // it takes no time from the push
+	meter := testbed.StartMeter(ctx, r.t.Site) // the meter starts before the push, so that starting it takes no time from the push
 	since, err := r.announce(ctx)
 	if err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 	return r.reached(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
 }
 
-// announce tells the clients when a change will be, by their clocks, and gives that time by this
-// machine's. It is once all know of it.
+// announce tells the clients the time of the next change, by their own clocks, and returns that time by this
+// machine's clock. It returns when all clients know the time.
 func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	for lead := leastLead; lead <= mostLead; lead *= 2 {
 		since := time.Now().Add(lead)
@@ -70,7 +70,7 @@ func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	return time.Time{}, workload.Invalidf(workload.RuleLate, "not all clients were told of a change %v ahead of it", mostLead)
 }
 
-// configure makes the server's configuration for n sidecars, and lets the server come to rest.
+// configure makes the server's configuration for n sidecars, and then waits for the server to come to rest.
 func (r *trial) configure(ctx context.Context, n int) error {
 	if len(r.config.Configure) == 0 {
 		return nil
@@ -81,7 +81,8 @@ func (r *trial) configure(ctx context.Context, n int) error {
 	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
-// command runs what changes the configuration, beside the server if there is one.
+// command runs a program that changes the configuration. It runs in the server's pod, or on this machine if the
+// workload does not start the server.
 func (r *trial) command(ctx context.Context, what string, run reference.Arguments, variable string) error {
 	args, err := run.Resolve(ctx, nil)
 	if err != nil {
@@ -94,7 +95,7 @@ func (r *trial) command(ctx context.Context, what string, run reference.Argument
 	var why bytes.Buffer
 	cmd.Stderr = &why
 	limited := ctx
-	if r.up.server != nil { // it may wait for a server that has ended
+	if r.up.server != nil { // the command may wait for a server that has ended
 		var stop context.CancelFunc
 		limited, stop = testbed.Until(ctx, r.up.server.Ended())
 		defer stop()

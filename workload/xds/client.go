@@ -15,14 +15,14 @@ import (
 	"tare/workload/xds/fleet"
 )
 
-// client is a process that holds sidecars.
+// client is a process that simulates sidecars.
 type client struct {
 	*orders.Helper
-	ahead  time.Duration   // by which the clock of its place is ahead of this machine's
-	before service.Account // of what it had used before the measured part
+	ahead  time.Duration   // lead of the clock at the client's place over this machine's clock
+	before service.Account // what the process had used before the measured part
 }
 
-// start starts the clients of so many sidecars, and tells each of its own.
+// start starts the clients for this many sidecars, and gives each client its share of them.
 func (r *trial) start(ctx context.Context, sidecars int) error {
 	open, err := r.order(ctx)
 	if err != nil {
@@ -49,8 +49,8 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 	return nil
 }
 
-// places are where clients run. On this machine the sidecars of a server that is elsewhere are in no
-// pod, since nothing outside can be reached from there.
+// places lists the places where clients run. On this machine, sidecars of a server at an address run on the host,
+// since a local pod reaches nothing outside.
 func (r *trial) places() []testbed.Place {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if r.config.Address != "" && (!ok || remote.Self(testbed.ClientPod) == "") {
@@ -62,7 +62,7 @@ func (r *trial) places() []testbed.Place {
 	return []testbed.Place{testbed.ClientPod}
 }
 
-// share is client i's part of n among so many clients.
+// share returns the number of sidecars of client i when n sidecars are divided among this many clients.
 func share(n, clients, i int) int {
 	part := n / clients
 	if i < n%clients {
@@ -71,14 +71,14 @@ func share(n, clients, i int) int {
 	return part
 }
 
-// tell gives an order.
+// tell sends a request to the client, and returns its response.
 func (c *client) tell(ctx context.Context, o fleet.Order) (a fleet.Answer, err error) {
 	err = c.Ask(ctx, o, &a)
 	return a, err
 }
 
-// compare compares the clock of the client's place with this machine's: the answer of three that
-// came soonest tells, to half the time that it took. What may be alike is taken to be so.
+// compare sets the lead of the clock at the client's place over this machine's clock. Of three responses the fastest
+// counts; its error is at most half of the time that the response took. A lead within this error is taken as zero.
 func (c *client) compare(ctx context.Context) error {
 	var best time.Duration
 	for i := range 3 {
@@ -99,7 +99,7 @@ func (c *client) compare(ctx context.Context) error {
 	return nil
 }
 
-// all gives each client an order at the same time.
+// all sends a request to every client at the same time, and returns their responses.
 func (r *trial) all(ctx context.Context, order func(i int, c *client) fleet.Order) ([]fleet.Answer, error) {
 	answers, errs := make([]fleet.Answer, len(r.clients)), make([]error, len(r.clients))
 	var wait sync.WaitGroup
@@ -110,11 +110,10 @@ func (r *trial) all(ctx context.Context, order func(i int, c *client) fleet.Orde
 	return answers, errors.Join(errs...)
 }
 
-// atATime is how long clients are asked to wait at a time, after which the server's memory is looked at.
+// atATime is the longest that a client waits in one request. The server's memory is read after each request.
 const atATime = time.Second
 
-// reached waits until all clients have done what they were told, or the limit has passed, and gives what
-// became of it.
+// reached waits until all clients have finished their stage, or the limit has passed, and returns the stage's record.
 func (r *trial) reached(ctx context.Context, name string, limit time.Duration, meter func(context.Context) []testbed.Resource) (*stage, error) {
 	end := time.Now().Add(limit)
 	for {
@@ -155,7 +154,7 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration, m
 	}
 }
 
-// heap asks the server, from the first client's place, how much of its heap is in use.
+// heap returns the bytes in use on the server's heap. The first client asks the server for them.
 func (r *trial) heap(ctx context.Context) (int64, error) {
 	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
 	a, err := r.clients[0].tell(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})

@@ -15,16 +15,16 @@ import (
 	"tare/workload/xds/sidecar"
 )
 
-// quantile is a place in the distribution of times, from 0 to 1.
+// quantile is a quantile's level, from 0 to 1.
 type quantile float64
 
 var quantiles = []quantile{0.5, 0.9, 0.99}
 
-// supported says whether a hundred of n values lie beyond it.
+// supported reports whether at least a hundred of n values lie beyond the quantile.
 func (q quantile) supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
 
-// of is the quantile of n values of which those that are known are given in order; the others are
-// longer than all of them.
+// of returns the quantile of n values. Only the known values are given, in ascending order; missing values count as
+// longer than all known ones. It returns false if the quantile lies among the missing values.
 func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
 	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
 	if rank > len(sorted) {
@@ -35,8 +35,7 @@ func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
 
 func (q quantile) name() string { return fmt.Sprintf("p%g", 100*float64(q)) }
 
-// spread are the metrics of one distribution of n times: the mean, and the quantiles that n
-// values support.
+// spread lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
 func spread(name string, n int) []experiment.Metric {
 	names := []string{name + "-mean"}
 	for _, q := range quantiles {
@@ -51,8 +50,8 @@ func spread(name string, n int) []experiment.Metric {
 	return list
 }
 
-// described puts the values of a distribution of n times among others. Where some are missing there is no
-// mean, and no quantile that lies among them.
+// described adds the mean and the quantiles of n times to values. If times are missing it adds no mean, and no
+// quantile that lies among the missing times.
 func described(values map[string]float64, name string, times []time.Duration, n int) {
 	slices.Sort(times)
 	if len(times) == n {
@@ -69,15 +68,15 @@ func described(values map[string]float64, name string, times []time.Duration, n 
 	}
 }
 
-// stage is what became of one stage of a trial, by client.
+// stage is the record of one stage of a trial, with a report of each client.
 type stage struct {
 	Name    string          `json:"stage"`
 	Reports []*fleet.Report `json:"clients"`
-	Memory  int64           `json:"serverMemory,omitempty"` // resident at its end, B; 0: not known
-	Heap    int64           `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for, or not all came
+	Memory  int64           `json:"serverMemory,omitempty"` // resident memory of the server at the stage's end, in bytes; 0: unknown
+	Heap    int64           `json:"serverHeap,omitempty"`   // heap of the server in use at the stage's end, in bytes; 0: not asked for, or not all sidecars finished
 }
 
-// times are those of all clients.
+// times returns the sidecars' times from all clients.
 func (s *stage) times() (list []time.Duration) {
 	for _, r := range s.Reports {
 		list = append(list, r.Times...)
@@ -85,7 +84,7 @@ func (s *stage) times() (list []time.Duration) {
 	return list
 }
 
-// late are the lags of all clients, in order.
+// late returns the lags of all clients in ascending order.
 func (s *stage) late() (list []time.Duration) {
 	for _, r := range s.Reports {
 		list = append(list, r.Lags...)
@@ -94,7 +93,8 @@ func (s *stage) late() (list []time.Duration) {
 	return list
 }
 
-// sum is what happened at all clients, how many sidecars were waited for, and when the last of them came.
+// sum adds up the counts of all clients. It also returns the number of sidecars that the stage waited for, and the
+// time of the last sidecar that finished.
 func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 	all.Ready, all.Errors, all.Examples = map[string]int{}, map[string]int{}, map[string]string{}
 	for _, r := range s.Reports {
@@ -112,7 +112,8 @@ func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 	return all, expected, last
 }
 
-// missing says how many sidecars did not come so far, and why: "3 of 100 (unavailable 12: connection refused)".
+// missing describes the sidecars that have not finished the stage, with the errors seen: "3 of 100 (unavailable 12:
+// connection refused)".
 func (s *stage) missing() string {
 	counts, expected, _ := s.sum()
 	var why []string
@@ -129,7 +130,7 @@ func (s *stage) missing() string {
 	return text
 }
 
-// keep writes the stages beside the trial.
+// keep writes the stages to a raw file of the trial.
 func keep(raw workload.Raw, stages []*stage) error {
 	text, err := json.Marshal(stages)
 	if err != nil {
@@ -138,7 +139,7 @@ func keep(raw workload.Raw, stages []*stage) error {
 	return workload.Keep(raw, "sidecars.json", append(text, '\n'))
 }
 
-// result makes the values of a trial: up is the stage in which sidecars came, pushes are the changes.
+// result computes the metrics of a trial from the stage in which sidecars connected (up) and the changes (pushes).
 func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload.Result, error) {
 	counts, n, last := up.sum()
 	came := up.times()
@@ -190,7 +191,7 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 	return r, nil
 }
 
-// onTime is an error where sidecars connected later than they were due.
+// onTime returns an error if sidecars connected too long after they were due.
 func (c *Config) onTime(t *workload.Trial, up *stage) error {
 	if late := up.late(); len(late) > 0 {
 		if lag, _ := quantile(0.99).of(late, len(late)); t.Late(lag, c.Late.Std()) {

@@ -20,7 +20,7 @@ import (
 	"tare/workload/xds/sidecar"
 )
 
-// Shared names the server that cells share.
+// Shared returns the name of the server that several cells share.
 func (c *Config) Shared() string {
 	if c.Server == nil {
 		return "xds server at " + c.Address
@@ -28,17 +28,18 @@ func (c *Config) Shared() string {
 	return "xds " + c.Server.Shared()
 }
 
-// The variables that hold a server's certificate and its key, in PEM, where a layer has sidecars encrypt.
+// Environment variables with a server's certificate and its key in PEM. They are set if a layer makes sidecars
+// encrypt.
 const (
 	certificateVariable = "TARE_TLS_CERT"
 	keyVariable         = "TARE_TLS_KEY"
 )
 
-// standing is what sidecars at a site connect to.
+// standing is the server that sidecars at a site connect to.
 type standing struct {
 	site      testbed.Site
-	server    *service.Server // nil: it is elsewhere
-	authority string          // that signed the certificate which Tare made for it, in PEM; "": none
+	server    *service.Server // server that the workload started; nil: the server is at an address
+	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none
 }
 
 // SetUp starts the server.
@@ -47,7 +48,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	security := up.security()
 	if c.Server == nil {
 		if security != "" {
-			return nil, errors.New("xds-transport: security is of a server that the workload starts; one at an address encrypts or not as it is: say so by tls of the workload")
+			return nil, errors.New("xds-transport: security needs a server that the workload starts. A server at an address decides on encryption itself: describe it by the workload's tls")
 		}
 		return up, nil
 	}
@@ -72,7 +73,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	return up, nil
 }
 
-// Check looks whether the server is there.
+// Check returns an error if the server has ended.
 func (up *standing) Check(ctx context.Context) error {
 	if up.server == nil {
 		return nil
@@ -80,7 +81,7 @@ func (up *standing) Check(ctx context.Context) error {
 	return up.server.Check(ctx)
 }
 
-// CPU is what the server has used so far, for workload.Running.
+// CPU returns the CPU time that the server has used so far (workload.Running).
 func (up *standing) CPU() (time.Duration, error) {
 	if up.server == nil {
 		return 0, nil
@@ -88,7 +89,7 @@ func (up *standing) CPU() (time.Duration, error) {
 	return up.server.CPU()
 }
 
-// Down ends the server.
+// Down stops the server.
 func (up *standing) Down(ctx context.Context) error {
 	if up.server == nil {
 		return nil
@@ -96,7 +97,7 @@ func (up *standing) Down(ctx context.Context) error {
 	return up.server.Down(ctx)
 }
 
-// security is what a layer at the site says of encryption; "": nothing.
+// security returns the encryption that a layer at the site asks for; "": no layer asks for any.
 func (up *standing) security() (s xdstransport.Security) {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Security) > 0 {
@@ -106,7 +107,7 @@ func (up *standing) security() (s xdstransport.Security) {
 	return s
 }
 
-// layered is how sidecars connect, with what layers at the site set.
+// layered returns o with the protocol and encryption that layers at the site set.
 func (up *standing) layered(o fleet.Open) fleet.Open {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Protocol) > 0 {
@@ -117,7 +118,7 @@ func (up *standing) layered(o fleet.Open) fleet.Open {
 	case xdstransport.Plaintext:
 		o.TLS = nil
 	case xdstransport.TLS:
-		var with fleet.TLS // the sidecars' own certificate stays
+		var with fleet.TLS // the sidecars' own certificate is kept
 		if o.TLS != nil {
 			with = *o.TLS
 		}
@@ -127,7 +128,7 @@ func (up *standing) layered(o fleet.Open) fleet.Open {
 	return o
 }
 
-// destination is where sidecars connect to.
+// destination returns the address that sidecars connect to.
 func (r *trial) destination() (string, error) {
 	if r.up.server == nil {
 		return r.config.Address, nil
@@ -135,12 +136,12 @@ func (r *trial) destination() (string, error) {
 	path := r.config.Paths.One()
 	at, ok := r.up.server.Address[path]
 	if !ok {
-		return "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", path, r.up.server.Address[testbed.PodToPod].Port())
+		return "", fmt.Errorf("the server cannot be reached by the path %s: the service does not forward its port %d", path, r.up.server.Address[testbed.PodToPod].Port())
 	}
 	return at.String(), nil
 }
 
-// order is what all clients are told of their sidecars.
+// order returns the request that opens every client, without the client's share of the sidecars.
 func (r *trial) order(ctx context.Context) (fleet.Open, error) {
 	c := r.config
 	o := fleet.Open{Protocol: c.Protocol.One(), Node: sidecar.Node{ID: c.Node.ID, Cluster: c.Node.Cluster}}
@@ -166,14 +167,14 @@ func (r *trial) order(ctx context.Context) (fleet.Open, error) {
 	return r.up.layered(o), nil
 }
 
-// metadata is the metadata as JSON.
+// metadata returns the node's metadata as JSON.
 func (n Node) metadata() (json.RawMessage, error) {
 	if n.Metadata == "" {
 		return nil, nil
 	}
 	var metadata map[string]any
 	if err := yaml.Unmarshal([]byte(n.Metadata), &metadata); err != nil {
-		return nil, fmt.Errorf("the metadata of the node is no map: %w", err)
+		return nil, fmt.Errorf("the metadata of the node is not a map: %w", err)
 	}
 	return json.Marshal(metadata)
 }

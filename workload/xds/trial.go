@@ -14,18 +14,18 @@ import (
 	"tare/workload/xds/fleet"
 )
 
-// trial is one under way.
+// trial is a trial that is running.
 type trial struct {
 	config  *Config
 	t       *workload.Trial
 	up      *standing
 	clients []*client
 	stages  []*stage
-	shared  []testbed.Resource // what clients and server share, in the stage in which most of it was used
-	peak    int64              // of the server's resident memory, in bytes; 0: not known
+	shared  []testbed.Resource // resources that clients and server share, from the stage that used most
+	peak    int64              // highest resident memory of the server, in bytes; 0: unknown
 }
 
-// Prepare starts the clients. With churn it has all sidecars come.
+// Prepare starts the clients. With churn it also connects all sidecars.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	r := &trial{config: c, t: t, up: t.Standing.(*standing)}
 	t.Clear = r.clear
@@ -70,7 +70,7 @@ func (r *trial) prepare(ctx context.Context) error {
 	return nil
 }
 
-// measure is the measured part.
+// measure runs the measured part.
 func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	count, err := r.count()
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// ramp has the first n sidecars come or leave, and waits for it until so long after the last was due.
+// ramp connects or disconnects the first n sidecars. It waits for them until wait has passed after the last was due.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.all(ctx, func(i int, _ *client) fleet.Order {
@@ -122,8 +122,8 @@ func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time
 	return r.reached(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+wait, meter)
 }
 
-// count begins an account of what clients and server use. The function that it gives ends it. The
-// memory is what is resident then, with all sidecars connected.
+// count begins an account of the resources of clients and server. The returned function ends the account. The memory
+// is the resident memory at that time, with all sidecars connected.
 func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 	begun := time.Now()
 	var server service.Account
@@ -158,7 +158,7 @@ func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 	}, nil
 }
 
-// connections are those by which sidecars became ready.
+// connections lists the kinds of connections by which sidecars became ready.
 func (r *trial) connections() []string {
 	seen := map[string]int{}
 	for _, s := range r.stages {
@@ -168,7 +168,7 @@ func (r *trial) connections() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// keep keeps what the stages came to, and what the server printed, with the trial.
+// keep writes the stages and the server's output to raw files of the trial.
 func (r *trial) keep() error {
 	err := keep(r.t.Raw, r.stages)
 	if r.up.server != nil {
@@ -177,7 +177,7 @@ func (r *trial) keep() error {
 	return err
 }
 
-// broken is why a trial cannot go on: that the server has ended, if it has.
+// broken returns the error of a trial: the server's end if the server has ended, else err.
 func (r *trial) broken(ctx context.Context, err error) error {
 	if r.up.server == nil || ctx.Err() != nil {
 		return err
@@ -188,7 +188,7 @@ func (r *trial) broken(ctx context.Context, err error) error {
 	return err
 }
 
-// clear ends the clients, with which their sidecars leave, and lets the server come to rest.
+// clear ends the clients, which disconnects their sidecars, and waits for the server to come to rest.
 func (r *trial) clear(ctx context.Context) error {
 	if err := r.end(ctx); err != nil {
 		return fmt.Errorf("the clients: %w", err)

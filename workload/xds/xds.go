@@ -1,6 +1,6 @@
-// Package xds asks what a layer costs a control plane that speaks Envoy's discovery protocols:
-// istiod, a go-control-plane, any xDS server. Simulated sidecars, each with a connection of its
-// own, come at a given rate, subscribe as Envoy does (package sidecar), and wait for pushes.
+// Package xds measures the cost of a layer for a control plane that speaks Envoy's discovery protocols: istiod, a
+// go-control-plane, any xDS server. Simulated sidecars, each with its own connection, connect at a given rate,
+// subscribe as Envoy does (package sidecar), and wait for pushes.
 //
 //	workloads:
 //	  - xds:
@@ -11,20 +11,20 @@
 //
 // # A trial
 //
-// The measured part has all sidecars come, at the rate, and waits until each has what it asked
-// for. With churn all have come before, and a share of them leaves and comes again. Then the
-// changes: a command changes the server's configuration, and the trial waits until the push has
-// reached the last sidecar. After the trial all leave, and the server comes to rest.
+// In the measured part all sidecars connect, at the rate, and the trial waits until each has received the resources
+// that it asked for. With churn, all sidecars are connected before the measured part, and a share of them disconnects
+// and reconnects in it. Then come the changes: a command changes the server's configuration, and the trial waits
+// until the push has reached the last sidecar. After the trial all sidecars disconnect, and the server comes to rest.
 //
-// The load is open: a sidecar's time until it is ready counts from when it was due to connect, so that a
-// server which limits connections is charged with the wait behind those that it sent away.
-// Sidecars that are sent away come again as Envoy does, after a random pause below a bound that doubles.
+// The load is open: a sidecar's time until it is ready counts from when it was due to connect. If the server limits
+// connections, the wait of rejected sidecars counts in their times. A rejected sidecar reconnects as Envoy does,
+// after a random pause below a bound that doubles.
 //
-// With an objective a trial searches instead how many sidecars the server carries.
+// With an objective a trial searches for the number of sidecars that the server carries instead.
 //
-// The way through the files: server.go has what sidecars connect to, client.go their processes (package
-// fleet), trial.go the stages of a trial, change.go the changes, capacity.go the search, and record.go makes
-// values of it all.
+// The files: server.go is the server that sidecars connect to, client.go the processes that hold sidecars (package
+// fleet), trial.go the stages of a trial, change.go the changes, capacity.go the search, and record.go computes the
+// metrics.
 package xds
 
 import (
@@ -49,54 +49,54 @@ const name = "xds"
 // Config is the parameters of the workload.
 type Config struct {
 	Server    *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program that is the xDS server; either this or address"`
-	Address   string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that is there already"`
+	Address   string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that already runs"`
 	Sidecars  factor.Levels[int]                `yaml:"sidecars" json:"sidecars" doc:"simulated sidecars, all clients together"`
 	Rate      factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or leave, per second"`
 	Protocol  factor.Levels[sidecar.Protocol]   `yaml:"protocol" json:"protocol" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world)"`
-	Churn     factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that leaves and comes again while measuring; 0% measures the coming of all"`
-	Metrics   int                               `yaml:"metricsPort" json:"metricsPort,omitempty" min:"0" max:"65535" doc:"port at which a server serves /metrics: the heap that it says to be in use is then measured, as Go programs tell it"`
-	Configure reference.Arguments               `yaml:"configure" json:"configure,omitempty" doc:"program and arguments that make the server's configuration before the sidecars come, where those of a change run; TARE_SIDECARS holds how many come"`
-	Objective *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"search for the most sidecars that the server carries, from sidecars on"`
+	Churn     factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that disconnects and reconnects while measuring; with 0% all sidecars connect while measuring"`
+	Metrics   int                               `yaml:"metricsPort" json:"metricsPort,omitempty" min:"0" max:"65535" doc:"port at which a server serves /metrics in Prometheus' format; its Go heap in use is then measured"`
+	Configure reference.Arguments               `yaml:"configure" json:"configure,omitempty" doc:"program and arguments that make the server's configuration before the sidecars connect. It runs where the program of change runs; TARE_SIDECARS holds the number of sidecars"`
+	Objective *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"search for the most sidecars that the server carries, beginning with the number in sidecars"`
 	Change    *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
 	TLS       *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
 	Token     reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
-	Node      Node                              `yaml:"node" json:"node" doc:"who the sidecars say that they are; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address of its own"`
+	Node      Node                              `yaml:"node" json:"node" doc:"identity that the sidecars give the server; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address that no other sidecar has"`
 	Paths     factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod to the server's"`
 	Clients   factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the sidecars, on a cluster pods"`
 	Ready     quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long sidecars may take to be ready after the last was due, and a push to reach all"`
-	Settle    quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the server to come to rest when the sidecars have left"`
+	Settle    quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the server to come to rest after the sidecars have disconnected"`
 	Late      quantity.Duration                 `yaml:"late" json:"late" doc:"lateness in connecting, at its 99th percentile, beyond which the generator counts as late"`
 }
 
-// TLS is what sidecars trust and show.
+// TLS is the certificates that sidecars trust and present.
 type TLS struct {
 	CA         string         `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
 	Cert       string         `yaml:"cert" json:"cert,omitempty" doc:"file with the sidecars' own certificate, in PEM"`
-	Key        reference.Text `yaml:"key" json:"key,omitempty" doc:"its key in PEM, by reference: $(file:/PATH)"`
+	Key        reference.Text `yaml:"key" json:"key,omitempty" doc:"key of that certificate in PEM, by reference: $(file:/PATH)"`
 	ServerName string         `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; the host of its address if absent"`
 
-	authority, certificate string // what the files hold
+	authority, certificate string // contents of the files CA and Cert
 }
 
-// Node is who sidecars say that they are.
+// Node is the identity that sidecars give the server.
 type Node struct {
 	ID       string              `yaml:"id" json:"id" doc:"identity; istiod wants sidecar~IP~NAME.NAMESPACE~NAMESPACE.svc.DOMAIN"`
 	Cluster  string              `yaml:"cluster" json:"cluster,omitempty" doc:"service cluster of the sidecar"`
 	Metadata strictyaml.Document `yaml:"metadata" json:"metadata,omitempty" doc:"metadata of the node, as a map"`
 }
 
-// Change is how the server's configuration is changed.
+// Change is the command that changes the server's configuration, and its schedule.
 type Change struct {
-	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments that change it, in the pod of the server, or on the machine of tare with an address; TARE_CHANGE holds a number that no other change of the run has"`
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments that change the configuration. It runs in the server's pod, or with address on the machine of tare; TARE_CHANGE holds a number that no other change of the run has"`
 	Times int                 `yaml:"times" json:"times,omitempty" min:"0" max:"10000" doc:"changes in a trial; 1 if absent"`
-	Every quantity.Duration   `yaml:"every" json:"every,omitempty" doc:"time between changes, which begin when the one before has reached all at the earliest; 1s if absent"`
-	Push  []Resource          `yaml:"push" json:"push,omitempty" doc:"types of resources of which the first response is the push; any if absent"`
+	Every quantity.Duration   `yaml:"every" json:"every,omitempty" doc:"time between changes; a change begins only after the last one has reached all sidecars; 1s if absent"`
+	Push  []Resource          `yaml:"push" json:"push,omitempty" doc:"types of resources whose first response counts as the push; any if absent"`
 }
 
 // Resource is a type of resources.
 type Resource string
 
-// The types.
+// The types of resources.
 const (
 	Clusters  Resource = "cds"
 	Endpoints Resource = "eds"
@@ -104,12 +104,12 @@ const (
 	Routes    Resource = "rds"
 )
 
-// Values lists the types, in the order of package sidecar.
+// Values lists the types in the order of package sidecar.
 func (Resource) Values() []string {
 	return []string{string(Clusters), string(Endpoints), string(Listeners), string(Routes)}
 }
 
-// types are those whose first response is the push.
+// types lists the types whose first response counts as the push.
 func (c *Change) types() []sidecar.Type {
 	var list []sidecar.Type
 	for _, r := range c.Push {
@@ -118,7 +118,7 @@ func (c *Change) types() []sidecar.Type {
 	return list
 }
 
-// times is how many changes a trial has.
+// times returns the number of changes in a trial.
 func (c *Config) times() int {
 	if c.Change == nil {
 		return 0
@@ -126,7 +126,7 @@ func (c *Config) times() int {
 	return max(c.Change.Times, 1)
 }
 
-// every is the time between changes.
+// every returns the time between changes.
 func (c *Change) every() time.Duration {
 	if c.Every == 0 {
 		return time.Second
@@ -157,8 +157,8 @@ var Kind = workload.Kind{
 	Helpers: append([]testbed.Helper{service.Helper}, Helpers...),
 }
 
-// Declare says which pods the workload needs: those of the sidecars, and that of the server unless
-// it is elsewhere.
+// Declare lists the pods that the workload needs: pods for the sidecars, and one for the server if the workload
+// starts it.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer}
 	for _, n := range c.Clients {
@@ -181,7 +181,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// commands are what changes the server's configuration.
+// commands lists the commands that change the server's configuration.
 func (c *Config) commands() []reference.Arguments {
 	list := []reference.Arguments{c.Configure}
 	if c.Change != nil {
@@ -190,7 +190,7 @@ func (c *Config) commands() []reference.Arguments {
 	return list
 }
 
-// readFiles reads the certificates.
+// readFiles reads the certificates' files.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.TLS == nil {
@@ -212,7 +212,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// measured is how many sidecars come in the measured part.
+// measured returns the number of sidecars that connect in the measured part.
 func (c *Config) measured() int {
 	n := c.Sidecars.One()
 	if share := float64(c.Churn.One()); share > 0 {
@@ -221,22 +221,22 @@ func (c *Config) measured() int {
 	return n
 }
 
-// The metrics that are not of a distribution.
+// Metrics that are not part of a distribution.
 const (
 	connectRate  = "connect-rate"        // 1/s
 	readyLast    = "ready-last"          // s
-	pushLast     = "push-last"           // s, on average over the changes
+	pushLast     = "push-last"           // s, mean over the changes
 	sidecarBytes = "sidecar-bytes"       // B
 	pushBytes    = "push-bytes"          // B
-	errorShare   = "errors"              // of the attempts to connect
-	limitedShare = "limited"             // of them
+	errorShare   = "errors"              // share of the attempts to connect
+	limitedShare = "limited"             // share of the attempts to connect
 	memoryReady  = "server-memory-ready" // B
 	memoryPeak   = "server-memory-peak"  // B
 	heapReady    = "server-heap-ready"   // B
 	heapPush     = "server-heap-push"    // B
 )
 
-// Measures says what a trial measures, and how long it takes.
+// Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
 	n, changes := c.measured(), c.times()
 	m := experiment.Measures{Cost: &experiment.Cost{Prefix: "sidecar", Unit: "sidecar", Parts: []string{"client"}}}
@@ -283,7 +283,7 @@ func (c *Config) Measures() experiment.Measures {
 	}
 	planned := comes(n)
 	if c.Churn.One() > 0 {
-		planned += comes(n) + comes(c.Sidecars.One()) // down, and those that come before
+		planned += comes(n) + comes(c.Sidecars.One()) // sidecars that disconnect, and those that connect before
 	}
 	if changes > 0 {
 		planned += time.Duration(changes) * c.Change.every()

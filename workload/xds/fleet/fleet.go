@@ -1,7 +1,7 @@
-// Package fleet is the process of the workload xds in a client's pod: it holds thousands of
-// simulated sidecars (package sidecar), has them come, leave and wait for a push as it is told, and
-// notes when what happens. Orders are those of package orders; what takes long is begun by one
-// order, and asked after by others (Look).
+// Package fleet is the process that the workload xds runs in a client's pod. It holds thousands of simulated sidecars
+// (package sidecar). On request it connects them, disconnects them or has them wait for a push, and it records the
+// time of each event. Requests go over package orders. A request that takes long only begins a stage; later requests
+// (Look) ask for the stage's state.
 package fleet
 
 import (
@@ -24,17 +24,17 @@ import (
 // Helper is the process.
 var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return orders.Main(ctx, New(ctx).Obey) }}
 
-// Order is what a fleet is told: at most one member is set. Without any it tells the time.
+// Order is a request to a fleet. At most one field is set; if none is, the response only gives the time.
 type Order struct {
 	Open *Open  `json:"open,omitempty"`
 	Up   *Ramp  `json:"up,omitempty"`
 	Down *Ramp  `json:"down,omitempty"`
 	Push *Push  `json:"push,omitempty"`
 	Look *Look  `json:"look,omitempty"`
-	Heap string `json:"heap,omitempty"` // asks the server for it, at this address
+	Heap string `json:"heap,omitempty"` // address at which the fleet asks the server for its heap in use
 }
 
-// Open says what sidecars there are, and where they connect to. It is the first order.
+// Open describes the sidecars and the server that they connect to. It is the first request.
 type Open struct {
 	Server    string           `json:"server"` // HOST:PORT
 	Protocol  sidecar.Protocol `json:"protocol"`
@@ -43,11 +43,11 @@ type Open struct {
 	Node      sidecar.Node     `json:"node"`
 	Sidecars  int              `json:"sidecars"`
 	First     int              `json:"first"`     // number of the first sidecar among all fleets'
-	Fleets    int              `json:"fleets"`    // which have every so manyth number
-	LeastWait time.Duration    `json:"leastWait"` // bound of the first pause before a new try, which is random; 0: Envoy's
+	Fleets    int              `json:"fleets"`    // number of fleets; a fleet's sidecars are First, First + Fleets, First + 2 × Fleets and on
+	LeastWait time.Duration    `json:"leastWait"` // upper bound of the first pause before a sidecar reconnects; the pause is random. 0: Envoy's bound
 }
 
-// TLS is how sidecars encrypt, in PEM.
+// TLS is the sidecars' encryption; certificates and key are PEM texts.
 type TLS struct {
 	CA         string `json:"ca,omitempty"`
 	Cert       string `json:"cert,omitempty"`
@@ -55,55 +55,55 @@ type TLS struct {
 	ServerName string `json:"serverName,omitempty"`
 }
 
-// Ramp has the first Count sidecars come or leave, one after the other.
+// Ramp connects or disconnects the first Count sidecars, one after the other.
 type Ramp struct {
 	Count int     `json:"count"`
 	Rate  float64 `json:"rate"`  // 1/s
-	Phase float64 `json:"phase"` // of a gap, after which the first is due
+	Phase float64 `json:"phase"` // time until the first sidecar is due, as a share of the gap between two sidecars
 }
 
-// Push has all sidecars that are ready wait for a response.
+// Push makes all ready sidecars wait for a response of the server.
 type Push struct {
-	Since time.Time      `json:"since"` // by the clock of the process: nothing before counts
-	Types []sidecar.Type `json:"types"` // of the response; none: any
+	Since time.Time      `json:"since"` // time of the change by the clock of this process; earlier responses do not count
+	Types []sidecar.Type `json:"types"` // types of resources whose response counts as the push; none: any type
 }
 
-// Look asks how far the fleet has come.
+// Look asks for the state of the current stage.
 type Look struct {
-	For   time.Duration `json:"for"`             // waits so long for the end, at most
-	Final bool          `json:"final,omitempty"` // the report is wanted also before the end
+	For   time.Duration `json:"for"`             // longest wait for the end of the stage
+	Final bool          `json:"final,omitempty"` // set if the response has a report also before the stage's end
 }
 
-// Answer answers each order.
+// Answer is the response to each request.
 type Answer struct {
 	Now    time.Time `json:"now"`
-	Done   bool      `json:"done,omitempty"`   // with what was begun last
-	Report *Report   `json:"report,omitempty"` // of it, to a Look
-	Heap   int64     `json:"heap,omitempty"`   // that the server has in use, B
+	Done   bool      `json:"done,omitempty"`   // the stage that was begun last has ended
+	Report *Report   `json:"report,omitempty"` // report on the current stage; only in the response to a Look
+	Heap   int64     `json:"heap,omitempty"`   // bytes in use on the server's heap
 }
 
-// Report is what became of an Up, a Down or a Push.
+// Report is the result so far of a stage: an Up, a Down or a Push.
 type Report struct {
-	Expected int             `json:"expected"` // sidecars
-	Times    []time.Duration `json:"times"`    // of those that came so far: from when they were due, or the push was
+	Expected int             `json:"expected"` // number of sidecars that the stage waits for
+	Times    []time.Duration `json:"times"`    // times of the sidecars that have finished the stage, from when each was due, or from the change
 	Lags     []time.Duration `json:"lags,omitempty"`
-	Last     time.Duration   `json:"last"` // from the beginning until the last of them
+	Last     time.Duration   `json:"last"` // time from the beginning of the stage until the last sidecar finished it
 	Counts
 }
 
-// Counts is what happened meanwhile.
+// Counts counts events of a stage.
 type Counts struct {
-	Attempts  int               `json:"attempts"` // to connect
+	Attempts  int               `json:"attempts"` // attempts to connect
 	Responses int               `json:"responses"`
-	Rejected  int               `json:"rejected"`         // responses
-	Lost      int               `json:"lost"`             // streams that ended although their sidecar was ready, of all stages so far
-	Bytes     int64             `json:"bytes"`            // of responses
-	Ready     map[string]int    `json:"ready,omitempty"`  // sidecars that became ready, by connection (sidecar.Update)
-	Errors    map[string]int    `json:"errors,omitempty"` // by kind, of sidecar.Error
+	Rejected  int               `json:"rejected"`         // responses that sidecars rejected
+	Lost      int               `json:"lost"`             // streams of ready sidecars that ended, in all stages so far
+	Bytes     int64             `json:"bytes"`            // bytes of all responses
+	Ready     map[string]int    `json:"ready,omitempty"`  // number of sidecars that became ready, by kind of connection (sidecar.Update)
+	Errors    map[string]int    `json:"errors,omitempty"` // number of errors, by the kind of sidecar.Error
 	Examples  map[string]string `json:"examples,omitempty"`
 }
 
-// Fleet is the sidecars of a process.
+// Fleet holds the sidecars of a process.
 type Fleet struct {
 	ctx     context.Context
 	open    Open
@@ -115,10 +115,10 @@ type Fleet struct {
 	counts Counts
 }
 
-// New makes an empty fleet. Its sidecars leave with the context.
+// New makes an empty fleet. Its sidecars disconnect when the context ends.
 func New(ctx context.Context) *Fleet { return &Fleet{ctx: ctx, now: newStage(nil)} }
 
-// Obey carries out an order.
+// Obey carries out a request.
 func (f *Fleet) Obey(ctx context.Context, o Order) (*Answer, error) {
 	var err error
 	switch {
@@ -139,7 +139,7 @@ func (f *Fleet) Obey(ctx context.Context, o Order) (*Answer, error) {
 	return &Answer{Now: time.Now()}, err
 }
 
-// assemble makes the sidecars, of which none comes yet.
+// assemble makes the sidecars. None connects yet.
 func (f *Fleet) assemble(ctx context.Context, o Open) error {
 	if f.client != nil {
 		return errors.New("the fleet is there already")
@@ -148,7 +148,7 @@ func (f *Fleet) assemble(ctx context.Context, o Open) error {
 	if err != nil {
 		return err
 	}
-	// All go to one address, that of the first answer: what is measured is no DNS server.
+	// All sidecars use one address, the first that the name resolves to, so that no DNS server is measured.
 	found, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
 		return fmt.Errorf("the address of the server: %w", err)
@@ -190,20 +190,20 @@ func (t *TLS) config(host string) (*tls.Config, error) {
 	return c, nil
 }
 
-// IndexVariable and AddressVariable stand in texts of a node for the sidecar's number, from 1, and
-// for an address that no other one has.
+// IndexVariable and AddressVariable stand, in the texts of a node, for the sidecar's number (from 1) and for an
+// address that no other sidecar has.
 const (
 	IndexVariable   = "TARE_INDEX"
 	AddressVariable = "TARE_IP"
 )
 
-// node is the node of a member, as a message.
+// node encodes the node of a sidecar as a protocol buffers message.
 func (f *Fleet) node(index int) ([]byte, error) {
 	number := f.open.First + index*max(f.open.Fleets, 1)
 	return f.open.Node.Encode(strings.NewReplacer("$("+IndexVariable+")", strconv.Itoa(number+1), "$("+AddressVariable+")", address(number)))
 }
 
-// address is that of a sidecar: 10.1.0.1 and on, without those that end in 0 or 255.
+// address returns the address of a sidecar by its number: 10.1.0.1 and on, without addresses that end in 0 or 255.
 func address(number int) string {
 	const last, block = 250, 250 * 250
 	return fmt.Sprintf("10.%d.%d.%d", 1+number/block, number/last%last, 1+number%last)

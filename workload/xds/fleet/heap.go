@@ -10,13 +10,14 @@ import (
 	"tare/toolformat/promtext"
 )
 
-// Bounds of what a server tells of itself.
+// Bounds on reading a server's metrics.
 const (
 	heapLimit = 10 * time.Second
 	heapBytes = 64 << 20
 )
 
-// heap asks a server for the bytes of its heap that are in use, as Prometheus' collector for Go tells them.
+// heap returns the bytes in use on a server's heap, from its metrics. The metric's name is that of Prometheus'
+// collector for Go.
 func heap(ctx context.Context, url string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, heapLimit)
 	defer cancel()
@@ -24,7 +25,7 @@ func heap(ctx context.Context, url string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // neither a proxy nor a connection that stays
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // neither a proxy nor a connection that outlives the request
 	answer, err := client.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("the heap of the server: %w", err)

@@ -9,22 +9,22 @@ import (
 	"tare/workload/xds/sidecar"
 )
 
-// member is one sidecar of a fleet, connected or not. But for ready it is the ramp's.
+// member is one sidecar of a fleet, connected or not. Only the goroutine of a ramp uses its fields, except for ready.
 type member struct {
 	fleet *Fleet
 	index int
-	ready bool               // guarded by the fleet's lock
-	stop  context.CancelFunc // of one that has come
-	gone  chan struct{}      // closed when what it did before it left has ended
+	ready bool               // ready is guarded by the fleet's lock
+	stop  context.CancelFunc // stop disconnects a sidecar that has connected
+	gone  chan struct{}      // gone is closed when the goroutine of the last connection has ended
 }
 
-// Envoy's pauses before a new try are random, below a bound that doubles.
+// Envoy's pauses before it reconnects are random, below a bound that doubles each time.
 const (
 	leastWait = 500 * time.Millisecond
 	mostWait  = 30 * time.Second
 )
 
-// come has the sidecar connect, and again after each end, until it leaves.
+// come connects the sidecar, and reconnects it after each end of its stream, until leave is called.
 func (m *member) come() {
 	if m.stop != nil {
 		return
@@ -42,7 +42,7 @@ func (m *member) come() {
 	}()
 }
 
-// leave has it close its connection.
+// leave closes the sidecar's connection.
 func (m *member) leave() {
 	if m.stop == nil {
 		return
@@ -54,7 +54,7 @@ func (m *member) leave() {
 	m.fleet.mu.Unlock()
 }
 
-// live connects, and again after each end, until the context is done.
+// live connects the sidecar, and reconnects it after each end of its stream, until the context ends.
 func (m *member) live(ctx context.Context) {
 	f := m.fleet
 	least := f.open.LeastWait
@@ -81,5 +81,5 @@ func (m *member) live(ctx context.Context) {
 	}
 }
 
-// see is told of responses.
+// see handles a response of the server.
 func (m *member) see(u sidecar.Update) { m.fleet.seen(m, u) }

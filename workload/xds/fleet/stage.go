@@ -12,26 +12,26 @@ import (
 	"tare/workload/xds/sidecar"
 )
 
-// stage is what the fleet does, or has done last.
+// stage is the task of the fleet that was begun last: connecting, disconnecting, or waiting for a push.
 type stage struct {
 	start    time.Time
-	due      []time.Duration // of members that come or leave, since the start
-	times    []time.Duration // by member, since it was due or the start; or one of those below
+	due      []time.Duration // due times of members that connect or disconnect, since the start of the stage
+	times    []time.Duration // time of each member from its due time or the start of the stage, or one of the constants below
 	lags     []time.Duration
-	push     *Push // what is waited for; nil: for members to come or leave
-	expected int   // members
-	left     int   // of which are waited for
+	push     *Push // the push that members wait for; nil: members connect or disconnect
+	expected int   // number of members that the stage waits for
+	left     int   // number of members that have not finished
 	last     time.Duration
-	done     chan struct{} // closed when none is
+	done     chan struct{} // closed when left is 0
 }
 
-// What stands in place of a time.
+// Values in place of a member's time.
 const (
-	pending    = -1 // it is waited for
+	pending    = -1 // the member has not finished
 	unexpected = -2
 )
 
-// newStage makes a stage that waits for some members.
+// newStage makes a stage that waits for the members whose element is true.
 func newStage(waits []bool) *stage {
 	s := &stage{start: time.Now(), times: make([]time.Duration, len(waits)), done: make(chan struct{})}
 	for i, wait := range waits {
@@ -46,7 +46,7 @@ func newStage(waits []bool) *stage {
 	return s
 }
 
-// note notes that a member has come as far as it was to.
+// note records that a member has finished the stage.
 func (s *stage) note(index int, now time.Time) {
 	if index >= len(s.times) || s.times[index] != pending {
 		return
@@ -61,12 +61,12 @@ func (s *stage) note(index int, now time.Time) {
 	}
 }
 
-// enter begins a stage. It is called with the lock held.
+// enter begins a stage. The caller holds the lock.
 func (f *Fleet) enter(s *stage) {
 	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Ready: map[string]int{}, Errors: map[string]int{}, Examples: map[string]string{}}
 }
 
-// begin has members come or leave, as a ramp says.
+// begin begins a stage in which members connect or disconnect at the ramp's rate.
 func (f *Fleet) begin(r *Ramp, up bool) error {
 	if r.Count < 0 || r.Count > len(f.members) || r.Rate <= 0 {
 		return fmt.Errorf("%d of %d sidecars at %v/s", r.Count, len(f.members), r.Rate)
@@ -86,7 +86,7 @@ func (f *Fleet) begin(r *Ramp, up bool) error {
 	return nil
 }
 
-// ramp keeps the time of a stage.
+// ramp connects or disconnects each member at its due time.
 func (f *Fleet) ramp(s *stage, up bool) {
 	for i, due := range s.due {
 		pause.For(due - time.Since(s.start))
@@ -108,14 +108,14 @@ func (f *Fleet) ramp(s *stage, up bool) {
 	}
 }
 
-// try notes that a member begins to connect.
+// try counts an attempt to connect.
 func (f *Fleet) try() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counts.Attempts++
 }
 
-// await has the members that are ready wait for a push.
+// await begins a stage in which the ready members wait for a push.
 func (f *Fleet) await(p *Push) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *Fleet) await(p *Push) {
 	f.enter(s)
 }
 
-// seen notes a response that a member has got.
+// seen records a response that a member has received.
 func (f *Fleet) seen(m *member, u sidecar.Update) {
 	now := time.Now()
 	f.mu.Lock()
@@ -152,7 +152,7 @@ func (f *Fleet) seen(m *member, u sidecar.Update) {
 	}
 }
 
-// failed notes how a stream of a member ended, and says whether the member had been ready.
+// failed records how a member's stream ended, and reports whether the member was ready.
 func (f *Fleet) failed(m *member, err error) (was bool) {
 	kind, text := "other", err.Error()
 	if e := (*sidecar.Error)(nil); errors.As(err, &e) {
@@ -168,17 +168,17 @@ func (f *Fleet) failed(m *member, err error) (was bool) {
 	return was
 }
 
-// mostExample is how long an example of an error may be.
+// mostExample is the greatest length of an error's example, in bytes.
 const mostExample = 300
 
-// example keeps the first text of a kind. It is called with the lock held.
+// example keeps the first error text of each kind. The caller holds the lock.
 func (f *Fleet) example(kind, text string) {
 	if f.counts.Examples[kind] == "" {
 		f.counts.Examples[kind] = text[:min(len(text), mostExample)]
 	}
 }
 
-// look waits for the end of a stage for a while, and says how far it is.
+// look waits for the end of the stage, at most as long as the request says, and returns the stage's state.
 func (f *Fleet) look(ctx context.Context, l Look) *Answer {
 	f.mu.Lock()
 	s := f.now
@@ -199,7 +199,7 @@ func (f *Fleet) look(ctx context.Context, l Look) *Answer {
 	return a
 }
 
-// report is what became of the stage so far.
+// report returns the result of the stage so far.
 func (s *stage) report(counts Counts) *Report {
 	counts.Ready, counts.Errors, counts.Examples = maps.Clone(counts.Ready), maps.Clone(counts.Errors), maps.Clone(counts.Examples)
 	r := &Report{Expected: s.expected, Lags: slices.Clone(s.lags), Last: s.last, Counts: counts}

@@ -6,36 +6,36 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// incoming reads the messages of a stream, which are DiscoveryResponse or DeltaDiscoveryResponse,
-// as they come, piece by piece. Of a resource only what may name others is kept until it is whole;
-// of all others no more than says what they are.
+// incoming parses the messages of a stream, DiscoveryResponse or DeltaDiscoveryResponse, piece by piece as they
+// arrive. A resource that may name other resources is kept until it is complete. Of any other resource only the
+// beginning is kept, which shows its type.
 type incoming struct {
 	delta bool
 
 	state state
-	shift uint8  // of the number under way, in bits; in a prefix: in bytes
-	value uint64 // of the number under way
-	left  uint64 // bytes of the message that are still to come
-	need  uint64 // of the field
+	shift uint8  // bits read so far of the number being parsed; in a prefix: bytes
+	value uint64 // value so far of the number being parsed
+	left  uint64 // bytes of the message that have not arrived
+	need  uint64 // bytes of the field that have not arrived
 	field protowire.Number
 	skip  bool  // the rest of the field is not kept
-	size  int   // of the message, in bytes
-	work  *work // nil between messages
+	size  int   // size of the message, in bytes
+	work  *work // the message being parsed; nil between messages
 }
 
-// state is what comes next.
+// state is the part of the message that comes next.
 type state uint8
 
 const (
-	prefix state = iota // of a gRPC message: whether it is compressed, and its length
+	prefix state = iota // prefix of a gRPC message: a compression flag and the length
 	tag
 	length
 	number
 	content
 )
 
-// The fields of both messages that are read. The version of a delta response is for debugging
-// only, and removed is of it alone.
+// Numbers of the fields that are read, in both kinds of message. A delta response has a version for debugging only.
+// Only a delta response has removed.
 const (
 	fieldVersion   = 1
 	fieldResources = 2
@@ -45,25 +45,25 @@ const (
 )
 
 const (
-	// peek is in how many bytes of a resource its type is found.
+	// peek is the number of bytes at the beginning of a resource that must hold its type.
 	peek = 512
-	// mostKept is how large a resource that names others may be.
+	// mostKept is the largest size of a resource that names others, in bytes.
 	mostKept = 64 << 20
 )
 
-// work is what is known of one message.
+// work is the parsed content of one message.
 type work struct {
-	content             []byte // of the field under way
+	content             []byte // content of the field being parsed
 	url, version, nonce []byte
-	names               []string // that its resources have of others
-	removed             []string // names of resources that are gone, of a delta response
-	wrong               error    // why the response cannot be accepted
+	names               []string // names of other resources in the message's resources
+	removed             []string // names of removed resources, in a delta response
+	wrong               error    // reason why the sidecar rejects the response
 }
 
-// of is the type of the response's resources.
+// of returns the type of the response's resources.
 func (w *work) of() Type { return typed(w.url) }
 
-// works are kept for the next message, unless they have grown large.
+// works holds work values for reuse, unless they have grown large.
 var works = sync.Pool{New: func() any { return new(work) }}
 
 const largeWork = 1 << 20
@@ -78,7 +78,7 @@ func (w *work) free() {
 	works.Put(w)
 }
 
-// take takes a piece of the stream, and hands each message that is whole to respond.
+// take parses a piece of the stream, and calls respond for each message that is complete.
 func (m *incoming) take(p []byte, respond func(w *work, size int) error) error {
 	for {
 		if m.state != prefix && m.left == 0 {
@@ -117,7 +117,7 @@ func (m *incoming) take(p []byte, respond func(w *work, size int) error) error {
 	}
 }
 
-// begin takes a byte of the prefix.
+// begin parses one byte of the prefix.
 func (m *incoming) begin(b byte) error {
 	m.value = m.value<<8 | uint64(b)
 	if m.shift++; m.shift < 5 {
@@ -131,10 +131,10 @@ func (m *incoming) begin(b byte) error {
 	return nil
 }
 
-// expect begins what comes next.
+// expect sets the part of the message that comes next.
 func (m *incoming) expect(s state) { m.state, m.shift, m.value = s, 0, 0 }
 
-// digit takes a byte of a number: a tag, a length or a value that is skipped.
+// digit parses one byte of a number: a tag, a length or a value that is skipped.
 func (m *incoming) digit(b byte) error {
 	if m.shift > 63 {
 		return malformedf("a number of more than ten bytes")
@@ -153,7 +153,7 @@ func (m *incoming) digit(b byte) error {
 	return nil
 }
 
-// begun takes the tag of a field.
+// begun handles the tag of a field.
 func (m *incoming) begun(value uint64) error {
 	field, kind := protowire.DecodeTag(value)
 	m.field = field
@@ -174,7 +174,7 @@ func (m *incoming) begun(value uint64) error {
 	return malformedf("a field of the unknown kind %d", kind)
 }
 
-// contains takes the length of a field.
+// contains handles the length of a field.
 func (m *incoming) contains(size uint64) error {
 	if size > m.left {
 		return malformedf("a field longer than its message")
@@ -184,7 +184,7 @@ func (m *incoming) contains(size uint64) error {
 	switch m.field {
 	case fieldVersion, fieldResources, fieldType, fieldNonce:
 		m.skip = false
-	case fieldRemoved: // of the state of the world it is who the server is
+	case fieldRemoved: // a state-of-the-world response has the server's identity in this field
 		m.skip = !m.delta
 	default:
 		m.skip = true
@@ -193,7 +193,7 @@ func (m *incoming) contains(size uint64) error {
 	return m.gather(nil)
 }
 
-// gather takes a piece of a field.
+// gather takes a piece of a field's content.
 func (m *incoming) gather(p []byte) error {
 	w := m.work
 	if !m.skip {
@@ -219,7 +219,7 @@ func (m *incoming) gather(p []byte) error {
 	return nil
 }
 
-// matters says whether a resource may name others, by how it begins.
+// matters reports whether a resource may name others, by the beginning of the resource.
 func (m *incoming) matters(begins []byte) bool {
 	url, ok := begins, true
 	if m.delta {
@@ -228,14 +228,14 @@ func (m *incoming) matters(begins []byte) bool {
 	if ok {
 		url, ok = first(url)
 	}
-	if !ok { // in another order than that of its fields
+	if !ok { // the fields are not in the order of their numbers
 		return true
 	}
 	_, leads := typed(url).leads()
 	return leads
 }
 
-// take takes a field that is whole.
+// take handles a complete field.
 func (w *work) take(field protowire.Number, delta bool) {
 	switch field {
 	case fieldVersion:

@@ -6,18 +6,17 @@ import (
 	"unique"
 )
 
-// names are resources that a sidecar asks for, in order and each once. Sidecars that ask for the
-// same ones hold them once together, and two are equal where they hold the same. The zero value
-// holds none.
+// names is a sorted set of resource names that a sidecar asks for. Sidecars with equal sets share one copy in memory,
+// and equal sets compare as equal. The zero value is empty.
 type names struct {
 	joined unique.Handle[string]
 	some   bool
 }
 
-// between stands between names, and in none.
+// between separates names. No name contains it.
 const between = "\x00"
 
-// naming makes names of a list, which it may change.
+// naming makes names from a list, and may reorder the list.
 func naming(list []string) names {
 	slices.Sort(list)
 	list = slices.Compact(list)
@@ -27,10 +26,10 @@ func naming(list []string) names {
 	return names{unique.Make(strings.Join(list, between)), true}
 }
 
-// none says that there are none.
+// none reports whether the set is empty.
 func (n names) none() bool { return !n.some }
 
-// list are the names.
+// list returns the names in order.
 func (n names) list() []string {
 	if n.none() {
 		return nil
@@ -38,7 +37,7 @@ func (n names) list() []string {
 	return strings.Split(n.joined.Value(), between)
 }
 
-// difference is what the first of two lists in order has more.
+// difference returns the elements of a that are not in b. Both lists are sorted.
 func difference(a, b []string) []string {
 	var more []string
 	for _, name := range a {
@@ -49,5 +48,5 @@ func difference(a, b []string) []string {
 	return more
 }
 
-// share gives a text that sidecars hold once together.
+// share returns the text as a string of which sidecars share one copy in memory.
 func share(text []byte) string { return unique.Make(string(text)).Value() }

@@ -14,15 +14,15 @@ import (
 // request is a DiscoveryRequest, or a DeltaDiscoveryRequest.
 type request struct {
 	of      Type
-	node    []byte   // of the first one of a stream
-	names   []string // all that is asked for; of delta what is asked for from now on
-	gone    []string // of delta: what is no longer asked for
-	version string   // that the sidecar has; not of delta
-	nonce   string   // of the response that is answered
-	wrong   error    // why that is rejected
+	node    []byte   // the sidecar's node; only in the first request of a stream
+	names   []string // names of all resources asked for; in a delta request: of the additional ones
+	gone    []string // names no longer asked for; delta only
+	version string   // version that the sidecar has; not in a delta request
+	nonce   string   // nonce of the response that this request acknowledges or rejects
+	wrong   error    // reason for rejecting the response; nil: it is accepted
 }
 
-// numbers are those of the fields in one of the two messages; 0: it has none.
+// numbers holds the numbers of the fields in one of the two messages; 0: the message has no such field.
 type numbers struct{ node, version, names, gone, url, nonce, wrong protowire.Number }
 
 var (
@@ -30,7 +30,8 @@ var (
 	ofDelta = numbers{node: 1, url: 2, names: 3, gone: 4, nonce: 6, wrong: 7}
 )
 
-// append writes the message. A delta request that answers a response names nothing.
+// append appends the encoded message to b. A delta request that acknowledges or rejects a response names no
+// resources.
 func (r request) append(b []byte, delta bool) []byte {
 	n := ofSotW
 	if delta {
@@ -57,7 +58,7 @@ func (r request) append(b []byte, delta bool) []byte {
 	text(n.url, urls[r.of])
 	text(n.nonce, r.nonce)
 	if r.wrong != nil {
-		// google.rpc.Status with INVALID_ARGUMENT, as Envoy has it
+		// A google.rpc.Status with INVALID_ARGUMENT, as Envoy sends it.
 		status := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 3)
 		b = appendBytes(b, n.wrong, appendText(status, 2, r.wrong.Error()))
 	}
@@ -72,14 +73,14 @@ func appendBytes(b []byte, n protowire.Number, p []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), p)
 }
 
-// Node is who a sidecar says that it is.
+// Node is the identity that a sidecar gives the server.
 type Node struct {
 	ID       string          `json:"id"`
 	Cluster  string          `json:"cluster,omitempty"`
-	Metadata json.RawMessage `json:"metadata,omitempty"` // an object
+	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object
 }
 
-// Encode writes the node as a message of the API, with texts filled in.
+// Encode returns the node as a protocol buffers message, with the variables in its texts replaced.
 func (n Node) Encode(fill *strings.Replacer) ([]byte, error) {
 	b := appendText(nil, 1, fill.Replace(n.ID))
 	if n.Cluster != "" {
@@ -92,10 +93,10 @@ func (n Node) Encode(fill *strings.Replacer) ([]byte, error) {
 		}
 		b = appendBytes(b, 3, object(metadata, fill))
 	}
-	return appendText(b, 6, "tare"), nil // its user agent
+	return appendText(b, 6, "tare"), nil // user_agent_name
 }
 
-// object is a google.protobuf.Struct.
+// object encodes a map as a google.protobuf.Struct.
 func object(m map[string]any, fill *strings.Replacer) (b []byte) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		b = appendBytes(b, 1, appendBytes(appendText(nil, 1, name), 2, anything(m[name], fill)))
@@ -103,7 +104,7 @@ func object(m map[string]any, fill *strings.Replacer) (b []byte) {
 	return b
 }
 
-// anything is a google.protobuf.Value of what JSON holds.
+// anything encodes a decoded JSON value as a google.protobuf.Value.
 func anything(v any, fill *strings.Replacer) (b []byte) {
 	switch v := v.(type) {
 	case float64:

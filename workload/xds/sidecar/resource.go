@@ -8,36 +8,36 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// What a sidecar reads of Envoy's API, by the numbers of its fields.
+// Field numbers of the messages of Envoy's API that a sidecar reads.
 const (
 	anyType, anyValue = 1, 2 // google.protobuf.Any
 
-	deltaResource = 2 // of Resource, which a delta response wraps around each
+	deltaResource = 2 // in a Resource, the wrapper of each resource in a delta response
 
 	clusterName, clusterType, clusterEDS = 1, 2, 3
-	typeEDS                              = 3 // of clusterType
-	edsService                           = 2 // of clusterEDS
+	typeEDS                              = 3 // value of clusterType for endpoints by EDS
+	edsService                           = 2 // in clusterEDS
 
 	listenerChains, listenerAPI, listenerDefault = 3, 19, 25
 	apiListener                                  = 1
 	chainFilters                                 = 3
 	filterConfig                                 = 4
-	managerRDS                                   = 3 // of HttpConnectionManager
+	managerRDS                                   = 3 // in an HttpConnectionManager
 	rdsName                                      = 2
 )
 
-// manager is how the type of a filter ends that may ask for routes by name.
+// manager is the end of the type URL of the filter that may ask for routes by name.
 var manager = []byte(".HttpConnectionManager")
 
 var errBroken = errors.New("a resource that cannot be read")
 
-// value is one field of a message.
+// value is the value of one field of a message.
 type value struct {
-	bytes  []byte // of a message or a text
+	bytes  []byte // content of a message or a text
 	number uint64
 }
 
-// fields gives the fields of a message that are numbers, texts or messages.
+// fields calls each for every field of a message that is a number, a text or a message.
 func fields(b []byte, each func(protowire.Number, value) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -65,7 +65,7 @@ func fields(b []byte, each func(protowire.Number, value) error) error {
 	return nil
 }
 
-// within gives those of the fields with one number.
+// within calls each for every field with this number.
 func within(b []byte, number protowire.Number, each func([]byte) error) error {
 	return fields(b, func(n protowire.Number, v value) error {
 		if n != number {
@@ -75,7 +75,7 @@ func within(b []byte, number protowire.Number, each func([]byte) error) error {
 	})
 }
 
-// unpack gives the type and the value of an Any.
+// unpack returns the type URL and the value of a google.protobuf.Any.
 func unpack(packed []byte) (url, message []byte, err error) {
 	err = fields(packed, func(n protowire.Number, v value) error {
 		switch n {
@@ -89,7 +89,7 @@ func unpack(packed []byte) (url, message []byte, err error) {
 	return url, message, err
 }
 
-// first is the type of an Any of which only the beginning is there.
+// first returns the type URL of an Any that is cut off after its beginning.
 func first(packed []byte) (url []byte, ok bool) {
 	number, kind, n := protowire.ConsumeTag(packed)
 	if n < 0 || number != anyType || kind != protowire.BytesType {
@@ -99,7 +99,7 @@ func first(packed []byte) (url []byte, ok bool) {
 	return url, n >= 0
 }
 
-// wrapped is the beginning of the Any in that of a delta response's resource.
+// wrapped returns the beginning of the Any inside the beginning of a delta response's Resource.
 func wrapped(b []byte) (packed []byte, ok bool) {
 	for {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -108,7 +108,7 @@ func wrapped(b []byte) (packed []byte, ok bool) {
 		}
 		b = b[n:]
 		if number == deltaResource && kind == protowire.BytesType {
-			_, n = protowire.ConsumeVarint(b) // its length
+			_, n = protowire.ConsumeVarint(b) // length of the field
 			return b[max(n, 0):], n >= 0
 		}
 		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
@@ -118,7 +118,7 @@ func wrapped(b []byte) (packed []byte, ok bool) {
 	}
 }
 
-// named adds the names of other resources that a resource holds.
+// named appends the names of other resources that a resource refers to.
 func named(names []string, resource []byte, delta bool) ([]string, error) {
 	if delta {
 		packed := resource
@@ -145,7 +145,7 @@ func named(names []string, resource []byte, delta bool) ([]string, error) {
 	return names, err
 }
 
-// endpointsOf gives the name by which a cluster's endpoints are asked for, if they are.
+// endpointsOf calls add with the name by which a sidecar asks for a cluster's endpoints, if the cluster uses EDS.
 func endpointsOf(cluster []byte, add func([]byte) error) error {
 	var name, service []byte
 	eds := false
@@ -166,7 +166,7 @@ func endpointsOf(cluster []byte, add func([]byte) error) error {
 	return add([]byte(cmp.Or(string(service), string(name))))
 }
 
-// routesOf gives the names by which a listener's routes are asked for.
+// routesOf calls add with each name by which a sidecar asks for a listener's routes.
 func routesOf(listener []byte, add func([]byte) error) error {
 	config := func(packed []byte) error {
 		url, message, err := unpack(packed)

@@ -1,23 +1,22 @@
-// Package sidecar is one simulated sidecar: what Envoy is to an xDS server, and nothing of what
-// it is to traffic. It opens a stream of the aggregated discovery service (ADS) on a connection
-// of its own, subscribes in Envoy's order and acknowledges what it gets:
+// Package sidecar simulates one Envoy sidecar towards an xDS server; it handles no traffic. A sidecar opens a stream
+// of the aggregated discovery service (ADS) on its own connection, subscribes in Envoy's order and acknowledges the
+// responses:
 //
 //	all clusters (CDS) → endpoints of those that say so (EDS) → all listeners (LDS) → routes of those that say so (RDS)
 //
 // # Memory
 //
-// A process holds thousands of them, and what one takes bounds how many. So a sidecar is one
-// goroutine that reads. Frames are of golang.org/x/net/http2; messages are read as they come and
-// only what names other resources is looked at (message.go), so that a megabyte of endpoints never
-// is in memory. A connection of grpc-go has seven goroutines, and holds messages whole:
-// bench/xds has both beside each other.
+// A process holds thousands of sidecars, and the memory of one bounds their number. A sidecar is therefore one
+// goroutine that reads. Frames come from golang.org/x/net/http2. Messages are parsed as they arrive and only
+// resources that name others are kept (message.go), so that a megabyte of endpoints is never in memory. A connection
+// of grpc-go has seven goroutines, and keeps messages whole: bench/xds compares both.
 //
-// # Like Envoy, and not
+// # Differences from Envoy
 //
-// Like Envoy it sends its node with the first request only, rejects a response that it cannot
-// read with the version that it has, and asks for listeners when the first endpoints have come.
-// A new stream begins with nothing, as that of a new pod does; Envoy would tell a delta server which
-// resources it still has.
+// Like Envoy, a sidecar sends its node with the first request only, rejects a response that it cannot read by
+// repeating the version it has, and asks for listeners after the first endpoints have arrived. Unlike Envoy, it
+// begins every stream without resources, as a new pod does. A reconnecting Envoy would list the resources that it
+// still has to a delta server.
 package sidecar
 
 import (
@@ -35,32 +34,31 @@ import (
 // Protocol is a variant of ADS.
 type Protocol = xdstransport.Protocol
 
-// The variants.
+// The variants of ADS.
 const (
 	Delta = xdstransport.Delta
 	SotW  = xdstransport.SotW
 )
 
-// Server is where sidecars connect to, and how.
+// Server describes the server that sidecars connect to, and the connection.
 type Server struct {
 	Address   string // IP:PORT
-	Authority string // name that it is asked by; "": the address
+	Authority string // name of the server in requests; "": the address
 	Protocol  Protocol
 	TLS       *tls.Config // nil: plaintext
 	Token     string      // bearer token in the metadata of the stream; "": none
 }
 
-// Client is what sidecars of one server share.
+// Client is the data that the sidecars of one server share.
 type Client struct {
 	server Server
 	dialer net.Dialer
-	head   []byte // what each connection begins with
+	head   []byte // bytes that each connection begins with
 }
 
-// connectLimit is how long a connection may take, TLS included: Envoy's default.
+// connectLimit is the longest time for connecting, TLS included: Envoy's default.
 const connectLimit = 5 * time.Second
 
-// New makes a client.
 func New(s Server) *Client {
 	if s.Authority == "" {
 		s.Authority = s.Address
@@ -72,17 +70,17 @@ func New(s Server) *Client {
 	return &Client{server: s, dialer: net.Dialer{KeepAlive: -1}, head: opening(s)}
 }
 
-// Update is a response that has come.
+// Update describes a response that has arrived.
 type Update struct {
 	Type     Type
-	Bytes    int    // of the message
-	Ready    string // by which connection, if with it the sidecar has all that it waits for, for the first time
-	Rejected error  // why it was not acknowledged
+	Bytes    int    // size of the message
+	Ready    string // kind of the connection, if this response made the sidecar ready for the first time; "": it did not
+	Rejected error  // reason why the sidecar rejected the response; nil: it acknowledged it
 }
 
-// Run connects, subscribes and stays until the stream ends, or the context does. The node is a
-// message of the API. see is told of each response before it is acknowledged, by the goroutine of
-// Run. The error is an *Error.
+// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded message of the
+// API. Run calls see for each response before it acknowledges the response, in its own goroutine. The error is an
+// *Error.
 func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -99,7 +97,7 @@ func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	return s.serve(func(piece []byte) error { return s.message.take(piece, respond) })
 }
 
-// connect makes a connection, and encrypts it.
+// connect makes a connection, with TLS if the server has it.
 func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
@@ -108,8 +106,8 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 		return nil, &Error{Dial, err.Error()}
 	}
 	if raw, ok := conn.(*net.TCPConn); ok {
-		// A connection that is closed by this side would keep its port for a minute, and of
-		// ports there are fewer than sidecars in three trials.
+		// A normal close on this side would block the connection's port for a minute, and three trials can have more
+		// sidecars than there are ports.
 		_ = raw.SetLinger(0)
 	}
 	if c.server.TLS == nil {
@@ -127,7 +125,7 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	return encrypted, nil
 }
 
-// describe says what a connection is like.
+// describe returns the protocol and encryption of a connection.
 func describe(conn net.Conn, p Protocol) xdstransport.Connection {
 	by := xdstransport.Connection{Protocol: p}
 	if encrypted, ok := conn.(*tls.Conn); ok {
@@ -137,7 +135,7 @@ func describe(conn net.Conn, p Protocol) xdstransport.Connection {
 	return by
 }
 
-// sidecar is one that is connected.
+// sidecar is a connected sidecar.
 type sidecar struct {
 	*stream
 	message incoming
@@ -146,22 +144,23 @@ type sidecar struct {
 	asked   [types]bool
 	got     [types]bool
 	ready   bool
-	// names are what is asked for by name: of EDS and RDS.
+	// names holds the names asked for, of EDS and RDS resources.
 	names [types]names
-	// versions are the last ones that were accepted, nonces those of the last responses.
+	// versions holds the last accepted version of each type. nonces holds the nonce of the last response of each
+	// type.
 	versions, nonces [types]string
 }
 
-// ask has a request sent with the next flush.
+// ask queues a request for the next flush.
 func (s *sidecar) ask(r request) {
 	s.asked[r.of] = true
 	s.queue(r.append(nil, s.message.delta))
 }
 
-// respond takes a response that has come whole, and sends what there is to say to it.
+// respond handles a complete response, and sends the requests that follow from it.
 func (s *sidecar) respond(w *work, size int) error {
 	t := w.of()
-	if t == Other { // nobody has asked for it
+	if t == Other { // the sidecar has not asked for this type
 		s.see(Update{Type: t, Bytes: size})
 		return nil
 	}
@@ -193,7 +192,7 @@ func (s *sidecar) respond(w *work, size int) error {
 	return s.flush()
 }
 
-// wanted are the names of a type that a response has the sidecar ask for from now on.
+// wanted returns the names of a type that the sidecar asks for after a response.
 func (s *sidecar) wanted(of Type, w *work) names {
 	found := w.names
 	if s.message.delta {
@@ -204,10 +203,10 @@ func (s *sidecar) wanted(of Type, w *work) names {
 	return naming(found)
 }
 
-// complete says whether each type that is asked for has been answered.
+// complete reports whether the server has answered each type that the sidecar asks for.
 func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[LDS] && s.has(RDS) }
 
-// has says whether resources of a type have come, or none are asked for by name.
+// has reports whether resources of a type have arrived, or none are asked for by name.
 func (s *sidecar) has(t Type) bool { return s.got[t] || s.names[t].none() }
 
 // acknowledge accepts or rejects the last response of a type.
@@ -215,7 +214,7 @@ func (s *sidecar) acknowledge(t Type, wrong error) {
 	s.ask(request{of: t, version: s.versions[t], nonce: s.nonces[t], names: s.names[t].list(), wrong: wrong})
 }
 
-// subscribe asks for the names of a type, where they are others than before.
+// subscribe asks for the names of a type if they have changed.
 func (s *sidecar) subscribe(of Type, before names) {
 	wanted := s.names[of]
 	if wanted == before {

@@ -10,26 +10,25 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Kinds of errors. What a server ends a stream with is of the kind of its gRPC status, such as
-// Limited.
+// Kinds of errors. If the server ends a stream, the kind is the name of the gRPC status, such as Limited.
 const (
 	Dial      = "dial" // no connection
 	TLS       = "tls"
 	Closed    = "closed"   // the connection was closed
 	Reset     = "reset"    // the stream was reset
 	Malformed = "protocol" // the server does not speak gRPC over HTTP/2
-	Ended     = "ok"       // the server ended the stream, and calls that a success
+	Ended     = "ok"       // the server ended the stream with the status OK
 	Limited   = "resource-exhausted"
 )
 
-// codes are the names of gRPC's statuses.
+// codes lists the names of gRPC's statuses by their numbers.
 var codes = [...]string{Ended, "cancelled", "unknown", "invalid-argument", "deadline-exceeded", "not-found", "already-exists", "permission-denied",
 	Limited, "failed-precondition", "aborted", "out-of-range", "unimplemented", "internal", "unavailable", "data-loss", "unauthenticated"}
 
-// Error is how a stream ended.
+// Error is the reason why a stream ended.
 type Error struct {
 	Kind string
-	Text string // what was said about it, by whoever said it
+	Text string // message of the server, of TLS or of the operating system
 }
 
 func (e *Error) Error() string { return e.Kind + ": " + e.Text }
@@ -38,16 +37,16 @@ func malformedf(format string, args ...any) error {
 	return &Error{Malformed, fmt.Sprintf(format, args...)}
 }
 
-// status is what headers say of the answer.
+// status is the state of the response's headers and trailers.
 type status struct {
-	began   bool   // the headers have come
-	http    string // of this block of headers, as all but the goodbye
+	began   bool   // the headers have arrived
+	http    string // :status of this block of headers; the other fields but goodbye are of this block, too
 	grpc    string
 	message string
 	goodbye string
 }
 
-// field takes one header.
+// field handles one header field.
 func (s *status) field(f hpack.HeaderField) {
 	switch f.Name {
 	case ":status":
@@ -59,7 +58,7 @@ func (s *status) field(f hpack.HeaderField) {
 	}
 }
 
-// headers takes those at the beginning of the stream, or at its end.
+// headers handles the block of headers at the beginning of the stream, or the trailers at its end.
 func (s *stream) headers(h http2.FrameHeader, p []byte) error {
 	p, ok := fragment(h, p)
 	if !ok || h.StreamID != streamID {
@@ -95,7 +94,7 @@ func (s *stream) headers(h http2.FrameHeader, p []byte) error {
 	return s.status.judge(end)
 }
 
-// fragment is the part of a frame that holds headers.
+// fragment returns the part of a frame that holds headers.
 func fragment(h http2.FrameHeader, p []byte) ([]byte, bool) {
 	if h.Flags.Has(http2.FlagHeadersPadded) {
 		if len(p) == 0 || int(p[0]) >= len(p) {
@@ -112,7 +111,7 @@ func fragment(h http2.FrameHeader, p []byte) ([]byte, bool) {
 	return p, true
 }
 
-// judge says what a block of headers means; nil: the stream goes on.
+// judge returns an error if a block of headers ends the stream, or is not valid; nil: the stream continues.
 func (s *status) judge(end bool) error {
 	switch {
 	case s.grpc != "":
@@ -128,7 +127,7 @@ func (s *status) judge(end bool) error {
 	return nil
 }
 
-// ended is the status that the server has ended the stream with.
+// ended returns the error for the status with which the server ended the stream.
 func (s *status) ended() error {
 	text := s.message
 	if plain, err := url.PathUnescape(text); err == nil {

@@ -14,34 +14,34 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// stream is the client's side of one gRPC stream on an HTTP/2 connection of its own (RFC 9113).
-// One goroutine reads, and writes in between: a server that does not read stops it.
+// stream is the client's side of one gRPC stream on its own HTTP/2 connection (RFC 9113). One goroutine reads, and
+// writes between reads; if the server does not read, this goroutine blocks.
 type stream struct {
 	conn    net.Conn
 	in      *bufio.Reader
-	head    []byte // what is still to be written ahead of the first message
-	out     []byte // messages that the server's windows hold back
+	head    []byte // bytes to write before the first message
+	out     []byte // messages that the server's flow-control windows hold back
 	decoder *hpack.Decoder
-	status  status // of the answer, as far as it is known
+	status  status // status of the response so far
 
-	window, initial int64 // for what is sent on the stream, and what it was first
-	whole           int64 // the same of the connection
-	received        int64 // bytes since the windows of what comes were opened again
+	window, initial int64 // send window of the stream, and its initial size
+	whole           int64 // send window of the connection
+	received        int64 // bytes received since the receive windows were last enlarged
 }
 
 const (
 	streamID = 1
-	// windowSize is how much the server may send unasked: so much that it waits for the connection
-	// alone, as with Envoy.
+	// windowSize is the size of the receive windows, in bytes. It is large enough that the server only ever waits for
+	// the connection, as with Envoy.
 	windowSize = 16 << 20
-	firstSize  = 1<<16 - 1 // of every window
-	mostFrame  = 1 << 14   // bytes in a frame that everybody takes
+	firstSize  = 1<<16 - 1 // initial size of every window
+	mostFrame  = 1 << 14   // largest frame that every peer must accept, in bytes
 	mostHead   = 1 << 16
-	readBuffer = 512 // bytes that each connection holds for reading
+	readBuffer = 512 // size of each connection's read buffer, in bytes
 )
 
-// opening is what each connection begins with: alike for all, since what headers refer to is
-// new with the connection.
+// opening returns the bytes that each connection begins with. All connections can share them, since the header
+// compression state is new with each connection.
 func opening(s Server) []byte {
 	scheme, path := "http", "StreamAggregatedResources"
 	if s.TLS != nil {
@@ -62,7 +62,7 @@ func opening(s Server) []byte {
 	var out, block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, h := range headers {
-		_ = encoder.WriteField(h) // into memory, as all here
+		_ = encoder.WriteField(h) // the encoder writes to memory and cannot fail
 	}
 	out.WriteString(http2.ClientPreface)
 	to := http2.NewFramer(&out, nil)
@@ -72,7 +72,7 @@ func opening(s Server) []byte {
 	first := rest[:min(len(rest), mostFrame)]
 	rest = rest[len(first):]
 	_ = to.WriteHeaders(http2.HeadersFrameParam{StreamID: streamID, BlockFragment: first, EndHeaders: len(rest) == 0})
-	for len(rest) > 0 { // a long token
+	for len(rest) > 0 { // a long token does not fit one frame
 		piece := rest[:min(len(rest), mostFrame)]
 		rest = rest[len(piece):]
 		_ = to.WriteContinuation(streamID, len(rest) == 0, piece)
@@ -87,7 +87,7 @@ func newStream(conn net.Conn, head []byte) *stream {
 	return s
 }
 
-// writer frames what is written at once.
+// writer collects frames that are written at once.
 type writer struct {
 	*http2.Framer
 	buf bytes.Buffer
@@ -111,13 +111,13 @@ func (s *stream) write(frames func(*writer)) error {
 	return nil
 }
 
-// queue has a message sent with the next flush, or as soon after it as the server's windows let it.
+// queue queues a message for the next flush, or for a later one if the server's windows are full.
 func (s *stream) queue(message []byte) {
-	s.out = binary.BigEndian.AppendUint32(append(s.out, 0), uint32(len(message))) // not compressed
+	s.out = binary.BigEndian.AppendUint32(append(s.out, 0), uint32(len(message))) // flag: not compressed
 	s.out = append(s.out, message...)
 }
 
-// flush sends what the windows let through.
+// flush sends as much as the server's windows allow.
 func (s *stream) flush() error {
 	if len(s.out) == 0 || min(s.window, s.whole) <= 0 {
 		return nil
@@ -135,10 +135,10 @@ func (s *stream) flush() error {
 	})
 }
 
-// room is how much can be sent in one frame.
+// room returns the number of bytes that can be sent in one frame.
 func (s *stream) room() int64 { return min(int64(len(s.out)), s.window, s.whole, mostFrame) }
 
-// serve reads until the stream ends, and gives each piece of what comes in it to take.
+// serve reads until the stream ends, and calls take for each piece of data.
 func (s *stream) serve(take func([]byte) error) error {
 	for first := true; ; first = false {
 		h, err := http2.ReadFrameHeader(s.in)
@@ -164,7 +164,7 @@ func (s *stream) serve(take func([]byte) error) error {
 	}
 }
 
-// control takes a frame that is no data.
+// control handles a frame that is not a data frame.
 func (s *stream) control(h http2.FrameHeader, p []byte) error {
 	switch h.Type {
 	case http2.FrameHeaders:
@@ -233,10 +233,10 @@ func (s *stream) settings(h http2.FrameHeader, p []byte) error {
 	return s.flush()
 }
 
-// chunks are what data is read into, for as long as that takes.
+// chunks holds buffers for reading data frames.
 var chunks = sync.Pool{New: func() any { return new([4096]byte) }}
 
-// data takes a frame of data.
+// data handles a data frame.
 func (s *stream) data(h http2.FrameHeader, take func([]byte) error) error {
 	if h.StreamID != streamID || !s.status.began {
 		return malformedf("data on stream %d that was not announced", h.StreamID)
@@ -282,7 +282,7 @@ func (s *stream) data(h http2.FrameHeader, take func([]byte) error) error {
 	})
 }
 
-// closed is the error of a connection that was closed, or that this side has closed.
+// closed returns the error for a connection that either side has closed.
 func (s *stream) closed(err error) error {
 	if s.status.goodbye != "" {
 		return &Error{Closed, s.status.goodbye}

@@ -2,16 +2,16 @@ package sidecar
 
 import "slices"
 
-// Type is what a resource is.
+// Type is the type of a resource.
 type Type uint8
 
-// The types that a sidecar subscribes to, and whatever else a server may send.
+// The types that a sidecar subscribes to, and one for all other types.
 const (
 	CDS   Type = iota // clusters
 	EDS               // endpoints
 	LDS               // listeners
 	RDS               // routes
-	Other             // none of these
+	Other             // any other type
 )
 
 const types = int(Other)
@@ -23,7 +23,7 @@ var urls = [types]string{
 	"type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
 }
 
-// typed is the type of that URL.
+// typed returns the type with this type URL.
 func typed(url []byte) Type {
 	if i := slices.IndexFunc(urls[:], func(u string) bool { return u == string(url) }); i >= 0 {
 		return Type(i)
@@ -31,5 +31,5 @@ func typed(url []byte) Type {
 	return Other
 }
 
-// leads says resources of which type those of this one name.
+// next returns the type that resources of type t refer to by name, if any.
 func (t Type) leads() (Type, bool) { return t + 1, t == CDS || t == LDS }

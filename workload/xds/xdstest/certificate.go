@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// Certificate makes a certificate for 127.0.0.1 that signs itself, and its key, in PEM. It is good for
-// servers and for clients.
+// Certificate makes a self-signed certificate for 127.0.0.1 and its key, in PEM. Servers and clients can use it.
 func Certificate() (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -36,8 +35,8 @@ func Certificate() (cert, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
 }
 
-// Serving is the TLS of a server with such a certificate, which asks clients for one that it has signed
-// where mutual says so.
+// Serving returns the TLS configuration of a server with this certificate. If mutual is set, clients must present a
+// certificate that this one has signed.
 func Serving(cert, key []byte, mutual bool) (*tls.Config, error) {
 	own, err := tls.X509KeyPair(cert, key)
 	if err != nil {

@@ -13,23 +13,23 @@ import (
 	"tare/testbed"
 )
 
-// FileVariable names the file that the Helper looks at, MostVariable how many streams it serves at a time, and
-// MetricsVariable the port at which it tells of its heap.
+// Environment variables of the Helper. FileVariable names the file that it watches, MostVariable gives the number of
+// streams that it serves at a time, and MetricsVariable the port of its metrics.
 const (
 	FileVariable    = "XDSTEST_FILE"
 	MostVariable    = "XDSTEST_MOST"
 	MetricsVariable = "XDSTEST_METRICS"
 )
 
-// Helper is a server in a process of its own, at the port TARE_PORT, with TLS if it is given a certificate. It pushes other endpoints each
-// time that the content of a file changes.
+// Helper is a server in its own process at the port TARE_PORT. It uses TLS if it is given a certificate. It pushes
+// different endpoints each time that the content of the file changes.
 var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) error {
 	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+os.Getenv("TARE_PORT"))
 	if err != nil {
 		return err
 	}
 	mesh := Mesh{Clusters: 3, Endpoints: 2, Listeners: 1}
-	most, _ := strconv.Atoi(os.Getenv(MostVariable)) // it may be absent
+	most, _ := strconv.Atoi(os.Getenv(MostVariable)) // the variable may be absent
 	options := Options{Most: most}
 	if cert := os.Getenv("TARE_TLS_CERT"); cert != "" {
 		if options.TLS, err = Serving([]byte(cert), []byte(os.Getenv("TARE_TLS_KEY")), false); err != nil {
@@ -52,7 +52,7 @@ var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) erro
 	}
 	fmt.Println("listening")
 	for last := ""; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
-		text, _ := os.ReadFile(os.Getenv(FileVariable)) // it may not be there yet
+		text, _ := os.ReadFile(os.Getenv(FileVariable)) // the file may not exist yet
 		if string(text) == last || len(text) == 0 {
 			continue
 		}

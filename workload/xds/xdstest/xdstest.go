@@ -1,6 +1,5 @@
-// Package xdstest is an xDS server for tests and benchmarks of simulated sidecars: that of
-// go-control-plane, with clusters, endpoints, listeners and routes in numbers that one chooses. It
-// is in no program of Tare's.
+// Package xdstest is an xDS server for tests and benchmarks of simulated sidecars. It uses go-control-plane, with the
+// numbers of clusters, endpoints, listeners and routes that a test chooses. No program of Tare's contains it.
 package xdstest
 
 import (
@@ -30,24 +29,24 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Mesh is what the server tells sidecars.
+// Mesh is the configuration that the server sends to sidecars.
 type Mesh struct {
-	Clusters  int // whose endpoints are asked for by name, and one whose are not
-	Endpoints int // of each
-	Listeners int // with routes that are asked for by name
-	Bulk      int // bytes that the endpoints of each cluster have more
+	Clusters  int // clusters whose endpoints are asked for by name; one more cluster has its endpoints inline
+	Endpoints int // endpoints of each cluster
+	Listeners int // listeners whose routes are asked for by name
+	Bulk      int // additional bytes in the endpoints of each cluster
 }
 
-// Options are how the server behaves.
+// Options are the server's behaviour.
 type Options struct {
 	TLS    *tls.Config
-	Token  string // that streams must show; "": none
-	Refuse int    // so many streams are refused before the first that is served
-	Most   int    // so many streams are served at a time, the others refused; 0: all
-	Record bool   // Requests are kept
+	Token  string // token that streams must present; "": none
+	Refuse int    // number of streams that are refused before the first that is served
+	Most   int    // number of streams that are served at a time, others are refused; 0: all are served
+	Record bool   // Requests returns the requests
 }
 
-// Server is one that is up.
+// Server is a running xDS server.
 type Server struct {
 	Address string
 
@@ -61,17 +60,16 @@ type Server struct {
 	changes  int
 	versions [types.UnknownType]string
 	refused  int
-	served   int // streams
+	served   int // streams served now
 	requests []Request
 }
 
-// Request is one that a sidecar has sent.
+// Request is a request of a sidecar.
 type Request struct {
 	SotW  *discovery.DiscoveryRequest
 	Delta *discovery.DeltaDiscoveryRequest
 }
 
-// Start starts a server on a listener.
 func Start(on net.Listener, mesh Mesh, options Options) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{Address: on.Addr().String(), options: options, cache: cache.NewSnapshotCache(true, alike{}, nil), stop: stop, mesh: mesh}
@@ -89,13 +87,12 @@ func Start(on net.Listener, mesh Mesh, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server and its connections.
 func (s *Server) Stop() {
 	s.stop()
 	s.grpc.Stop()
 }
 
-// alike has all sidecars get the same.
+// alike gives all sidecars the same configuration.
 type alike struct{}
 
 func (alike) ID(*core.Node) string { return "all" }
@@ -116,14 +113,14 @@ func (s *Server) callbacks() server.Callbacks {
 	}
 }
 
-// Requests are those that came so far, in their order.
+// Requests returns the requests so far, in their order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// admit refuses streams as the options say.
+// admit refuses streams according to the options.
 func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	if want := s.options.Token; want != "" {
 		given, _ := metadata.FromIncomingContext(stream.Context())
@@ -150,8 +147,8 @@ func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerIn
 	return handle(srv, stream)
 }
 
-// Change changes what sidecars are told, and pushes it. What is as before keeps its version; the endpoints of
-// the first cluster never are.
+// Change replaces the configuration, and pushes it. Unchanged resources keep their version; the endpoints of the
+// first cluster always change.
 func (s *Server) Change(mesh Mesh) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +189,7 @@ func (s *Server) Change(mesh Mesh) error {
 	return s.cache.SetSnapshot(context.Background(), "all", snapshot)
 }
 
-// Name is that of a resource.
+// Name returns the name of a resource.
 func Name(of string, i int) string { return fmt.Sprintf("%s-%d.test.svc.cluster.local", of, i) }
 
 func ads() *core.ConfigSource {
@@ -203,7 +200,7 @@ func address(host string, port int) *core.Address {
 	return &core.Address{Address: &core.Address_SocketAddress{SocketAddress: &core.SocketAddress{Address: host, PortSpecifier: &core.SocketAddress_PortValue{PortValue: uint32(port)}}}}
 }
 
-// hosts are the endpoints of a cluster.
+// hosts returns the endpoints of a cluster.
 func (m Mesh) hosts(first int) (list []*endpoint.LbEndpoint) {
 	for i := range m.Endpoints {
 		one := &endpoint.Endpoint{Address: address(fmt.Sprintf("10.%d.%d.%d", (i+first)>>16&255, (i+first)>>8&255, (i+first)&255), 8080)}
@@ -215,7 +212,7 @@ func (m Mesh) hosts(first int) (list []*endpoint.LbEndpoint) {
 	return list
 }
 
-// listens is a listener that asks for routes by name.
+// listens returns a listener that asks for its routes by name.
 func listens(name, routes string) (*listener.Listener, error) {
 	config, err := anypb.New(&manager.HttpConnectionManager{StatPrefix: "http", RouteSpecifier: &manager.HttpConnectionManager_Rds{
 		Rds: &manager.Rds{ConfigSource: ads(), RouteConfigName: routes}}})
