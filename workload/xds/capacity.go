@@ -86,7 +86,7 @@ func (o *Objective) metrics(n int) []experiment.Metric {
 		{Name: capacity, Unit: "sidecars", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
 		{Name: readyBeyond, Better: experiment.Higher, Scale: experiment.Difference, Discrete: true, Optional: true},
 		{Name: readyLast, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
-	}, spread("ready", n)...)
+	}, distributionMetrics("ready", n)...)
 }
 
 // longestTry is the time that a try with n sidecars takes if the server carries them.
@@ -95,8 +95,8 @@ func (c *Config) longestTry(n int) time.Duration {
 	return come + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
 
-// tried is the record of one try of a search.
-type tried struct {
+// tryRecord is the record of one try of a search.
+type tryRecord struct {
 	Sidecars int     `json:"sidecars"`
 	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it did
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
@@ -120,9 +120,9 @@ type tried struct {
 func (r *trial) capacity(ctx context.Context) (result workload.Result, err error) {
 	n := r.config.Sidecars.One()
 	search := staircase.Search{Fineness: staircase.Coarse, Near: float64(n), Least: float64(r.config.Clients.One()), Most: float64(r.config.Objective.most(n)), Unit: "sidecars"}
-	record := staircase.Record[*tried]{Began: search.First(r.t.Seed)}
-	try := func(load float64) (*tried, error) {
-		t := &tried{Sidecars: int(math.Round(load))}
+	record := staircase.Record[*tryRecord]{Began: search.First(r.t.Seed)}
+	try := func(load float64) (*tryRecord, error) {
+		t := &tryRecord{Sidecars: int(math.Round(load))}
 		record.Tries = append(record.Tries, t)
 		err := r.try(ctx, len(record.Tries), t)
 		if err != nil {
@@ -144,10 +144,10 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 			result.Resources = testbed.Joined(result.Resources, t.Resources)
 		}
 		result.Used, result.Work, result.Sent = usual.used, float64(usual.Ready), usual.bytes
-		if described(result.Values, "ready", usual.times, n); usual.Ready == n {
+		if addDistribution(result.Values, "ready", usual.times, n); usual.Ready == n {
 			result.Values[readyLast] = usual.Took
 		}
-		var beyond *tried
+		var beyond *tryRecord
 		beyond, err = try(overload * found)
 		if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
 			err = nil // the capacity was found before; only the overload was too much for the generator
@@ -164,7 +164,7 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 
 // try finds out whether the server carries this many sidecars. The server has come to rest before the sidecars
 // connect, and again afterwards.
-func (r *trial) try(ctx context.Context, number int, t *tried) error {
+func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (r *trial) try(ctx context.Context, number int, t *tried) error {
 }
 
 // attempt connects all sidecars, and then changes the configuration. It ends at the first limit that is missed.
-func (r *trial) attempt(ctx context.Context, t *tried) error {
+func (r *trial) attempt(ctx context.Context, t *tryRecord) error {
 	o := r.config.Objective
 	up, err := r.ramp(ctx, "up", t.Sidecars, true, o.Ready.Within.Std())
 	if err != nil {

@@ -52,7 +52,7 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 	if err := r.command(ctx, "the change", r.config.Change.Run, fmt.Sprintf("TARE_CHANGE=%d", time.Now().UnixMicro())); err != nil {
 		return nil, err
 	}
-	return r.reached(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
+	return r.awaitStage(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
 }
 
 // announce tells the clients the time of the next change, by their own clocks, and returns that time by this
@@ -60,14 +60,14 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	for lead := leastLead; lead <= mostLead; lead *= 2 {
 		since := time.Now().Add(lead)
-		_, err := r.all(ctx, func(_ int, c *client) fleet.Order {
+		_, err := r.sendAll(ctx, func(_ int, c *client) fleet.Order {
 			return fleet.Order{Push: &fleet.Push{Since: since.Add(c.ahead), Types: r.config.Change.types()}}
 		})
 		if err != nil || time.Now().Before(since) {
 			return since, err
 		}
 	}
-	return time.Time{}, workload.Invalidf(workload.RuleLate, "not all clients were told of a change %v ahead of it", mostLead)
+	return time.Time{}, workload.Invalidf(workload.RuleLate, "not all clients knew the time of a change %v ahead of it", mostLead)
 }
 
 // configure makes the server's configuration for n sidecars, and then waits for the server to come to rest.

@@ -24,7 +24,7 @@ type client struct {
 
 // start starts the clients for this many sidecars, and gives each client its share of them.
 func (r *trial) start(ctx context.Context, sidecars int) error {
-	open, err := r.order(ctx)
+	open, err := r.openRequest(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 		c := &client{Helper: helper}
 		r.clients = append(r.clients, c)
 		open.Sidecars, open.First, open.Fleets = share(sidecars, n, i), i, n
-		if _, err := c.tell(ctx, fleet.Order{Open: &open}); err != nil {
+		if _, err := c.send(ctx, fleet.Order{Open: &open}); err != nil {
 			return fmt.Errorf("the sidecars: %w", err)
 		}
 		if remote, ok := testbed.As[testbed.Remote](r.t.Site); ok && remote.Self(places[i%len(places)]) != "" {
@@ -71,8 +71,8 @@ func share(n, clients, i int) int {
 	return part
 }
 
-// tell sends a request to the client, and returns its response.
-func (c *client) tell(ctx context.Context, o fleet.Order) (a fleet.Answer, err error) {
+// send sends a request to the client, and returns its response.
+func (c *client) send(ctx context.Context, o fleet.Order) (a fleet.Answer, err error) {
 	err = c.Ask(ctx, o, &a)
 	return a, err
 }
@@ -83,7 +83,7 @@ func (c *client) compare(ctx context.Context) error {
 	var best time.Duration
 	for i := range 3 {
 		before := time.Now()
-		a, err := c.tell(ctx, fleet.Order{})
+		a, err := c.send(ctx, fleet.Order{})
 		if err != nil {
 			return err
 		}
@@ -99,27 +99,27 @@ func (c *client) compare(ctx context.Context) error {
 	return nil
 }
 
-// all sends a request to every client at the same time, and returns their responses.
-func (r *trial) all(ctx context.Context, order func(i int, c *client) fleet.Order) ([]fleet.Answer, error) {
+// sendAll sends a request to every client at the same time, and returns their responses.
+func (r *trial) sendAll(ctx context.Context, order func(i int, c *client) fleet.Order) ([]fleet.Answer, error) {
 	answers, errs := make([]fleet.Answer, len(r.clients)), make([]error, len(r.clients))
 	var wait sync.WaitGroup
 	for i, c := range r.clients {
-		wait.Go(func() { answers[i], errs[i] = c.tell(ctx, order(i, c)) })
+		wait.Go(func() { answers[i], errs[i] = c.send(ctx, order(i, c)) })
 	}
 	wait.Wait()
 	return answers, errors.Join(errs...)
 }
 
-// atATime is the longest that a client waits in one request. The server's memory is read after each request.
-const atATime = time.Second
+// longestWait is the longest that a client waits in one request. The server's memory is read after each request.
+const longestWait = time.Second
 
-// reached waits until all clients have finished their stage, or the limit has passed, and returns the stage's record.
-func (r *trial) reached(ctx context.Context, name string, limit time.Duration, meter func(context.Context) []testbed.Resource) (*stage, error) {
+// awaitStage waits until all clients have finished their stage, or the limit has passed, and returns the stage's record.
+func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration, meter func(context.Context) []testbed.Resource) (*stage, error) {
 	end := time.Now().Add(limit)
 	for {
 		left := time.Until(end)
-		answers, err := r.all(ctx, func(int, *client) fleet.Order {
-			return fleet.Order{Look: &fleet.Look{For: min(max(left, 0), atATime), Final: left <= 0}}
+		answers, err := r.sendAll(ctx, func(int, *client) fleet.Order {
+			return fleet.Order{Look: &fleet.Look{For: min(max(left, 0), longestWait), Final: left <= 0}}
 		})
 		if err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration, m
 // heap returns the bytes in use on the server's heap. The first client asks the server for them.
 func (r *trial) heap(ctx context.Context) (int64, error) {
 	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
-	a, err := r.clients[0].tell(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
+	a, err := r.clients[0].send(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
 	if err != nil && ctx.Err() == nil {
 		err = workload.Invalidf(workload.RuleMetric, "%v", err)
 	}

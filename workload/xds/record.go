@@ -35,8 +35,8 @@ func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
 
 func (q quantile) name() string { return fmt.Sprintf("p%g", 100*float64(q)) }
 
-// spread lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
-func spread(name string, n int) []experiment.Metric {
+// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
+func distributionMetrics(name string, n int) []experiment.Metric {
 	names := []string{name + "-mean"}
 	for _, q := range quantiles {
 		if q.supported(n) {
@@ -50,9 +50,9 @@ func spread(name string, n int) []experiment.Metric {
 	return list
 }
 
-// described adds the mean and the quantiles of n times to values. If times are missing it adds no mean, and no
+// addDistribution adds the mean and the quantiles of n times to values. If times are missing it adds no mean, and no
 // quantile that lies among the missing times.
-func described(values map[string]float64, name string, times []time.Duration, n int) {
+func addDistribution(values map[string]float64, name string, times []time.Duration, n int) {
 	slices.Sort(times)
 	if len(times) == n {
 		sum := 0.0
@@ -150,7 +150,7 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 		return workload.Result{}, err
 	}
 	r := workload.Result{Values: map[string]float64{}, Work: float64(len(came)), Sent: uint64(counts.Bytes)}
-	described(r.Values, "ready", came, n)
+	addDistribution(r.Values, "ready", came, n)
 	planned := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
 	if up.Heap > 0 {
 		r.Values[heapReady] = float64(up.Heap)
@@ -179,7 +179,7 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 		r.Sent += uint64(counts.Bytes)
 	}
 	if len(pushes) > 0 {
-		described(r.Values, "push", reached, waited)
+		addDistribution(r.Values, "push", reached, waited)
 		r.Values[pushBytes] = bytes / float64(len(pushes))
 		if whole {
 			r.Values[pushLast] = lasts / float64(len(pushes))

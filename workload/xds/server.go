@@ -35,8 +35,8 @@ const (
 	keyVariable         = "TARE_TLS_KEY"
 )
 
-// standing is the server that sidecars at a site connect to.
-type standing struct {
+// xdsServer is the server that sidecars at a site connect to.
+type xdsServer struct {
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none
@@ -44,7 +44,7 @@ type standing struct {
 
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
-	up := &standing{site: s.Site}
+	up := &xdsServer{site: s.Site}
 	security := up.security()
 	if c.Server == nil {
 		if security != "" {
@@ -74,7 +74,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 }
 
 // Check returns an error if the server has ended.
-func (up *standing) Check(ctx context.Context) error {
+func (up *xdsServer) Check(ctx context.Context) error {
 	if up.server == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (up *standing) Check(ctx context.Context) error {
 }
 
 // CPU returns the CPU time that the server has used so far (workload.Running).
-func (up *standing) CPU() (time.Duration, error) {
+func (up *xdsServer) CPU() (time.Duration, error) {
 	if up.server == nil {
 		return 0, nil
 	}
@@ -90,7 +90,7 @@ func (up *standing) CPU() (time.Duration, error) {
 }
 
 // Down stops the server.
-func (up *standing) Down(ctx context.Context) error {
+func (up *xdsServer) Down(ctx context.Context) error {
 	if up.server == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (up *standing) Down(ctx context.Context) error {
 }
 
 // security returns the encryption that a layer at the site asks for; "": no layer asks for any.
-func (up *standing) security() (s xdstransport.Security) {
+func (up *xdsServer) security() (s xdstransport.Security) {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Security) > 0 {
 			s = set.Security.One()
@@ -108,7 +108,7 @@ func (up *standing) security() (s xdstransport.Security) {
 }
 
 // layered returns o with the protocol and encryption that layers at the site set.
-func (up *standing) layered(o fleet.Open) fleet.Open {
+func (up *xdsServer) layered(o fleet.Open) fleet.Open {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Protocol) > 0 {
 			o.Protocol = set.Protocol.One()
@@ -141,8 +141,8 @@ func (r *trial) destination() (string, error) {
 	return at.String(), nil
 }
 
-// order returns the request that opens every client, without the client's share of the sidecars.
-func (r *trial) order(ctx context.Context) (fleet.Open, error) {
+// openRequest returns the request that opens every client, without the client's share of the sidecars.
+func (r *trial) openRequest(ctx context.Context) (fleet.Open, error) {
 	c := r.config
 	o := fleet.Open{Protocol: c.Protocol.One(), Node: sidecar.Node{ID: c.Node.ID, Cluster: c.Node.Cluster}}
 	var err error

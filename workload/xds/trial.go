@@ -18,16 +18,16 @@ import (
 type trial struct {
 	config  *Config
 	t       *workload.Trial
-	up      *standing
+	up      *xdsServer
 	clients []*client
 	stages  []*stage
-	shared  []testbed.Resource // resources that clients and server share, from the stage that used most
+	shared  []testbed.Resource // use of resources that clients and server share; of each, the stage that used most counts
 	peak    int64              // highest resident memory of the server, in bytes; 0: unknown
 }
 
 // Prepare starts the clients. With churn it also connects all sidecars.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	r := &trial{config: c, t: t, up: t.Standing.(*standing)}
+	r := &trial{config: c, t: t, up: t.Standing.(*xdsServer)}
 	t.Clear = r.clear
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(r.broken(ctx, err), r.keep())
@@ -109,7 +109,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 // ramp connects or disconnects the first n sidecars. It waits for them until wait has passed after the last was due.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
-	_, err := r.all(ctx, func(i int, _ *client) fleet.Order {
+	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Order {
 		ramp := &fleet.Ramp{Count: share(n, clients, i), Rate: rate / float64(clients), Phase: float64(i) / float64(clients)}
 		if up {
 			return fleet.Order{Up: ramp}
@@ -119,7 +119,7 @@ func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time
 	if err != nil {
 		return nil, err
 	}
-	return r.reached(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+wait, meter)
+	return r.awaitStage(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+wait, meter)
 }
 
 // count begins an account of the resources of clients and server. The returned function ends the account. The memory

@@ -252,14 +252,14 @@ func (c *Config) Measures() experiment.Measures {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: unit, Better: better, Scale: scale})
 		return &m.Metrics[len(m.Metrics)-1]
 	}
-	m.Metrics = spread("ready", n)
+	m.Metrics = distributionMetrics("ready", n)
 	furthest := &m.Metrics[len(m.Metrics)-1]
 	furthest.Headline, furthest.Optional = true, false
 	add(readyLast, "s", experiment.Lower, experiment.Ratio).Optional = true
 	add(connectRate, "1/s", experiment.Higher, experiment.Ratio).Discrete = true
 	add(sidecarBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
 	if changes > 0 {
-		m.Metrics = append(m.Metrics, spread("push", n*changes)...)
+		m.Metrics = append(m.Metrics, distributionMetrics("push", n*changes)...)
 		add(pushLast, "s", experiment.Lower, experiment.Ratio).Headline = true
 		add(pushBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
 	}

@@ -221,7 +221,7 @@ func TestRealTimeCapacity(t *testing.T) {
 	if found < 34 || found > 46 || r.Values[readyBeyond] < 0.85 || r.Values[readyBeyond] > 1.2 {
 		m.Errorf("found %v; beyond it %v are ready", found, r.Values[readyBeyond])
 	}
-	var search staircase.Record[tried]
+	var search staircase.Record[tryRecord]
 	raw.JSON(t, "search.json", &search)
 	var want string
 	for _, x := range search.Tries {

@@ -84,10 +84,10 @@ type Answer struct {
 
 // Report is the result so far of a stage: an Up, a Down or a Push.
 type Report struct {
-	Expected int             `json:"expected"` // number of sidecars that the stage waits for
-	Times    []time.Duration `json:"times"`    // times of the sidecars that have finished the stage, from when each was due, or from the change
-	Lags     []time.Duration `json:"lags,omitempty"`
-	Last     time.Duration   `json:"last"` // time from the beginning of the stage until the last sidecar finished it
+	Expected int             `json:"expected"`       // number of sidecars that the stage waits for
+	Times    []time.Duration `json:"times"`          // times of the sidecars that have finished the stage, from when each was due, or from the change
+	Lags     []time.Duration `json:"lags,omitempty"` // time from each sidecar's due time until it began to connect or disconnect
+	Last     time.Duration   `json:"last"`           // time from the beginning of the stage until the last sidecar finished it
 	Counts
 }
 

@@ -24,8 +24,8 @@ const (
 	mostWait  = 30 * time.Second
 )
 
-// come connects the sidecar, and reconnects it after each end of its stream, until leave is called.
-func (m *member) come() {
+// connect connects the sidecar, and reconnects it after each end of its stream, until disconnect is called.
+func (m *member) connect() {
 	if m.stop != nil {
 		return
 	}
@@ -38,12 +38,12 @@ func (m *member) come() {
 		if before != nil {
 			<-before
 		}
-		m.live(ctx)
+		m.keepConnected(ctx)
 	}()
 }
 
-// leave closes the sidecar's connection.
-func (m *member) leave() {
+// disconnect closes the sidecar's connection.
+func (m *member) disconnect() {
 	if m.stop == nil {
 		return
 	}
@@ -54,8 +54,8 @@ func (m *member) leave() {
 	m.fleet.mu.Unlock()
 }
 
-// live connects the sidecar, and reconnects it after each end of its stream, until the context ends.
-func (m *member) live(ctx context.Context) {
+// keepConnected connects the sidecar, and reconnects it after each end of its stream, until the context ends.
+func (m *member) keepConnected(ctx context.Context) {
 	f := m.fleet
 	least := f.open.LeastWait
 	if least <= 0 {

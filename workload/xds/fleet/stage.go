@@ -17,10 +17,10 @@ type stage struct {
 	start    time.Time
 	due      []time.Duration // due times of members that connect or disconnect, since the start of the stage
 	times    []time.Duration // time of each member from its due time or the start of the stage, or one of the constants below
-	lags     []time.Duration
-	push     *Push // the push that members wait for; nil: members connect or disconnect
-	expected int   // number of members that the stage waits for
-	left     int   // number of members that have not finished
+	lags     []time.Duration // time from each member's due time until its attempt began, in the order of the ramp
+	push     *Push           // the push that members wait for; nil: members connect or disconnect
+	expected int             // number of members that the stage waits for
+	left     int             // number of members that have not finished
 	last     time.Duration
 	done     chan struct{} // closed when left is 0
 }
@@ -61,7 +61,7 @@ func (s *stage) note(index int, now time.Time) {
 	}
 }
 
-// enter begins a stage. The caller holds the lock.
+// enter replaces the current stage. The caller holds the lock.
 func (f *Fleet) enter(s *stage) {
 	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Ready: map[string]int{}, Errors: map[string]int{}, Examples: map[string]string{}}
 }
@@ -74,7 +74,7 @@ func (f *Fleet) begin(r *Ramp, up bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.now.lags) < len(f.now.due) {
-		return errors.New("the fleet still does what it was told before")
+		return errors.New("the fleet has not finished its last ramp")
 	}
 	s := newStage(slices.Repeat([]bool{true}, r.Count))
 	s.due = make([]time.Duration, r.Count)
@@ -95,9 +95,9 @@ func (f *Fleet) ramp(s *stage, up bool) {
 		}
 		now := time.Now()
 		if m := f.members[i]; up {
-			m.come()
+			m.connect()
 		} else {
-			m.leave()
+			m.disconnect()
 		}
 		f.mu.Lock()
 		s.lags = append(s.lags, max(now.Sub(s.start)-due, 0))

@@ -12,15 +12,15 @@ import (
 type incoming struct {
 	delta bool
 
-	state state
-	shift uint8  // bits read so far of the number being parsed; in a prefix: bytes
-	value uint64 // value so far of the number being parsed
-	left  uint64 // bytes of the message that have not arrived
-	need  uint64 // bytes of the field that have not arrived
-	field protowire.Number
-	skip  bool  // the rest of the field is not kept
-	size  int   // size of the message, in bytes
-	work  *work // the message being parsed; nil between messages
+	state    state
+	shift    uint8  // bits read so far of the number being parsed; in a prefix: bytes
+	value    uint64 // value so far of the number being parsed
+	left     uint64 // bytes of the message that have not arrived
+	need     uint64 // bytes of the field that have not arrived
+	field    protowire.Number
+	skip     bool      // the rest of the field is not kept
+	size     int       // size of the message, in bytes
+	response *response // the message being parsed; nil between messages
 }
 
 // state is the part of the message that comes next.
@@ -51,8 +51,8 @@ const (
 	mostKept = 64 << 20
 )
 
-// work is the parsed content of one message.
-type work struct {
+// response is the parsed content of one response message.
+type response struct {
 	content             []byte // content of the field being parsed
 	url, version, nonce []byte
 	names               []string // names of other resources in the message's resources
@@ -61,32 +61,32 @@ type work struct {
 }
 
 // of returns the type of the response's resources.
-func (w *work) of() Type { return typed(w.url) }
+func (w *response) of() Type { return typed(w.url) }
 
-// works holds work values for reuse, unless they have grown large.
-var works = sync.Pool{New: func() any { return new(work) }}
+// responses holds response values for reuse, unless they have grown large.
+var responses = sync.Pool{New: func() any { return new(response) }}
 
 const largeWork = 1 << 20
 
-func (w *work) free() {
+func (w *response) free() {
 	if cap(w.content) > largeWork {
 		return
 	}
 	clear(w.names)
 	clear(w.removed)
-	*w = work{content: w.content[:0], url: w.url[:0], version: w.version[:0], nonce: w.nonce[:0], names: w.names[:0], removed: w.removed[:0]}
-	works.Put(w)
+	*w = response{content: w.content[:0], url: w.url[:0], version: w.version[:0], nonce: w.nonce[:0], names: w.names[:0], removed: w.removed[:0]}
+	responses.Put(w)
 }
 
 // take parses a piece of the stream, and calls respond for each message that is complete.
-func (m *incoming) take(p []byte, respond func(w *work, size int) error) error {
+func (m *incoming) take(p []byte, respond func(w *response, size int) error) error {
 	for {
 		if m.state != prefix && m.left == 0 {
 			if m.state != tag || m.shift > 0 {
 				return malformedf("a message that ends within a field")
 			}
-			w := m.work
-			m.work, m.state = nil, prefix
+			w := m.response
+			m.response, m.state = nil, prefix
 			err := respond(w, m.size)
 			w.free()
 			if err != nil {
@@ -99,16 +99,16 @@ func (m *incoming) take(p []byte, respond func(w *work, size int) error) error {
 		var err error
 		switch m.state {
 		case prefix:
-			err = m.begin(p[0])
+			err = m.prefixByte(p[0])
 			p = p[1:]
 		case content:
 			n := min(uint64(len(p)), m.need)
 			m.left, m.need = m.left-n, m.need-n
-			err = m.gather(p[:n])
+			err = m.fieldContent(p[:n])
 			p = p[n:]
 		default:
 			m.left--
-			err = m.digit(p[0])
+			err = m.numberByte(p[0])
 			p = p[1:]
 		}
 		if err != nil {
@@ -117,8 +117,8 @@ func (m *incoming) take(p []byte, respond func(w *work, size int) error) error {
 	}
 }
 
-// begin parses one byte of the prefix.
-func (m *incoming) begin(b byte) error {
+// prefixByte parses one byte of the prefix.
+func (m *incoming) prefixByte(b byte) error {
 	m.value = m.value<<8 | uint64(b)
 	if m.shift++; m.shift < 5 {
 		return nil
@@ -126,7 +126,7 @@ func (m *incoming) begin(b byte) error {
 	if m.value>>32 != 0 {
 		return malformedf("a compressed message, which was not offered")
 	}
-	m.left, m.size, m.work = m.value, int(m.value), works.Get().(*work)
+	m.left, m.size, m.response = m.value, int(m.value), responses.Get().(*response)
 	m.expect(tag)
 	return nil
 }
@@ -134,8 +134,8 @@ func (m *incoming) begin(b byte) error {
 // expect sets the part of the message that comes next.
 func (m *incoming) expect(s state) { m.state, m.shift, m.value = s, 0, 0 }
 
-// digit parses one byte of a number: a tag, a length or a value that is skipped.
-func (m *incoming) digit(b byte) error {
+// numberByte parses one byte of a number: a tag, a length or a value that is skipped.
+func (m *incoming) numberByte(b byte) error {
 	if m.shift > 63 {
 		return malformedf("a number of more than ten bytes")
 	}
@@ -145,16 +145,16 @@ func (m *incoming) digit(b byte) error {
 	}
 	switch value := m.value; m.state {
 	case tag:
-		return m.begun(value)
+		return m.fieldTag(value)
 	case length:
-		return m.contains(value)
+		return m.fieldLength(value)
 	}
 	m.expect(tag)
 	return nil
 }
 
-// begun handles the tag of a field.
-func (m *incoming) begun(value uint64) error {
+// fieldTag handles the tag of a field.
+func (m *incoming) fieldTag(value uint64) error {
 	field, kind := protowire.DecodeTag(value)
 	m.field = field
 	switch kind {
@@ -166,16 +166,16 @@ func (m *incoming) begun(value uint64) error {
 		return nil
 	case protowire.Fixed32Type:
 		m.field = 0
-		return m.contains(4)
+		return m.fieldLength(4)
 	case protowire.Fixed64Type:
 		m.field = 0
-		return m.contains(8)
+		return m.fieldLength(8)
 	}
 	return malformedf("a field of the unknown kind %d", kind)
 }
 
-// contains handles the length of a field.
-func (m *incoming) contains(size uint64) error {
+// fieldLength handles the length of a field.
+func (m *incoming) fieldLength(size uint64) error {
 	if size > m.left {
 		return malformedf("a field longer than its message")
 	}
@@ -189,13 +189,13 @@ func (m *incoming) contains(size uint64) error {
 	default:
 		m.skip = true
 	}
-	m.work.content = m.work.content[:0]
-	return m.gather(nil)
+	m.response.content = m.response.content[:0]
+	return m.fieldContent(nil)
 }
 
-// gather takes a piece of a field's content.
-func (m *incoming) gather(p []byte) error {
-	w := m.work
+// fieldContent takes a piece of a field's content.
+func (m *incoming) fieldContent(p []byte) error {
+	w := m.response
 	if !m.skip {
 		w.content = append(w.content, p...)
 	}
@@ -231,12 +231,12 @@ func (m *incoming) matters(begins []byte) bool {
 	if !ok { // the fields are not in the order of their numbers
 		return true
 	}
-	_, leads := typed(url).leads()
-	return leads
+	_, refers := typed(url).next()
+	return refers
 }
 
 // take handles a complete field.
-func (w *work) take(field protowire.Number, delta bool) {
+func (w *response) take(field protowire.Number, delta bool) {
 	switch field {
 	case fieldVersion:
 		w.version = append(w.version[:0], w.content...)

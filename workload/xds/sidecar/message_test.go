@@ -80,7 +80,7 @@ func read(stream []byte, delta bool, piece int) (texts []string, err error) {
 	m := incoming{delta: delta}
 	for len(stream) > 0 && err == nil {
 		n := min(piece, len(stream))
-		err = m.take(stream[:n], func(w *work, size int) error {
+		err = m.take(stream[:n], func(w *response, size int) error {
 			texts = append(texts, fmt.Sprintf("%d %q %q %d %q -%q %v", w.of(), w.version, w.nonce, size, w.names, w.removed, w.wrong))
 			return nil
 		})
@@ -193,8 +193,8 @@ func TestRequests(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	a, b := naming([]string{"b", "a", "b"}), naming([]string{"a", "b"})
-	if a != b || a.none() || !(names{}).none() || naming(nil) != (names{}) {
+	a, b := newNames([]string{"b", "a", "b"}), newNames([]string{"a", "b"})
+	if a != b || a.none() || !(names{}).none() || newNames(nil) != (names{}) {
 		t.Errorf("%v, %v", a, b)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, a.list()); diff != "" {

@@ -13,17 +13,17 @@ type names struct {
 	some   bool
 }
 
-// between separates names. No name contains it.
-const between = "\x00"
+// separator separates names. No name contains it.
+const separator = "\x00"
 
-// naming makes names from a list, and may reorder the list.
-func naming(list []string) names {
+// newNames makes names from a list, and may reorder the list.
+func newNames(list []string) names {
 	slices.Sort(list)
 	list = slices.Compact(list)
 	if len(list) == 0 {
 		return names{}
 	}
-	return names{unique.Make(strings.Join(list, between)), true}
+	return names{unique.Make(strings.Join(list, separator)), true}
 }
 
 // none reports whether the set is empty.
@@ -34,7 +34,7 @@ func (n names) list() []string {
 	if n.none() {
 		return nil
 	}
-	return strings.Split(n.joined.Value(), between)
+	return strings.Split(n.joined.Value(), separator)
 }
 
 // difference returns the elements of a that are not in b. Both lists are sorted.

@@ -158,7 +158,7 @@ func (s *sidecar) ask(r request) {
 }
 
 // respond handles a complete response, and sends the requests that follow from it.
-func (s *sidecar) respond(w *work, size int) error {
+func (s *sidecar) respond(w *response, size int) error {
 	t := w.of()
 	if t == Other { // the sidecar has not asked for this type
 		s.see(Update{Type: t, Bytes: size})
@@ -171,9 +171,9 @@ func (s *sidecar) respond(w *work, size int) error {
 		return s.flush()
 	}
 	s.got[t], s.versions[t] = true, share(w.version)
-	named, leads := t.leads()
+	named, refers := t.next()
 	var before names
-	if leads {
+	if refers {
 		before = s.names[named]
 		s.names[named] = s.wanted(named, w)
 	}
@@ -183,7 +183,7 @@ func (s *sidecar) respond(w *work, size int) error {
 	}
 	s.see(u)
 	s.acknowledge(t, nil)
-	if leads {
+	if refers {
 		s.subscribe(named, before)
 	}
 	if !s.asked[LDS] && s.got[CDS] && s.has(EDS) {
@@ -193,14 +193,14 @@ func (s *sidecar) respond(w *work, size int) error {
 }
 
 // wanted returns the names of a type that the sidecar asks for after a response.
-func (s *sidecar) wanted(of Type, w *work) names {
+func (s *sidecar) wanted(of Type, w *response) names {
 	found := w.names
 	if s.message.delta {
 		gone := w.removed
 		found = slices.Concat(s.names[of].list(), found)
 		found = slices.DeleteFunc(found, func(name string) bool { return slices.Contains(gone, name) })
 	}
-	return naming(found)
+	return newNames(found)
 }
 
 // complete reports whether the server has answered each type that the sidecar asks for.

@@ -40,10 +40,10 @@ func malformedf(format string, args ...any) error {
 // status is the state of the response's headers and trailers.
 type status struct {
 	began   bool   // the headers have arrived
-	http    string // :status of this block of headers; the other fields but goodbye are of this block, too
-	grpc    string
-	message string
-	goodbye string
+	http    string // :status of this block of headers; the other fields but goAway are of this block, too
+	grpc    string // grpc-status of the last block
+	message string // grpc-message of the last block
+	goAway  string // text of the server's GOAWAY frame; "": none arrived
 }
 
 // field handles one header field.

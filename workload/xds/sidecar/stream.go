@@ -197,18 +197,18 @@ func (s *stream) control(h http2.FrameHeader, p []byte) error {
 		return &Error{Reset, http2.ErrCode(binary.BigEndian.Uint32(p)).String()}
 	case http2.FrameGoAway:
 		if len(p) < 8 {
-			return malformedf("a goodbye of %d bytes", len(p))
+			return malformedf("a GOAWAY frame of %d bytes", len(p))
 		}
 		code := http2.ErrCode(binary.BigEndian.Uint32(p[4:]))
-		s.status.goodbye = fmt.Sprintf("the server goes away: %v %.100q", code, p[8:])
+		s.status.goAway = fmt.Sprintf("the server goes away: %v %.100q", code, p[8:])
 		if binary.BigEndian.Uint32(p)&math.MaxInt32 < streamID {
-			return &Error{Closed, s.status.goodbye}
+			return &Error{Closed, s.status.goAway}
 		}
 	}
 	return nil
 }
 
-// settings takes the server's.
+// settings handles the server's settings.
 func (s *stream) settings(h http2.FrameHeader, p []byte) error {
 	if h.Flags.Has(http2.FlagSettingsAck) {
 		return nil
@@ -284,8 +284,8 @@ func (s *stream) data(h http2.FrameHeader, take func([]byte) error) error {
 
 // closed returns the error for a connection that either side has closed.
 func (s *stream) closed(err error) error {
-	if s.status.goodbye != "" {
-		return &Error{Closed, s.status.goodbye}
+	if s.status.goAway != "" {
+		return &Error{Closed, s.status.goAway}
 	}
 	return &Error{Closed, err.Error()}
 }

@@ -32,4 +32,4 @@ func typed(url []byte) Type {
 }
 
 // next returns the type that resources of type t refer to by name, if any.
-func (t Type) leads() (Type, bool) { return t + 1, t == CDS || t == LDS }
+func (t Type) next() (Type, bool) { return t + 1, t == CDS || t == LDS }

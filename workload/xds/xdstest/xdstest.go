@@ -174,7 +174,7 @@ func (s *Server) Change(mesh Mesh) error {
 	clusters = append(clusters, &cluster.Cluster{Name: "passthrough", ClusterDiscoveryType: &cluster.Cluster_Type{Type: cluster.Cluster_ORIGINAL_DST}})
 	for i := range mesh.Listeners {
 		name := Name("route", i)
-		one, err := listens(Name("listener", i), name)
+		one, err := routedListener(Name("listener", i), name)
 		if err != nil {
 			return err
 		}
@@ -212,8 +212,8 @@ func (m Mesh) hosts(first int) (list []*endpoint.LbEndpoint) {
 	return list
 }
 
-// listens returns a listener that asks for its routes by name.
-func listens(name, routes string) (*listener.Listener, error) {
+// routedListener returns a listener that asks for its routes by name.
+func routedListener(name, routes string) (*listener.Listener, error) {
 	config, err := anypb.New(&manager.HttpConnectionManager{StatPrefix: "http", RouteSpecifier: &manager.HttpConnectionManager_Rds{
 		Rds: &manager.Rds{ConfigSource: ads(), RouteConfigName: routes}}})
 	if err != nil {
