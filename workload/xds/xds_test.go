@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	localtest.Main(m, append(slices.Clone(Kind.Helpers), xdstest.Helper)...)
 }
 
-// served is a workload with a server of go-control-plane, whose endpoints change with a file.
+// served is a workload with a go-control-plane server, whose endpoints change when a file changes.
 func served(t *testing.T) *Config {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "change")
@@ -51,7 +51,7 @@ func served(t *testing.T) *Config {
 	return c
 }
 
-// try carries out a trial, and what follows it.
+// try runs a trial, and then its Clear.
 func try(t *testing.T, c *Config, site testbed.Site, up workload.Standing) (workload.Result, error, *workloadtest.Raw) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
@@ -73,7 +73,7 @@ func setUp(t *testing.T, c *Config, site testbed.Site) workload.Standing {
 	return up
 }
 
-// complete says that a trial has all that it measures.
+// complete fails the test if a metric of the trial is missing.
 func complete(t *testing.T, c *Config, r workload.Result) {
 	t.Helper()
 	var want []string
@@ -97,7 +97,7 @@ func complete(t *testing.T, c *Config, r workload.Result) {
 	}
 }
 
-// Sidecars in one network namespace come to a server in another, and all get each change.
+// Sidecars in one network namespace connect to a server in another, and every sidecar receives each change.
 func TestTrial(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	c := served(t)
@@ -130,7 +130,7 @@ func (pods) Self(where testbed.Place) string {
 	return testbed.Self
 }
 
-// In pods, orders come by a socket, and clocks are compared.
+// In pods, requests go over a socket, and the clocks are compared.
 func TestPods(t *testing.T) {
 	site := pods{localtest.Network(t, 0, 1500)}
 	c := served(t)
@@ -142,7 +142,7 @@ func TestPods(t *testing.T) {
 	complete(t, c, r)
 }
 
-// Layers at the site have sidecars encrypt, and speak the other protocol.
+// Layers at the site make sidecars encrypt, and use the other protocol.
 func TestTransport(t *testing.T) {
 	for _, test := range []struct {
 		set        xdstransport.Config
@@ -166,7 +166,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// Whether a server that is elsewhere encrypts is its own affair.
+// If the server is at an address, a layer cannot make it encrypt.
 func TestTransportElsewhere(t *testing.T) {
 	c := New().(*Config)
 	c.Address = "127.0.0.1:1"
@@ -176,7 +176,7 @@ func TestTransportElsewhere(t *testing.T) {
 	}
 }
 
-// With churn a share leaves and comes again, and only that is measured.
+// With churn, a share of the sidecars disconnects and reconnects, and only their reconnecting is measured.
 func TestChurn(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	c := served(t)
@@ -199,8 +199,8 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// A search finds how many sidecars a server carries that refuses those beyond, and tells what
-// configuration each try has had.
+// A search finds the number of sidecars that a server carries which refuses all beyond it. The record has the
+// configuration of each try.
 func TestRealTimeCapacity(t *testing.T) {
 	m := fit.Machine(t)
 	site := localtest.Network(t, 0, 1500)
@@ -246,10 +246,10 @@ func TestRealTimeCapacity(t *testing.T) {
 	}
 }
 
-// in is the time that all sidecars may take.
+// in is an objective's time limit for all sidecars.
 func in(d time.Duration) Within { return Within{Within: quantity.Duration(d)} }
 
-// A share of the sidecars may take longer.
+// An objective may demand the time limit of a share of the sidecars only.
 func TestShare(t *testing.T) {
 	of := in(5 * time.Second)
 	of.Share = 0.999
@@ -267,7 +267,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// A search that has no end invalidates the trial, as do a change that reaches nobody, and a configuration that fails.
+// A trial is invalid if its search does not end, if a change reaches no sidecar, or if the configuration fails.
 func TestCapacityBroken(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	c := served(t)
@@ -295,7 +295,7 @@ func TestCapacityBroken(t *testing.T) {
 	}
 }
 
-// What goes wrong breaks a rule that says so.
+// Each failure breaks a rule, whose message names the failure.
 func TestRealTimeBroken(t *testing.T) {
 	m := fit.Machine(t)
 	site := localtest.Network(t, 0, 1500)
@@ -340,7 +340,7 @@ func TestRealTimeBroken(t *testing.T) {
 	}
 }
 
-// A server that is elsewhere is reached from this machine itself.
+// Sidecars of a server at an address run on this machine itself.
 func TestAddress(t *testing.T) {
 	s := elsewhere(t)
 	c := New().(*Config)
@@ -363,7 +363,7 @@ func TestValidate(t *testing.T) {
 	objective, changing := Objective{Ready: in(time.Second), Push: in(time.Second), Most: 200}, &Change{Run: []string{"true"}}
 	for _, x := range []struct {
 		change func(*Config)
-		want   string // "": nothing is wrong
+		want   string // "": no error
 	}{
 		{func(c *Config) {}, ""},
 		{func(c *Config) { c.Address = "" }, "address: no server is given: name one that is there (address), or the program that is one (server)"},
@@ -400,7 +400,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What is missing is longer than all that is there.
+// Missing times count as longer than all known times.
 func TestResult(t *testing.T) {
 	c := New().(*Config)
 	c.Sidecars, c.Rate = factor.Of(400), factor.Of(quantity.Frequency(100))

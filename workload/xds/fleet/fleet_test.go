@@ -40,7 +40,7 @@ func obey(t *testing.T, f *fleet.Fleet, o fleet.Order) *fleet.Answer {
 	return a
 }
 
-// done waits for the end of what the fleet was told.
+// done waits for the end of the fleet's stage.
 func done(t *testing.T, f *fleet.Fleet) *fleet.Report {
 	t.Helper()
 	a := obey(t, f, fleet.Order{Look: &fleet.Look{For: time.Hour, Final: true}})
@@ -58,7 +58,7 @@ func open(t *testing.T, s *xdstest.Server, n int) *fleet.Fleet {
 	return f
 }
 
-// Sidecars come, get a push, leave and come again, and each does so once.
+// Sidecars connect, receive a push, disconnect and reconnect; each does so once.
 func TestStages(t *testing.T) {
 	const n = 40
 	s := serve(t, xdstest.Options{Record: true})
@@ -109,7 +109,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Sidecars that are refused come again, and their time goes on.
+// Refused sidecars reconnect, and their time still counts from the first due time.
 func TestRefused(t *testing.T) {
 	const n, refused = 20, 15
 	f := open(t, serve(t, xdstest.Options{Refuse: refused}), n)
@@ -119,7 +119,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A server that goes away: sidecars are no longer ready, and say why.
+// After a server ends, its sidecars are no longer ready, and the report has the reason.
 func TestLost(t *testing.T) {
 	s := serve(t, xdstest.Options{})
 	f := open(t, s, 5)

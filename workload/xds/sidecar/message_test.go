@@ -30,7 +30,7 @@ func packed(t testing.TB, m proto.Message) *anypb.Any {
 	return a
 }
 
-// framed is a message as it stands in the stream.
+// framed returns a message with its gRPC prefix.
 func framed(t testing.TB, m proto.Message) []byte {
 	t.Helper()
 	text, err := proto.Marshal(m)
@@ -40,7 +40,7 @@ func framed(t testing.TB, m proto.Message) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(text))), text...)
 }
 
-// clusters are two with endpoints of their own, one of them by another name, and one without.
+// clusters are two clusters with endpoints by EDS, one of them under another name, and one cluster without.
 func clusters(t testing.TB) []*anypb.Any {
 	eds := &cluster.Cluster_Type{Type: cluster.Cluster_EDS}
 	return []*anypb.Any{
@@ -50,7 +50,7 @@ func clusters(t testing.TB) []*anypb.Any {
 	}
 }
 
-// chain asks for routes by name.
+// chain is a filter chain that asks for routes by name.
 func chain(t testing.TB, routes string) *listener.FilterChain {
 	http := packed(t, &hcm.HttpConnectionManager{RouteSpecifier: &hcm.HttpConnectionManager_Rds{Rds: &hcm.Rds{RouteConfigName: routes}}})
 	return &listener.FilterChain{Filters: []*listener.Filter{
@@ -67,7 +67,7 @@ func listeners(t testing.TB) []*anypb.Any {
 	}
 }
 
-// wrappedAll are resources of a delta response.
+// wrappedAll wraps resources as a delta response does.
 func wrappedAll(all []*anypb.Any) (list []*discovery.Resource) {
 	for i, a := range all {
 		list = append(list, &discovery.Resource{Name: fmt.Sprint("name ", i), Version: strings.Repeat("v", 100*i), Resource: a})
@@ -75,7 +75,7 @@ func wrappedAll(all []*anypb.Any) (list []*discovery.Resource) {
 	return list
 }
 
-// read reads a stream in pieces of a size and writes each message in short.
+// read parses a stream in pieces of a given size, and returns a short text for each message.
 func read(stream []byte, delta bool, piece int) (texts []string, err error) {
 	m := incoming{delta: delta}
 	for len(stream) > 0 && err == nil {
@@ -147,7 +147,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// FuzzIncoming: whatever comes, it is read alike in one piece and byte by byte.
+// FuzzIncoming checks that any input gives the same result in one piece and byte by byte.
 func FuzzIncoming(f *testing.F) {
 	f.Add(framed(f, &discovery.DiscoveryResponse{VersionInfo: "1", TypeUrl: urls[CDS], Resources: clusters(f)}), false)
 	f.Add(framed(f, &discovery.DeltaDiscoveryResponse{Nonce: "1", TypeUrl: urls[LDS], Resources: wrappedAll(listeners(f)), RemovedResources: []string{"a"}}), true)

@@ -48,5 +48,5 @@ func difference(a, b []string) []string {
 	return more
 }
 
-// share returns the text as a string of which sidecars share one copy in memory.
+// share returns the text as a string; sidecars with the same text share one copy in memory.
 func share(text []byte) string { return unique.Make(string(text)).Value() }

@@ -40,7 +40,7 @@ func serve(t *testing.T, mesh xdstest.Mesh, o xdstest.Options) *xdstest.Server {
 	return s
 }
 
-// running is a sidecar whose updates come by a channel.
+// running is a running sidecar that sends its updates over a channel.
 type running struct {
 	t       *testing.T
 	updates chan sidecar.Update
@@ -61,7 +61,7 @@ func run(t *testing.T, s sidecar.Server) *running {
 	return r
 }
 
-// until gives the types of the responses up to one that is so.
+// until returns the types of the responses up to the first one that satisfies the condition.
 func (r *running) until(is func(sidecar.Update) bool) (seen string) {
 	r.t.Helper()
 	for {
@@ -88,7 +88,7 @@ func protocols(t *testing.T, test func(*testing.T, sidecar.Protocol)) {
 	}
 }
 
-// short writes a request in short: type, names, version and nonce.
+// short returns a request as a short text: type, names, version and nonce.
 func short(r xdstest.Request) string {
 	var url, nonce, version string
 	var names, gone []string
@@ -114,7 +114,7 @@ func short(r xdstest.Request) string {
 	return text
 }
 
-// requests waits until so many have come.
+// requests waits until the server has received n requests.
 func requests(t *testing.T, s *xdstest.Server, n int) (list []string) {
 	t.Helper()
 	fit.Await(t, fmt.Sprintf("%d requests", n), func() bool { return len(s.Requests()) >= n })
@@ -151,14 +151,14 @@ func TestSubscribesAsEnvoy(t *testing.T) {
 	})
 }
 
-// A push reaches the sidecar, and one that names other clusters has it ask for other endpoints.
+// A push reaches the sidecar. If the push names other clusters, the sidecar asks for their endpoints.
 func TestPushes(t *testing.T) {
 	protocols(t, func(t *testing.T, p sidecar.Protocol) {
 		mesh := xdstest.Mesh{Clusters: 2, Endpoints: 3, Listeners: 1}
 		s := serve(t, mesh, xdstest.Options{Record: true})
 		r := run(t, sidecar.Server{Address: s.Address, Protocol: p})
 		r.until(ready)
-		before := len(requests(t, s, 8)) // all is acknowledged: the server waits for it before it pushes more
+		before := len(requests(t, s, 8)) // the sidecar has acknowledged all: the server waits for the acknowledgement before it pushes more
 		endpoints := func(u sidecar.Update) bool { return u.Type == sidecar.EDS }
 		if err := s.Change(mesh); err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestPushes(t *testing.T) {
 	})
 }
 
-// Requests and responses beyond the windows and frames of HTTP/2 come through.
+// Requests and responses larger than the windows and frames of HTTP/2 arrive whole.
 func TestLarge(t *testing.T) {
 	protocols(t, func(t *testing.T, p sidecar.Protocol) {
 		s := serve(t, xdstest.Mesh{Clusters: 4000, Endpoints: 1, Listeners: 50, Bulk: 8000}, xdstest.Options{})
@@ -238,7 +238,7 @@ func TestEncryptedAndAuthenticated(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		server sidecar.Server
-		want   []string // one of them
+		want   []string // any of these kinds is right
 	}{
 		{"another token", sidecar.Server{TLS: with, Token: "other"}, []string{`unauthenticated: authorization ["Bearer other"]`}},
 		{"no token", sidecar.Server{TLS: with}, []string{"unauthenticated: authorization []"}},
@@ -271,7 +271,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// spoiling is a server whose first response cannot be read.
+// spoiling is a server whose first response is malformed.
 type spoiling struct {
 	discovery.UnimplementedAggregatedDiscoveryServiceServer
 	answers chan *discovery.DiscoveryRequest
@@ -298,7 +298,7 @@ func (s *spoiling) StreamAggregatedResources(stream discovery.AggregatedDiscover
 	}
 }
 
-// What cannot be read is rejected, with the version that the sidecar has.
+// A malformed response is rejected with the version that the sidecar has.
 func TestRejects(t *testing.T) {
 	on := listen(t)
 	s, g := &spoiling{answers: make(chan *discovery.DiscoveryRequest, 10)}, grpc.NewServer()
@@ -313,7 +313,7 @@ func TestRejects(t *testing.T) {
 		ended <- sidecar.New(sidecar.Server{Address: on.Addr().String(), Protocol: sidecar.SotW}).Run(ctx, nil, func(u sidecar.Update) { updates <- u })
 	}()
 	var got []string
-	for len(got) < 4 { // the first request, two answers, and the listeners
+	for len(got) < 4 { // the first request, two acknowledgements, and the request for listeners
 		select {
 		case r := <-s.answers:
 			got = append(got, fmt.Sprintf("%s %s %s %d %s", r.TypeUrl[strings.LastIndexByte(r.TypeUrl, '.')+1:], r.VersionInfo, r.ResponseNonce, r.ErrorDetail.GetCode(), r.ErrorDetail.GetMessage()))

@@ -40,7 +40,7 @@ func malformedf(format string, args ...any) error {
 // status is the state of the response's headers and trailers.
 type status struct {
 	began   bool   // the headers have arrived
-	http    string // :status of this block of headers; the other fields but goAway are of this block, too
+	http    string // :status of the last block of headers
 	grpc    string // grpc-status of the last block
 	message string // grpc-message of the last block
 	goAway  string // text of the server's GOAWAY frame; "": none arrived
