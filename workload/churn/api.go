@@ -22,18 +22,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is a connection of this workload's own to an API server: no limit on the
-// client's side, and no repetitions but those after an answer of 429.
+// api is this workload's own connection to an API server. It has no client-side limit on requests, and repeats a
+// request only after a response with status 429.
 type api struct {
 	http *http.Client
-	base string // URL without a slash at its end
+	base string // URL without a final slash
 }
 
 func connect(config *rest.Config) (*api, error) {
 	own := rest.CopyConfig(config)
 	own.Timeout, own.UserAgent = 0, "tare/churn"
 	if own.Proxy == nil {
-		own.Proxy = http.ProxyFromEnvironment // client-go shares the connections of configurations without it
+		own.Proxy = http.ProxyFromEnvironment // client-go shares connections between configurations unless Proxy is set
 	}
 	client, err := rest.HTTPClientFor(own)
 	if err != nil {
@@ -46,15 +46,15 @@ func connect(config *rest.Config) (*api, error) {
 	return &api{http: client, base: strings.TrimSuffix(base.String(), "/")}, nil
 }
 
-// answer is a refusal of the API server, or a failure on the way.
+// answer is an error response of the API server, or a failed connection.
 type answer struct {
-	code    int // 0: none came
+	code    int // HTTP status; 0: no response came
 	reason  string
 	message string
-	wait    time.Duration // that it asks for before the next attempt
+	wait    time.Duration // pause that the response asks for before the next attempt
 }
 
-// Error gives the refusal in one line.
+// Error returns the error in one line.
 func (a *answer) Error() string {
 	if a.code == 0 {
 		return a.message
@@ -62,27 +62,27 @@ func (a *answer) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s: %s", a.code, a.reason, a.message))
 }
 
-// Accepted answers: whole objects, or only their metadata.
+// Values of the Accept header: whole objects, or their metadata only.
 const (
 	whole    = "application/json"
 	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 )
 
-// Kinds of bodies.
+// Values of the Content-Type header.
 const (
 	plainJSON  = "application/json"
 	mergePatch = "application/merge-patch+json"
 )
 
 type request struct {
-	method, path string // path with its query
+	method, path string // path and query
 	contentType  string
 	accept       string
 	body         []byte
 }
 
-// send gives the body of an answer, which the caller closes. An answer of 400
-// and more is an *answer.
+// send returns the body of the response; the caller closes the body. For a status of 400 or more the error is an
+// *answer.
 func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, a.base+r.path, bytes.NewReader(r.body))
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	return nil, refusal(got)
 }
 
-// cause leaves out of an error the URL that every request has in it.
+// cause returns the text of an error without the URL that Go's HTTP errors contain.
 func cause(err error) string {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -112,15 +112,15 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// mostAnswer bounds what is read of a refusal, and of one list or page.
+// Bounds on what is read of an error response, kept of a message, and read of one list or page.
 const (
 	mostRefusal = 64 << 10
-	mostSaid    = 300 // characters of what the server or the system says
+	mostSaid    = 300 // characters of a message by the server or the system
 	mostAnswer  = 64 << 20
 )
 
 func refusal(got *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(got.Body, mostRefusal)) // what came of it will do
+	text, _ := io.ReadAll(io.LimitReader(got.Body, mostRefusal)) // a read error is ignored: the part that was read is enough
 	var status metav1.Status
 	refused := &answer{code: got.StatusCode}
 	if json.Unmarshal(text, &status) == nil && status.Message != "" {
@@ -139,7 +139,7 @@ func has(err error, code int) bool {
 	return errors.As(err, &refused) && refused.code == code
 }
 
-// tooMany says whether an error is an answer of 429, and how long to wait then.
+// tooMany reports whether an error is a response with status 429, and how long to wait then.
 func tooMany(err error) (wait time.Duration, is bool) {
 	var refused *answer
 	if !errors.As(err, &refused) || refused.code != http.StatusTooManyRequests {
@@ -148,7 +148,7 @@ func tooMany(err error) (wait time.Duration, is bool) {
 	return max(refused.wait, shortestWait), true
 }
 
-// do sends a request and drops what comes back.
+// do sends a request and discards the response's body.
 func (a *api) do(ctx context.Context, r request) error {
 	r.accept = whole
 	body, err := a.send(ctx, r)
@@ -156,13 +156,13 @@ func (a *api) do(ctx context.Context, r request) error {
 		return err
 	}
 	defer body.Close()
-	if _, err := io.Copy(io.Discard, body); err != nil { // so that the connection can be used again
+	if _, err := io.Copy(io.Discard, body); err != nil { // reading to the end lets the connection be used again
 		return &answer{message: safetext.Head(cause(err), mostSaid)}
 	}
 	return nil
 }
 
-// again asks again as long as the API server has too much to do.
+// again calls ask until its error is not the status 429 (too many requests), with the pause that the server asks for.
 func again(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
@@ -172,7 +172,7 @@ func again(ctx context.Context, ask func() error) error {
 	}
 }
 
-// get reads an answer of JSON, and asks again for it.
+// get sends a GET request, repeats it after status 429, and decodes the JSON response.
 func (a *api) get(ctx context.Context, path, accept string, into any) error {
 	var body io.ReadCloser
 	err := again(ctx, func() (err error) {
@@ -192,20 +192,19 @@ func (a *api) get(ctx context.Context, path, accept string, into any) error {
 
 func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
 
-// resource is where the objects of a kind are.
+// resource is the API resource of a kind, such as deployments.
 type resource struct {
 	schema.GroupVersionResource
 	kind kind
 }
 
-// resource asks for the resource of a kind, which must be one that belongs to a
-// namespace.
+// resource asks the cluster for the resource of a kind. The kind must be namespaced.
 func (a *api) resource(ctx context.Context, k kind) (resource, error) {
 	at := root(k.group, k.version)
 	var list metav1.APIResourceList
 	err := a.get(ctx, at, whole, &list)
 	if has(err, http.StatusNotFound) {
-		return resource{}, fmt.Errorf("the cluster has no %s: what defines it must be installed first, by a layer of every arm or by hand", k)
+		return resource{}, fmt.Errorf("the cluster has no %s: install its custom resource definition first, by a layer of every arm or by hand", k)
 	}
 	if err != nil {
 		return resource{}, fmt.Errorf("resource of %s: %w", k, err)
@@ -215,7 +214,7 @@ func (a *api) resource(ctx context.Context, k kind) (resource, error) {
 			continue
 		}
 		if !r.Namespaced {
-			return resource{}, fmt.Errorf("%s belongs to no namespace; churn makes objects in the arm's namespace only", k)
+			return resource{}, fmt.Errorf("%s is not namespaced; churn makes objects in the arm's namespace only", k)
 		}
 		return resource{schema.GroupVersionResource{Group: k.group, Version: k.version, Resource: r.Name}, k}, nil
 	}

@@ -21,24 +21,24 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// apiServer is as much of an API server as the workload needs: objects of any
-// kind in namespaces, lists, and watches that can be broken.
+// apiServer is a fake API server with the parts that the workload needs: objects of any kind in namespaces, lists,
+// and watches that a test can break.
 type apiServer struct {
 	*httptest.Server
 	mu      sync.Mutex
 	version int
-	objects map[string]map[string]object // by path of the resource, then name
+	objects map[string]map[string]object // by the path of the resource, then by name
 	history []change
 	news    chan struct{} // closed at the next change
-	// The behaviour of what is behind the server.
-	admit   func(method, path string, n int) int // status to refuse the n-th write with; 0: none
-	becomes func(object)                         // what controllers make of an object, at once
-	cut     chan struct{}                        // receiving from it breaks a watch
-	forget  int                                  // watches from before this version are told that it is gone
+	// Behaviour of the components behind the server.
+	admit   func(method, path string, n int) int // status of the error for the n-th write; 0: the write succeeds
+	becomes func(object)                         // change that controllers make to an object, at once
+	cut     chan struct{}                        // a receive from cut breaks a watch
+	forget  int                                  // watches from before this version get the status 410 (gone)
 	writes  int
 	network *memory
-	busy    atomic.Int32 // lists that are put off
-	deletes []string     // propagation policies asked for
+	busy    atomic.Int32 // number of lists that get the status 429 first
+	deletes []string     // requested propagation policies
 }
 
 type object = map[string]any
@@ -60,7 +60,7 @@ func serve(t testing.TB) *apiServer {
 	return s
 }
 
-// memory is a network within this process. Whoever waits for it lets a fake clock go on.
+// memory is a network within this process. A fake clock can advance while a goroutine waits for it.
 type memory struct {
 	calls  chan net.Conn
 	closed context.Context
@@ -96,7 +96,7 @@ func (m *memory) Accept() (net.Conn, error) {
 func (m *memory) Close() error   { m.close(); return nil }
 func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// ready has pods be ready and deployments be available at once.
+// ready makes pods ready and deployments available at once.
 func ready(o object) {
 	switch o["kind"] {
 	case "Pod":
@@ -150,7 +150,7 @@ func refuse(w http.ResponseWriter, code int, message string) {
 	_ = json.NewEncoder(w).Encode(object{"kind": "Status", "code": code, "reason": strings.ReplaceAll(http.StatusText(code), " ", ""), "message": message})
 }
 
-// write makes, changes or deletes an object.
+// write creates, updates or deletes an object.
 func (s *apiServer) write(w http.ResponseWriter, r *http.Request, path, name string) {
 	var sent object
 	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
@@ -220,7 +220,7 @@ func merge(into, patch object) {
 	}
 }
 
-// change notes a state of an object for those who watch.
+// change sends a state of an object to the watches.
 func (s *apiServer) change(kind, path, name string, o object) {
 	s.version++
 	o = copied(o)
@@ -235,7 +235,7 @@ func (s *apiServer) change(kind, path, name string, o object) {
 	s.news = make(chan struct{})
 }
 
-// selected says whether an object has all labels of a selector.
+// selected reports whether an object has all labels of a selector.
 func selected(o object, selector string) bool {
 	labels, _ := o["metadata"].(object)["labels"].(object)
 	for part := range strings.SplitSeq(selector, ",") {
@@ -247,7 +247,7 @@ func selected(o object, selector string) bool {
 	return true
 }
 
-// list gives pages of two objects.
+// list returns pages of two objects.
 func (s *apiServer) list(w http.ResponseWriter, r *http.Request, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *apiServer) list(w http.ResponseWriter, r *http.Request, path string) {
 	_ = json.NewEncoder(w).Encode(object{"metadata": page, "items": append([]object{}, items[min(from, len(items)):to]...)})
 }
 
-// watch sends every change after the version asked for.
+// watch sends every change after the requested version.
 func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, path string) {
 	version, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	s.mu.Lock()
@@ -298,7 +298,7 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// count is the number of objects of a resource.
+// count returns the number of objects of a resource.
 func (s *apiServer) count(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

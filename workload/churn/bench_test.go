@@ -12,11 +12,11 @@ import (
 	"tare/experiment/factor"
 )
 
-// The benchmarks say what the workload itself costs the machine that it runs on:
+// The benchmarks measure the cost of the workload itself on the machine that it runs on:
 //
 //	go test -run xxx -bench . ./workload/churn
 
-// BenchmarkLayOut writes the requests of a trial, which happens before it.
+// BenchmarkLayOut encodes the requests of a trial, which happens before the trial.
 func BenchmarkLayOut(b *testing.B) {
 	c := config(1000, podTemplate)
 	sources, err := c.compile()
@@ -31,7 +31,7 @@ func BenchmarkLayOut(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "µs/object")
 }
 
-// atOnce answers every request without a network.
+// atOnce responds to every request without a network.
 type atOnce struct{ body []byte }
 
 func (a atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -39,8 +39,7 @@ func (a atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(bytes.NewReader(a.body)), Header: http.Header{}, Request: r}, nil
 }
 
-// BenchmarkGenerator sends a thousand requests as fast as it can; what HTTP and
-// TLS take comes on top.
+// BenchmarkGenerator sends a thousand requests as fast as it can, without the cost of HTTP and TLS.
 func BenchmarkGenerator(b *testing.B) {
 	c := config(1000, podTemplate)
 	sources, err := c.compile()
@@ -66,8 +65,7 @@ func BenchmarkGenerator(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "µs/request")
 }
 
-// aPod is about what an API server says of a pod: 4 KiB, of which most is of no
-// interest here.
+// aPod is a typical pod as an API server returns it: 4 KiB, most of which the workload does not read.
 func aPod(i int) string {
 	fields := strings.Repeat(`{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:status":{},"f:type":{}}}}}},`, 10)
 	return fmt.Sprintf(`{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"churn-%d-1","namespace":"arm","resourceVersion":"%d","generation":1,

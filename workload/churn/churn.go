@@ -1,7 +1,6 @@
-// Package churn loads the control plane of a cluster: it makes, updates and
-// deletes objects from templates at a steady offered rate, and measures what the
-// API server, the controllers, the scheduler and whatever watches the objects
-// (a service mesh, a policy engine) make of it.
+// Package churn loads the control plane of a cluster. It makes, updates and deletes objects from templates at a
+// steady offered rate, and measures the latencies of the API server and the times until controllers, the scheduler
+// and other watchers (a service mesh, a policy engine) have the objects ready.
 //
 //	workloads:
 //	  - churn:
@@ -13,24 +12,21 @@
 //	            kind: Pod
 //	            …
 //
-// The load is open: each request has an intended time, and latencies and times
-// until ready count from it, so that a slow answer does not hide the wait of those
-// behind it. A bounded number of workers sends the requests; when none is free
-// the generator is late, which is measured and has a limit.
+// The load is open: each request has an intended time, from which latencies and times until ready count, so that a
+// slow response does not hide the wait of the requests behind it. A bounded number of workers sends the requests;
+// when none is free the generator is late, which is measured and has a limit.
 //
-// A trial begins with nothing: Prepare deletes what is left, waits until it is
-// gone, and then for the cluster to settle, since the trial before, in whichever
-// arm, has just deleted all that it had made. Without churn the measured part makes
-// all objects. With churn they are made before, and the measured part takes a share
-// of them down and up again, or changes it. Then come the waits until all are ready
-// and for the cluster to settle. What the trial made is deleted after it (workload.Trial.Clear).
+// A trial begins without objects of earlier trials. The trial before, in whichever arm, has just deleted all of its
+// objects, so Prepare deletes leftovers, waits until they are gone, and then lets the cluster settle. Without churn
+// the measured part makes all objects. With churn, Prepare makes the objects, and the measured part takes a share of
+// them down and up again, or changes it. The trial then waits until all objects are ready, and lets the cluster
+// settle. Its objects are deleted after it (workload.Trial.Clear).
 //
-// The way through the files: template.go turns a template into requests without
-// letting it loop; orders.go lays out which request is due when; api.go sends
-// one, and generate.go all of them; watch.go and ready.go see objects become
-// ready, by one watch for each kind; update.go refuses what cannot be told to be
-// ready after an update; clean.go proves a clean slate; record.go makes values and
-// raw files of it all, trial.go ties it together, and try.go makes one object of each
+// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping; orders.go
+// computes the due time of each request; api.go sends one request, and generate.go all of them; watch.go and ready.go
+// see objects become ready, by one watch for each kind; update.go refuses objects whose status does not show that an
+// update is complete; clean.go deletes leftovers; record.go computes metrics and raw files, trial.go runs a trial,
+// and try.go makes one object of each template.
 // template.
 package churn
 
@@ -50,14 +46,14 @@ import (
 	"tare/workload"
 )
 
-// Operation is what is done to the share of the objects that is churned.
+// Operation is the change that churn makes to its share of the objects.
 type Operation string
 
 // The operations.
 const (
-	Recreate Operation = "recreate" // deleted, all of them, then made again under new names
-	Update   Operation = "update"   // changed, with the template's next revision
-	Scale    Operation = "scale"    // to no replicas, all of them, then to the template's number
+	Recreate Operation = "recreate" // all objects of the share are deleted, then made again under new names
+	Update   Operation = "update"   // each object of the share changes to the template's next revision
+	Scale    Operation = "scale"    // all objects of the share are scaled to no replicas, then to the template's number
 )
 
 // Values lists the operations.
@@ -67,12 +63,12 @@ func (Operation) Values() []string { return []string{string(Recreate), string(Up
 type Config struct {
 	Objects     factor.Levels[int]                `yaml:"objects" json:"objects" doc:"number of objects, made from the templates in turn"`
 	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"requests offered per second"`
-	Templates   []Template                        `yaml:"templates" json:"templates" required:"true" doc:"what objects are made from"`
+	Templates   []Template                        `yaml:"templates" json:"templates" required:"true" doc:"templates that objects are made from"`
 	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is taken down and up again, or changed, while measuring; 0% measures the making of all"`
-	Operation   Operation                         `yaml:"operation" json:"operation" doc:"what is done to that share"`
-	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"how long the churn goes on, in whole turns (down and up) and at least one"`
+	Operation   Operation                         `yaml:"operation" json:"operation" doc:"change that is made to the share of the objects given by churn"`
+	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"length of the churn, in whole turns (down and up) and at least one"`
 	PodSecurity Level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
-	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after deleting, and after making what there has to be; and after it, when components are still observed"`
+	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after objects are deleted and after objects are made; and after the measurement, while components are still observed"`
 	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"requests under way at a time, at most"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
 	Request     quantity.Duration                 `yaml:"requestTimeout" json:"requestTimeout" doc:"how long a request may take, repetitions after an answer of 429 included"`
@@ -80,14 +76,14 @@ type Config struct {
 	Shortfall   quantity.Percent                  `yaml:"shortfall" json:"shortfall" max:"100%" doc:"share of the offered rate that may be missing from the rate reached"`
 }
 
-// Template is what objects are made from: exactly one of File and Inline.
+// Template is a template of objects: exactly one of File and Inline.
 type Template struct {
 	Inline strictyaml.Document `yaml:"inline" json:"inline,omitempty" doc:"the object, with {{.Index}}, {{.Name}} and so on"`
 	File   string              `yaml:"file" json:"file,omitempty" doc:"a file with the same, relative to the experiment file; its content is kept with the run"`
 	Ready  Condition           `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
-	Fixed  int                 `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; it takes no turns then"`
+	Fixed  int                 `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; such a template takes no turns"`
 
-	read string // content of the file
+	read string // content of File
 }
 
 // Level is a level of the Pod Security Standards.
@@ -131,13 +127,13 @@ var Kind = workload.Kind{
 	Probe:   testbed.AlwaysWorks("churn", "needs the testbed kubernetes; no program"),
 }
 
-// Declare says what the workload needs of a cluster.
+// Declare lists the cluster, rights and settings that the workload needs.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: c.needs(), Rights: c.rights,
 		Elsewhere: "it makes objects of a cluster: bring one up, such as that of docs/test-cluster.md"}
 }
 
-// needs asks for a cluster, and for no pods of Tare's.
+// needs asks for a cluster, and for none of Tare's pods.
 func (c *Config) needs() experiment.Needs {
 	needs := experiment.Needs{Only: experiment.TestbedKubernetes}
 	if c.PodSecurity != Restricted {
@@ -146,14 +142,13 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// Measures says what a trial measures, and how long it takes.
+// Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: c.bound()}
 }
 
-// measured lists the metrics. A quantile is there only where the
-// number of requests leaves a hundred of them beyond it; the furthest one of the
-// time until ready is the headline.
+// measured lists the metrics. A quantile is included only if the number of requests leaves a hundred of them beyond
+// it. The highest quantile of the time until ready is the headline.
 func (c *Config) measured() []experiment.Metric {
 	counts := c.counts()
 	var metrics []experiment.Metric
@@ -171,8 +166,7 @@ func (c *Config) measured() []experiment.Metric {
 		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
 }
 
-// spread are the metrics of one distribution of n times: the mean, and the
-// quantiles that n values support.
+// spread lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
 func spread(name string, n int) []experiment.Metric {
 	metrics := []experiment.Metric{{Name: name + "-mean", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}}
 	for _, q := range quantiles {
@@ -183,14 +177,13 @@ func spread(name string, n int) []experiment.Metric {
 	return metrics
 }
 
-// briskly is how many objects a second are assumed to be made and deleted outside
-// of the measurement, for estimates.
+// briskly is the number of objects per second that a cluster is assumed to make and delete outside of the
+// measurement, for estimates.
 const briskly = 100
 
-// expected estimates how long a trial takes, with what belongs to it before and
-// after the measurement.
+// expected estimates the duration of a trial, with its parts before and after the measurement.
 func (c *Config) expected() time.Duration {
-	expected := c.span() + 2*c.Settle.Std() // before and after
+	expected := c.span() + 2*c.Settle.Std() // one settling before the measurement and one after
 	made := c.fixed()
 	if c.Churn.One() > 0 {
 		made += c.Objects.One()
@@ -206,13 +199,12 @@ func (c *Config) bound() time.Duration {
 	return prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 }
 
-// makeLimit is how long making the objects before the measurement may take.
+// makeLimit is the longest time for making the objects before the measurement.
 func (c *Config) makeLimit() time.Duration {
 	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowly
 }
 
-// slowly is how many objects a second at least a cluster makes and deletes when
-// nothing holds it back but itself.
+// slowly is the lowest number of objects per second that a cluster makes and deletes while nothing else loads it.
 const slowly = 10
 
 func (c *Config) fixed() int {
@@ -223,9 +215,9 @@ func (c *Config) fixed() int {
 	return n
 }
 
-// rights are those to make, change, watch and delete the objects, and to remove
-// at its end what a run has left. Which resource a kind is, the cluster knows for
-// certain: it is guessed by the rule that nearly all kinds follow.
+// rights lists the rights to make, change, watch and delete the objects, and to remove leftovers of a run. The
+// resource of a kind is guessed by the rule that nearly all kinds follow; only the cluster knows the resource for
+// certain.
 func (c *Config) rights(namespace string) []experiment.Right {
 	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
 	slices.Sort(verbs)
@@ -234,7 +226,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	for _, t := range c.Templates {
 		s, err := t.compile()
 		if err != nil {
-			continue // the file is refused for it
+			continue // validation refuses the template
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: s.kind.group, Version: s.kind.version, Kind: s.kind.name})
 		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Namespace: namespace,

@@ -18,16 +18,14 @@ func deleteLimit(n int) time.Duration {
 	return time.Minute + time.Duration(n)*time.Second/slowly
 }
 
-// foreground keeps an object until everything that belongs to it is gone, so
-// that waiting for the one is waiting for all. It puts the garbage collector to
-// work for each object; to a pod nothing belongs.
+// foreground makes the API server keep an object until all of its dependents are gone, so that waiting for the object
+// is enough. It makes work for the garbage collector with each object. A pod has no dependents.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
-// deleters is how many requests delete at a time.
+// deleters is the number of requests that delete at the same time.
 const deleters = 16
 
-// clean deletes every object that trials of this arm have left, and waits until
-// none is there.
+// clean deletes every object that trials of this arm have left, and waits until all are gone.
 func (p *place) clean(ctx context.Context, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -45,9 +43,9 @@ func (p *place) clean(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// cleanOne does it for one resource, and says what is left if it cannot.
+// cleanOne deletes the objects of one resource. If it fails, left describes the remaining objects.
 func (p *place) cleanOne(ctx context.Context, r resource) (left string, err error) {
-	asked := map[types.UID]bool{} // to be deleted once
+	asked := map[types.UID]bool{} // objects that a deletion was requested for; each is requested once
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		var page metav1.PartialObjectMetadataList
 		query := url.Values{"limit": {"1000"}, "labelSelector": {p.selector}}
@@ -77,7 +75,7 @@ func (p *place) cleanOne(ctx context.Context, r resource) (left string, err erro
 	}
 }
 
-// deleteAll asks for the deletion of objects. One that is gone already is fine.
+// deleteAll requests the deletion of objects. An object that is already gone is no error.
 func (p *place) deleteAll(ctx context.Context, r resource, names []string) error {
 	var workers errgroup.Group
 	workers.SetLimit(deleters)

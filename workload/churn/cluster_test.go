@@ -26,8 +26,7 @@ import (
 	"tare/workload/workloadtest"
 )
 
-// onCluster is a site on the test cluster, ready for trials. Close ends it before
-// the test does.
+// onCluster is a site on the test cluster, ready for trials. Close ends the site before the test ends.
 func onCluster(t *testing.T, namespace string) (bed *kube.Testbed, site *kube.Site) {
 	t.Helper()
 	level := sitetest.Small(experiment.SameNode)
@@ -38,7 +37,7 @@ func onCluster(t *testing.T, namespace string) (bed *kube.Testbed, site *kube.Si
 	return bed, site
 }
 
-// The images are those of the test cluster.
+// The test cluster has these images.
 const (
 	realPod = `
 apiVersion: v1
@@ -67,7 +66,7 @@ spec:
 	customTemplate    = "apiVersion: churn.tare.test/v1\nkind: Gauge\nspec: {revision: {{.Revision}}}\n"
 )
 
-// gauges is a kind of its own.
+// gauges is a custom kind.
 var gauges = &unstructured.Unstructured{Object: map[string]any{
 	"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 	"metadata": map[string]any{"name": "gauges.churn.tare.test"},
@@ -104,10 +103,10 @@ func define(t *testing.T, site *kube.Site) {
 	}
 }
 
-// unique is what names of one trial have and those of others have not.
+// unique matches the part of names that differs from trial to trial.
 var unique = regexp.MustCompile(`^churn-[0-9a-f]{6}-`)
 
-// objects are the names of what has the role churn in the site's namespace.
+// objects returns the names of the objects with the role churn in the site's namespace.
 func objects(t *testing.T, site *kube.Site, at schema.GroupVersionResource) []string {
 	t.Helper()
 	cluster, err := site.Cluster(t.Context())
@@ -126,7 +125,7 @@ func objects(t *testing.T, site *kube.Site, at schema.GroupVersionResource) []st
 	return names
 }
 
-// patient is a config for a machine that has much else to do.
+// patient is a config for a busy machine.
 func patient(n int, templates ...string) *Config {
 	c := config(n, templates...)
 	c.Rate = factor.Of[quantity.Frequency](20)
@@ -169,7 +168,7 @@ func TestTrialsOnACluster(t *testing.T) {
 			if result.Failed != 0 {
 				t.Errorf("%v failed:\n%s", result.Failed, raw.Texts()["requests.csv"])
 			}
-			left := slices.DeleteFunc(objects(t, site, test.at), func(name string) bool { return name == "churn-0-1" && test.operation == Recreate }) // may still be on its way
+			left := slices.DeleteFunc(objects(t, site, test.at), func(name string) bool { return name == "churn-0-1" && test.operation == Recreate }) // the deletion of this object may not be complete yet
 			if !slices.Equal(left, test.left) {
 				t.Errorf("left %v, want %v", left, test.left)
 			}
@@ -187,7 +186,7 @@ func TestKindsOfAClusterThatAreRefused(t *testing.T) {
 	t.Parallel()
 	_, site := onCluster(t, "")
 	for template, want := range map[string]string{
-		"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema": "flowcontrol.apiserver.k8s.io/v1 FlowSchema belongs to no namespace",
+		"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema": "flowcontrol.apiserver.k8s.io/v1 FlowSchema is not namespaced",
 		"apiVersion: churn.tare.test/v9\nkind: Gauge":                   "the cluster has no churn.tare.test/v9 Gauge",
 	} {
 		_, err := patient(1, template).Prepare(t.Context(), &workload.Trial{Site: site, Raw: new(workloadtest.Raw)})
@@ -197,8 +196,8 @@ func TestKindsOfAClusterThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTry makes one object of each template, whatever a trial would make, and says which
-// one is refused or never ready.
+// TestTry makes one object of each template, whatever the parameters of a trial are, and names the object that is
+// refused or never ready.
 func TestTry(t *testing.T) {
 	t.Parallel()
 	_, site := onCluster(t, "")
@@ -237,7 +236,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// TestNothingStaysInAGivenNamespace has the testbed remove what no trial has cleared.
+// TestNothingStaysInAGivenNamespace checks that the testbed removes objects that no trial has cleared.
 func TestNothingStaysInAGivenNamespace(t *testing.T) {
 	t.Parallel()
 	_, other := onCluster(t, "")
@@ -284,7 +283,7 @@ func TestLostAPIServer(t *testing.T) {
 	killed := make(chan struct{})
 	go func() {
 		defer close(killed)
-		time.Sleep(time.Second) // of five that the trial takes at least
+		time.Sleep(time.Second) // the trial takes at least five seconds
 		kubetest.Control(t, "kill", "control-plane", "kube-apiserver")
 		kubetest.Control(t, "start", "control-plane", "kube-apiserver")
 	}()

@@ -11,17 +11,17 @@ import (
 
 type generator struct {
 	api       *api
-	resources []resource // by template
+	resources []resource // indexed by template
 	namespace string
 	workers   int
-	limit     time.Duration // of one request, with its repetitions
-	// abandon is told of orders that failed, which will never be ready.
+	limit     time.Duration // longest time for one request with its repetitions
+	// abandon is called for each failed order, whose object will never be ready.
 	abandon func(*order)
 }
 
-// run sends all orders and returns when all are answered. Their times count from
-// start. One goroutine keeps the time and hands each order to a worker that is
-// free; when none is, the orders behind it are late as well, which is seen.
+// run sends all orders and returns when all have a response. Their times count from start. One goroutine waits for
+// each order's due time and hands the order to a free worker. When no worker is free, the orders behind it are late
+// as well, which the send lag shows.
 func (g *generator) run(ctx context.Context, start time.Time, all []*order) error {
 	due := make(chan *order)
 	var workers sync.WaitGroup
@@ -60,8 +60,8 @@ func (g *generator) keepTime(ctx context.Context, start time.Time, all []*order,
 	return nil
 }
 
-// carryOut sends one order, once more whenever the API server says that it has
-// too much to do and how long to wait, as every client of Kubernetes does.
+// carryOut sends one order. After a response with status 429 it waits for the time that the response names and sends
+// the order again, as every client of Kubernetes does.
 func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 	if o.answered != nil {
 		defer close(o.answered)
@@ -93,7 +93,7 @@ func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 	}
 }
 
-// shortestWait is the pause after an answer of 429 that names none.
+// shortestWait is the pause after a response with status 429 that names no time.
 const shortestWait = 100 * time.Millisecond
 
 func (g *generator) request(o *order) request {
@@ -107,6 +107,5 @@ func (g *generator) request(o *order) request {
 	return request{method: http.MethodDelete, path: path + "/" + o.name, contentType: plainJSON, body: background}
 }
 
-// background has the garbage collector delete what belongs to an object
-// afterwards, which is how kubectl deletes.
+// background makes the garbage collector delete an object's dependents after the object, as kubectl does.
 var background = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`)

@@ -20,7 +20,7 @@ const (
 
 var verbs = []verb{create, update, remove}
 
-// String names the verb.
+// String returns the verb's name.
 func (v verb) String() string { return [...]string{"create", "update", "delete"}[v] }
 
 func (v verb) metric() string { return v.String() + "-latency" }
@@ -28,33 +28,33 @@ func (v verb) metric() string { return v.String() + "-latency" }
 // readyMetric is the name of the metrics of the time until an object is ready.
 const readyMetric = "ready"
 
-// order is one request that is due at its time, and what became of it. Times
-// count from the start of its phase, by the clock of this machine.
+// order is one request with a due time, and its result. Times count from the start of the order's phase, by this
+// machine's clock.
 type order struct {
-	at       time.Duration // intended
+	at       time.Duration // due time
 	verb     verb
 	source   int    // index of the template
-	index    int    // of the object
-	name     string // of the object
-	revision int    // that the object has afterwards
+	index    int    // index of the object
+	name     string // name of the object
+	revision int    // revision of the object after the request
 	body     []byte
-	awaited  bool // the object is to become ready
+	awaited  bool // set if the trial waits until the object is ready
 
-	after    *order        // on the same object; it must have been answered before
-	answered chan struct{} // closed when it is; nil if no order comes after
+	after    *order        // last order on the same object; this order is sent only after its response
+	answered chan struct{} // closed when the response has arrived; nil if no order comes after this one
 
-	// Written by the worker that sends it.
+	// The worker that sends the order writes these fields.
 	taken, sent, done time.Duration
-	failure           string // why it failed; "": it did not
-	throttled         int    // answers of 429
+	failure           string // reason of the failure; "": the request succeeded
+	throttled         int    // number of responses with status 429
 
-	// readyAt is when the watch first showed the object ready, in nanoseconds.
-	// settled says that nothing is awaited any more: it is ready, or given up.
+	// readyAt is the time when the watch first showed the object ready, in nanoseconds. settled is set when the trial
+	// no longer waits for the object: it is ready, or gone.
 	readyAt atomic.Int64
 	settled atomic.Bool
 }
 
-// counts is how many requests of each kind the measured part sends.
+// counts returns the number of requests of each kind in the measured part.
 func (c *Config) counts() map[verb]int {
 	if c.Churn.One() == 0 {
 		return map[verb]int{create: c.Objects.One()}
@@ -69,13 +69,13 @@ func (c *Config) counts() map[verb]int {
 	return map[verb]int{update: n}
 }
 
-// churned is the number of objects that are churned: at least one.
+// churned returns the number of objects that are churned: at least one.
 func (c *Config) churned() int {
 	n := int(math.Round(float64(c.Churn.One()) * float64(c.Objects.One())))
 	return min(max(n, 1), c.Objects.One())
 }
 
-// turns is how often they are: as many whole turns as fit into the duration.
+// turns returns the number of times that the objects are churned: as many whole turns as fit into the duration.
 func (c *Config) turns() int {
 	requests := c.churned()
 	if c.Operation != Update {
@@ -84,7 +84,7 @@ func (c *Config) turns() int {
 	return max(1, int(c.Duration.Std().Seconds()*float64(c.Rate.One()))/requests)
 }
 
-// span is how long the measured requests are spread over.
+// span returns the time over which the measured requests are spread.
 func (c *Config) span() time.Duration {
 	n := 0
 	for _, k := range c.counts() {
@@ -93,32 +93,31 @@ func (c *Config) span() time.Duration {
 	return due(n, float64(c.Rate.One()))
 }
 
-// due is when request i is intended at that rate.
+// due returns the due time of request i at this rate.
 func due(i int, rate float64) time.Duration {
 	return time.Duration(float64(i) / rate * float64(time.Second))
 }
 
-// orders lays out all requests of a trial.
+// orders is all requests of a trial.
 type orders struct {
-	base     []*order // before the measurement: fixed objects, and those to be churned
+	base     []*order // sent before the measurement: fixed objects, and the objects that are churned
 	measured []*order
 }
 
-// layout makes the orders of a trial in a namespace, whose objects carry the
-// marks given.
+// layout makes the orders of a trial in a namespace. The objects carry the labels and owners in own.
 type layout struct {
 	config    *Config
 	sources   []*source
 	namespace string
-	stem      string // of the objects' names
+	stem      string // beginning of the objects' names
 	own       marks
-	moving    []int // templates that are not fixed
+	moving    []int // indexes of the templates that are not fixed
 	bytes     int
-	latest    map[int]*order // by object: the last order on it
+	latest    map[int]*order // last order on each object, by the object's index
 }
 
-// mostBytes is what all requests of a trial may take in memory: they are written
-// before the trial, so that nothing is rendered while it runs.
+// mostBytes bounds the memory of all requests of a trial. They are encoded before the trial, so that no template is
+// rendered while it runs.
 const mostBytes = 1 << 30
 
 // layOut makes the orders of a trial.
@@ -160,7 +159,7 @@ func (c *Config) layOut(sources []*source, namespace, stem string, own marks) (*
 	return &all, nil
 }
 
-// make orders an object in one of its incarnations, from 1.
+// make makes the order that creates an object. The incarnation counts from 1, and is part of the object's name.
 func (l *layout) make(index, incarnation int) (*order, error) {
 	o := &order{verb: create, source: l.moving[index%len(l.moving)], index: index,
 		name: fmt.Sprintf("%s-%d-%d", l.stem, index, incarnation), revision: 1, awaited: true}
@@ -168,7 +167,7 @@ func (l *layout) make(index, incarnation int) (*order, error) {
 	return o, l.write(o, "")
 }
 
-// churn orders all turns. The objects that take part lie evenly among all.
+// churn makes the orders of all turns. The churned objects are spread evenly among all objects.
 func (l *layout) churn() ([]*order, error) {
 	c := l.config
 	var list []*order
@@ -186,7 +185,7 @@ func (l *layout) churn() ([]*order, error) {
 	return list, nil
 }
 
-// halves are what a turn does to each object, one after the other for all.
+// halves returns the changes of one turn. The first change is made to all objects before the second begins.
 func (l *layout) halves(turn int) []func(index int) (*order, error) {
 	change := func(scale string) func(int) (*order, error) {
 		return func(index int) (*order, error) {
@@ -213,7 +212,7 @@ func (l *layout) halves(turn int) []func(index int) (*order, error) {
 	}
 }
 
-// follow has an order wait for the one before it on the same object.
+// follow makes an order wait for the response to the last order on the same object.
 func (l *layout) follow(o, before *order) {
 	if before.answered == nil {
 		before.answered = make(chan struct{})
@@ -222,13 +221,13 @@ func (l *layout) follow(o, before *order) {
 	l.latest[o.index] = o
 }
 
-// The two halves of scaling.
+// Directions of scaling.
 const (
 	down = "down"
 	up   = "up"
 )
 
-// write makes the body of an order.
+// write encodes the body of an order.
 func (l *layout) write(o *order, scale string) error {
 	s := l.sources[o.source]
 	v := values{Index: o.index, Name: o.name, Namespace: l.namespace, Objects: l.config.Objects.One(), Revision: o.revision}
@@ -254,7 +253,7 @@ func (l *layout) blame(o *order, err error) error {
 	return fmt.Errorf("templates[%d], object %d: %w", o.source, o.index, err)
 }
 
-// scaling is the change of an object to no replicas, or to its template's.
+// scaling returns the patch that scales an object to no replicas (down), or to its template's number (up).
 func scaling(object map[string]any, direction string, revision int) ([]byte, error) {
 	n, ok := replicas(object)
 	if !ok || n < 1 {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Condition says when an object counts as ready. It is written as one word:
+// Condition is the condition under which an object counts as ready. It is written as one word:
 //
 //	auto               pods: the condition Ready; deployments and the like: available;
 //	                   everything else: exists
@@ -21,11 +21,11 @@ import (
 //	status.PATH=VALUE  the field of the status has this value
 type Condition struct {
 	how   means
-	name  string // of the condition, or the path below status
+	name  string // name of the condition, or the path of the field below status
 	value string
 }
 
-// means is a way to tell that an object is ready.
+// means is a kind of Condition.
 type means int
 
 const (
@@ -36,7 +36,7 @@ const (
 	field
 )
 
-// words are the means that are written as one.
+// words holds the kinds of Condition that are written as one word.
 var words = map[means]string{auto: "auto", exists: "exists", available: "available"}
 
 var (
@@ -44,12 +44,12 @@ var (
 	fieldForm     = regexp.MustCompile(`^status((\.[A-Za-z0-9_-]{1,63}){1,10})=([^\s]{1,253})$`)
 )
 
-// Describe says what a Condition accepts.
+// Describe returns the accepted texts.
 func (Condition) Describe() string {
 	return "auto, exists, available, condition=NAME or status.PATH=VALUE"
 }
 
-// Pattern is the regular expression of a Condition.
+// Pattern returns a regular expression for the accepted texts.
 func (Condition) Pattern() string {
 	strip := func(r *regexp.Regexp) string { return strings.Trim(r.String(), "^$") }
 	return "^(auto|exists|available|" + strip(conditionForm) + "|" + strip(fieldForm) + ")$"
@@ -75,10 +75,10 @@ func (c *Condition) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not %s", text, c.Describe())
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the condition as it is written in a file.
 func (c Condition) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// String gives the written form.
+// String returns the condition as it is written in a file.
 func (c Condition) String() string {
 	switch c.how {
 	case condition:
@@ -89,10 +89,10 @@ func (c Condition) String() string {
 	return words[c.how]
 }
 
-// replicated are the kinds that count their replicas.
+// replicated holds the kinds whose status counts replicas.
 var replicated = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true}
 
-// of settles auto for a kind of object.
+// of replaces auto by the condition for a kind of object.
 func (c Condition) of(k kind) Condition {
 	switch {
 	case c.how != auto:
@@ -105,8 +105,7 @@ func (c Condition) of(k kind) Condition {
 	return Condition{how: exists}
 }
 
-// seen is what is read of an object in a watch. Spec and status stay unread
-// until something is asked of them.
+// seen is the part of a watched object that Tare reads. Spec and status are decoded only when a condition needs them.
 type seen struct {
 	Metadata struct {
 		Name              string            `json:"name"`
@@ -119,7 +118,7 @@ type seen struct {
 	Status json.RawMessage `json:"status"`
 }
 
-// status is what is read of a status of any kind.
+// status is the part of any kind's status that conditions need.
 type status struct {
 	Available  int64             `json:"availableReplicas"`
 	Updated    *int64            `json:"updatedReplicas"`
@@ -133,8 +132,8 @@ type statusCondition struct {
 	Observed *int64 `json:"observedGeneration"`
 }
 
-// met says whether an object is ready. One that is on its way out never is. What
-// cannot be read is not ready: kinds are free to put into a status what they like.
+// met reports whether an object is ready. An object that is being deleted is not ready. An object whose status cannot
+// be decoded is not ready either: a kind may put anything into its status.
 func (c Condition) met(o *seen) bool {
 	if o.Metadata.DeletionTimestamp != "" {
 		return false
@@ -144,7 +143,7 @@ func (c Condition) met(o *seen) bool {
 	}
 	observed, known := o.observed()
 	if known && observed < o.Metadata.Generation {
-		return false // what the status says is of an earlier state of the object
+		return false // the status describes an earlier generation of the object
 	}
 	if c.how == field {
 		return c.fieldMet(o)
@@ -160,7 +159,7 @@ func (c Condition) met(o *seen) bool {
 	return have.Status == "True" && (have.Observed == nil || *have.Observed >= o.Metadata.Generation)
 }
 
-// observed is the generation that the status is about, if it tells it.
+// observed returns the generation that the status describes, if the status has it.
 func (o *seen) observed() (generation int64, known bool) {
 	var s struct {
 		Observed *int64 `json:"observedGeneration"`
@@ -171,7 +170,7 @@ func (o *seen) observed() (generation int64, known bool) {
 	return *s.Observed, true
 }
 
-// condition is the one of that name; without one, it is the zero value.
+// condition returns the condition with this name, or the zero value if there is none.
 func (s *status) condition(name string) (have statusCondition) {
 	if i := slices.IndexFunc(s.Conditions, func(c statusCondition) bool { return c.Type == name }); i >= 0 {
 		have = s.Conditions[i]
@@ -179,8 +178,7 @@ func (s *status) condition(name string) (have statusCondition) {
 	return have
 }
 
-// complete says whether the status has as many replicas, all of them up to date,
-// as the spec asks for.
+// complete reports whether the status has as many replicas as the spec asks for, all of them up to date.
 func (s status) complete(o *seen) bool {
 	var spec struct {
 		Replicas *int64 `json:"replicas"`
@@ -198,7 +196,7 @@ func (s status) complete(o *seen) bool {
 	return s.Available == want && s.Replicas == want
 }
 
-// fieldMet compares a field of the status as text.
+// fieldMet reports whether a field of the status has the condition's value, compared as text.
 func (c Condition) fieldMet(o *seen) bool {
 	var status map[string]any
 	if json.Unmarshal(o.Status, &status) != nil {

@@ -36,7 +36,7 @@ func TestConditions(t *testing.T) {
 		{"status.a.b=12", `{"status":{"a":[12]}}`, false},
 		{"status.phase=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":1,"phase":"Ready"}}`, false},
 		{"status.phase=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":2,"phase":"Ready"}}`, true},
-		{"status.phase=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":"1","phase":"Ready"}}`, true}, // not a generation
+		{"status.phase=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":"1","phase":"Ready"}}`, true}, // a generation must be a number
 		{"condition=Ready", `{"metadata":{"generation":2},"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}}`, false},
 		{"condition=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}}`, false},
 		{"condition=Ready", `{"metadata":{"generation":2},"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}}`, true},
@@ -102,8 +102,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// FuzzCondition checks that what is read prints as what is read as the same, and
-// that the pattern accepts all of it.
+// FuzzCondition checks that a parsed condition prints as a text which parses to the same condition, and that the
+// pattern accepts every text that parses.
 func FuzzCondition(f *testing.F) {
 	for _, text := range []string{"auto", "exists", "available", "condition=Ready", "status.phase=Ready", "status.a.b=c=d", "status=x", "condition="} {
 		f.Add(text)

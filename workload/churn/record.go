@@ -17,7 +17,7 @@ import (
 	"tare/workload"
 )
 
-// quantile is a place in a distribution.
+// quantile is a quantile with its name in metrics.
 type quantile struct {
 	name string
 	at   float64 // percent
@@ -25,19 +25,19 @@ type quantile struct {
 
 var quantiles = []quantile{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}}
 
-// beyond is how many values must lie beyond a quantile that is shown.
+// beyond is the number of values that must lie beyond a quantile that is shown.
 const beyond = 100
 
-// supported says whether n values have enough beyond the quantile.
+// supported reports whether enough of n values lie beyond the quantile.
 func (q quantile) supported(n int) bool {
 	return math.Round(float64(n)*(100-q.at)*1e6)/1e8 >= beyond
 }
 
-// rank is the place of the quantile among n values in order, from 1.
+// rank returns the rank of the quantile among n values in ascending order, from 1.
 func (q quantile) rank(n int) int { return max(1, int(q.at/100*float64(n)+0.5)) }
 
-// Histograms hold nanoseconds, which their logs expect, in steps of a
-// microsecond, with three significant digits.
+// Bounds of histograms, in nanoseconds, the unit of HdrHistogram's logs. Steps are at least a microsecond, with three
+// significant digits.
 const (
 	shortestSeen = int64(time.Microsecond)
 	longestSeen  = int64(time.Hour)
@@ -47,7 +47,7 @@ const (
 // histogram is one distribution of a trial.
 type histogram struct {
 	*hdrhistogram.Histogram
-	planned int // values that it was to hold
+	planned int // number of values that the trial planned
 }
 
 func newHistogram() *histogram {
@@ -55,14 +55,13 @@ func newHistogram() *histogram {
 }
 
 func (h *histogram) add(d time.Duration) {
-	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // cannot fail within its bounds
+	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // RecordValue cannot fail within its bounds
 }
 
-// values adds the mean and the quantiles that the planned number of values
-// supports, in s. A value that is missing, of a request that failed or an object
-// that was never ready, is longer than all others: were it left out, an arm that
-// loses its slowest would look the faster for it. So a quantile that lies among the
-// missing is not told, nor a mean when anything is missing.
+// values adds the mean and the quantiles that the planned number of values supports, in s. A missing value, of a
+// failed request or an object that was never ready, counts as longer than all others; without it, an arm that loses
+// its slowest requests would look faster. A quantile among the missing values is therefore left out, and so is the
+// mean if any value is missing.
 func (h *histogram) values(name string, into map[string]float64) {
 	n := int(h.TotalCount())
 	if n > 0 && n >= h.planned {
@@ -76,9 +75,9 @@ func (h *histogram) values(name string, into map[string]float64) {
 	}
 }
 
-// outcome is what the measured part of a trial came to.
+// outcome is the result of the measured part of a trial.
 type outcome struct {
-	offered   float64 // requests per second
+	offered   float64 // offered requests per second
 	orders    []*order
 	start     time.Time
 	latencies map[verb]*histogram
@@ -86,16 +85,16 @@ type outcome struct {
 	lag       *histogram
 	succeeded int
 	throttled int
-	unready   int           // that were made or changed, and never seen ready
-	lastSent  time.Duration // of those that succeeded
-	last      time.Duration // answer
+	unready   int           // number of objects that were made or changed, and never seen ready
+	lastSent  time.Duration // time when the last successful request was sent
+	last      time.Duration // time of the last response
 	lastReady time.Duration
-	failures  map[string]int // by message
-	unseen    time.Duration  // for which a watch was broken
+	failures  map[string]int // number of failures by message
+	unseen    time.Duration  // longest time for which a watch was broken
 	breaks    int
 }
 
-// summarize reads the orders of the measured part.
+// summarize computes the outcome from the orders of the measured part.
 func summarize(orders []*order, offered float64, start time.Time) *outcome {
 	out := &outcome{offered: offered, orders: orders, start: start, failures: map[string]int{},
 		latencies: map[verb]*histogram{}, ready: newHistogram(), lag: newHistogram()}
@@ -121,7 +120,7 @@ func summarize(orders []*order, offered float64, start time.Time) *outcome {
 	return out
 }
 
-// becameReady counts an order's object that the watch saw ready, or did not.
+// becameReady records the time until an order's object was ready, or counts the object as never ready.
 func (out *outcome) becameReady(o *order) {
 	if !o.awaited {
 		return
@@ -135,7 +134,7 @@ func (out *outcome) becameReady(o *order) {
 	out.lastReady = max(out.lastReady, at)
 }
 
-// mostFailures is how many different messages are kept.
+// mostFailures is the greatest number of different messages that are kept.
 const mostFailures = 20
 
 func (out *outcome) fail(message string) {
@@ -145,12 +144,11 @@ func (out *outcome) fail(message string) {
 	out.failures[message]++
 }
 
-// rate is the number of requests with success per second, over the time that was
-// planned for them or that it took to send them, whichever is longer.
+// rate returns the number of successful requests per second. It divides by the planned time or the time that sending
+// took, whichever is longer.
 func (out *outcome) rate() float64 { return out.over(out.succeeded, out.lastSent+due(1, out.offered)) }
 
-// readyRate is the number of objects that became ready per second, over the time
-// until the last one was.
+// readyRate returns the number of objects that became ready per second, over the time until the last one was ready.
 func (out *outcome) readyRate() float64 { return out.over(int(out.ready.TotalCount()), out.lastReady) }
 
 func (out *outcome) over(n int, took time.Duration) float64 {
@@ -158,7 +156,7 @@ func (out *outcome) over(n int, took time.Duration) float64 {
 	return float64(n) / max(planned, took).Seconds()
 }
 
-// values are the trial's metrics.
+// values returns the trial's metrics.
 func (out *outcome) values() map[string]float64 {
 	values := map[string]float64{"rate": out.rate(), "throttled": float64(out.throttled)}
 	for v, h := range out.latencies {
@@ -171,13 +169,12 @@ func (out *outcome) values() map[string]float64 {
 	return values
 }
 
-// failed is the share of requests that were refused, or whose objects were never
-// ready.
+// failed returns the share of requests that failed, or whose objects were never ready.
 func (out *outcome) failed() float64 {
 	return float64(len(out.orders)-out.succeeded+out.unready) / float64(len(out.orders))
 }
 
-// write keeps what the values were made from.
+// write writes the raw files from which the metrics can be computed again.
 func (out *outcome) write(raw workload.Raw) error {
 	err := errors.Join(
 		keep(raw, "summary.json", out.summary),
@@ -204,8 +201,8 @@ func keep(raw workload.Raw, name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// log writes a histogram in the format of HdrHistogram's logs: nanoseconds, and
-// milliseconds in the column of maxima.
+// log returns a function that writes a histogram in the format of HdrHistogram's logs: values in nanoseconds, the
+// column of maxima in milliseconds.
 func (out *outcome) log(h *histogram) func(io.Writer) error {
 	return func(w io.Writer) error {
 		log := hdrhistogram.NewHistogramLogWriter(w)
@@ -215,7 +212,7 @@ func (out *outcome) log(h *histogram) func(io.Writer) error {
 	}
 }
 
-// summary writes what a reader of a trial asks first.
+// summary writes the most important numbers of a trial as JSON.
 func (out *outcome) summary(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -228,11 +225,11 @@ func (out *outcome) summary(w io.Writer) error {
 	})
 }
 
-// requests writes one line for each request, with times in seconds since the
-// start; what did not happen is empty.
+// requests writes one CSV line for each request, with times in seconds since the start. The time of an event that did
+// not happen is empty.
 func (out *outcome) requests(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // Error tells
+	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // an error shows in the call of Error below
 	seconds := func(d time.Duration) string {
 		if d <= 0 {
 			return ""

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// made are orders of which the i-th, from 1, is answered after i ms and ready
-// after 2i ms, but for those that fail or are never ready.
+// made returns orders. The i-th, from 1, has its response after i ms and is ready after 2i ms, except for orders that
+// fail or are never ready.
 func made(n int, failed, unready func(i int) bool) []*order {
 	var list []*order
 	for i := 1; i <= n; i++ {
@@ -30,11 +30,11 @@ func made(n int, failed, unready func(i int) bool) []*order {
 
 func none(int) bool { return false }
 
-// from says which ones are the slowest.
+// from returns a function that selects the n-th order and all after it.
 func from(first int) func(int) bool { return func(i int) bool { return i >= first } }
 
-// TestTheMissingAreTheSlowest checks that quantiles are those of all that was
-// planned, with what is missing beyond everything that was seen.
+// TestTheMissingAreTheSlowest checks that quantiles are over all planned values, with missing values above all
+// others.
 func TestTheMissingAreTheSlowest(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -50,7 +50,7 @@ func TestTheMissingAreTheSlowest(t *testing.T) {
 		{"a few without an answer", made(1000, from(998), none),
 			map[string]float64{"p50": 0.5, "p90": 0.9},
 			map[string]float64{"p50": 1, "p90": 1.8}},
-		// The quickest are missing: the 500th of all is the 500th of those seen, not the 495th.
+		// The fastest are missing: the median is the 500th of the known values, not the 495th.
 		{"missing ones shift what is seen", made(1000, none, func(i int) bool { return i <= 10 }),
 			map[string]float64{"mean": 0.5005, "p50": 0.5, "p90": 0.9},
 			map[string]float64{"p50": 1.02, "p90": 1.82}},
@@ -74,7 +74,7 @@ func TestTheMissingAreTheSlowest(t *testing.T) {
 					values[rest] = v
 				}
 			}
-			near := func(a, b float64) bool { return math.Abs(a-b) <= 0.001*b } // three digits
+			near := func(a, b float64) bool { return math.Abs(a-b) <= 0.001*b } // histograms have three significant digits
 			if !maps.EqualFunc(values, want, near) {
 				t.Errorf("%s: %s %v, want %v", c.name, prefix, values, want)
 			}

@@ -9,17 +9,15 @@ import (
 	"text/template/parse"
 )
 
-// Bounds on templates. They are far above any object that a cluster takes for
-// ordinary, and keep a template from using up memory or time.
+// Bounds on templates. Ordinary objects are far smaller. The bounds keep a template from using up memory or time.
 const (
 	mostTemplate = 256 << 10 // bytes of a template
-	mostRendered = 512 << 10 // bytes of an object; etcd takes 1.5 MiB
-	mostText     = 16 << 10  // bytes that a function of a template puts together
+	mostRendered = 512 << 10 // bytes of a rendered object; etcd accepts 1.5 MiB
+	mostText     = 16 << 10  // bytes of text that one function call in a template may return
 )
 
-// parseTemplate reads a template. Its language is that of text/template without
-// loops and without templates that call each other, so that rendering takes time
-// in proportion to the template's length.
+// parseTemplate parses a template. Its language is text/template without loops and without templates that call each
+// other, so that rendering takes time in proportion to the template's length.
 func parseTemplate(text string) (*template.Template, error) {
 	if len(text) > mostTemplate {
 		return nil, fmt.Errorf("the template has %d bytes, more than %d", len(text), mostTemplate)
@@ -37,7 +35,7 @@ func parseTemplate(text string) (*template.Template, error) {
 	return t, plainNodes(t.Root)
 }
 
-// plainNodes refuses what can loop. A list may be nil.
+// plainNodes returns an error if the nodes contain a loop or a call of another template. A list may be nil.
 func plainNodes(list *parse.ListNode) error {
 	if list == nil {
 		return nil
@@ -61,8 +59,7 @@ func plainNodes(list *parse.ListNode) error {
 	return nil
 }
 
-// functions add arithmetic to the language, and take from it what can put
-// together more and more text.
+// functions adds arithmetic to the language, and replaces functions that could make ever longer text.
 var functions = template.FuncMap{
 	"add":      func(a, b int) int { return a + b },
 	"sub":      func(a, b int) int { return a - b },
@@ -89,7 +86,7 @@ func absent(name string) func(...any) (string, error) {
 	return func(...any) (string, error) { return "", fmt.Errorf("%s is not available here", name) }
 }
 
-// short puts text together if its parts are short.
+// short joins texts if they are short together.
 func short(args []any, join func() string) (string, error) {
 	n := 0
 	for _, a := range args {
@@ -103,7 +100,7 @@ func short(args []any, join func() string) (string, error) {
 	return join(), nil
 }
 
-// directive is a formatting directive without a width that is computed or wide.
+// directive matches a formatting directive whose width and precision are constants below 1000.
 var directive = regexp.MustCompile(`%[-+ 0#]{0,5}[0-9]{0,3}(\.[0-9]{0,3})?[a-zA-Z%]`)
 
 func printf(format string, args ...any) (string, error) {
@@ -113,7 +110,7 @@ func printf(format string, args ...any) (string, error) {
 	return short(append([]any{format}, args...), func() string { return fmt.Sprintf(format, args...) })
 }
 
-// limited is a writer that stops a template that writes too much.
+// limited is a writer that fails when a template writes too much.
 type limited struct{ strings.Builder }
 
 func (l *limited) Write(p []byte) (int, error) {

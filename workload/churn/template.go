@@ -15,19 +15,19 @@ import (
 	"tare/experiment"
 )
 
-// values are what a template can use.
+// values are the variables that a template can use.
 type values struct {
-	Index     int    // of the object: 0, 1, 2 …
-	Name      string // that the object gets
-	Namespace string // of the trial
-	Objects   int    // number of objects of the trial
+	Index     int    // index of the object: 0, 1, 2 …
+	Name      string // name of the object
+	Namespace string // namespace of the trial
+	Objects   int    // number of objects in the trial
 	Revision  int    // 1 when the object is made; grows by one with every update
 }
 
-// kind is a kind of object.
+// kind is a kind of object in the Kubernetes API.
 type kind struct{ group, version, name string }
 
-// String gives "apps/v1 Deployment".
+// String returns text such as "apps/v1 Deployment".
 func (k kind) String() string {
 	if k.group == "" {
 		return k.version + " " + k.name
@@ -35,20 +35,19 @@ func (k kind) String() string {
 	return k.group + "/" + k.version + " " + k.name
 }
 
-// revisionKey is the annotation by which the watch tells one state of an object
-// from the next.
+// revisionKey is an annotation with the object's revision. The watch reads it to know which update it sees.
 const revisionKey = "tare/revision"
 
-// source is a template that has been read.
+// source is a parsed template.
 type source struct {
 	template *template.Template
 	text     string
-	ready    Condition // never auto
+	ready    Condition // condition for the template's kind, never auto
 	fixed    int
 	kind     kind
 }
 
-// compile reads the template and makes one object from it as a trial.
+// compile parses the template and renders one object as a check.
 func (t Template) compile() (*source, error) {
 	text, err := t.text()
 	if err != nil {
@@ -82,7 +81,7 @@ func (t Template) text() (string, error) {
 	return t.read, nil
 }
 
-// readFiles reads the files that templates name.
+// readFiles reads the files of templates.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range c.Templates {
@@ -99,7 +98,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// render makes an object, as it stands in the template.
+// render makes an object from the template, without Tare's own additions.
 func (s *source) render(v values) (map[string]any, error) {
 	var out limited
 	if err := s.template.Execute(&out, v); err != nil {
@@ -108,7 +107,7 @@ func (s *source) render(v values) (map[string]any, error) {
 	return oneObject(out.String())
 }
 
-// oneObject reads YAML that is to be one object.
+// oneObject parses YAML that must contain exactly one object.
 func oneObject(text string) (map[string]any, error) {
 	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
 	var found map[string]any
@@ -130,11 +129,11 @@ func oneObject(text string) (map[string]any, error) {
 		object, ok := value.(map[string]any)
 		switch {
 		case value == nil:
-			continue // nothing but a separator or a comment
+			continue // a document with only a separator or a comment
 		case !ok:
 			return nil, errors.New("not an object with apiVersion and kind")
 		case found != nil:
-			return nil, errors.New("there are several documents; a template is one object")
+			return nil, errors.New("there are several documents; a template must give exactly one object")
 		}
 		found = object
 	}
@@ -144,7 +143,7 @@ func oneObject(text string) (map[string]any, error) {
 	return found, nil
 }
 
-// kindOf reads apiVersion and kind.
+// kindOf returns the kind of an object by its apiVersion and kind.
 func kindOf(object map[string]any) (kind, error) {
 	apiVersion, _ := object["apiVersion"].(string)
 	name, _ := object["kind"].(string)
@@ -158,15 +157,15 @@ func kindOf(object map[string]any) (kind, error) {
 	k := kind{group, version, name}
 	switch {
 	case name == "List":
-		return kind{}, errors.New("a List is several objects; a template is one")
+		return kind{}, errors.New("a List contains several objects; a template must give exactly one")
 	case clusterScoped[name] && wellKnown(group):
-		return kind{}, fmt.Errorf("a %s belongs to no namespace; churn makes objects in the arm's namespace only", name)
+		return kind{}, fmt.Errorf("a %s is not namespaced; churn makes objects in the arm's namespace only", name)
 	}
 	return k, nil
 }
 
-// clusterScoped are kinds known to belong to no namespace. Of others the cluster
-// is asked before the first trial.
+// clusterScoped holds well-known kinds that are not namespaced. For other kinds the cluster is asked before the first
+// trial.
 var clusterScoped = map[string]bool{
 	"Namespace": true, "Node": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true,
 	"CustomResourceDefinition": true, "StorageClass": true, "PriorityClass": true, "RuntimeClass": true, "APIService": true,
@@ -174,12 +173,12 @@ var clusterScoped = map[string]bool{
 	"CSIDriver": true, "CSINode": true, "IngressClass": true, "VolumeAttachment": true,
 }
 
-// wellKnown says whether a group is Kubernetes' own.
+// wellKnown reports whether an API group is one of Kubernetes' own.
 func wellKnown(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// plainWord says whether s can stand in a path without escaping.
+// plainWord reports whether s can be part of a URL path without escaping.
 func plainWord(s string) bool {
 	return s != "" && len(s) <= 253 && strings.Trim(s, ".") != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune(wordRunes, r)
@@ -188,14 +187,14 @@ func plainWord(s string) bool {
 
 const wordRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 
-// marks are what says whose the objects are.
+// marks are the labels and owner references by which the objects belong to a run.
 type marks struct {
 	labels map[string]string
-	owners []metav1.OwnerReference // with which they are removed, should the run be lost
+	owners []metav1.OwnerReference // owners with which Kubernetes deletes the objects if the run is lost
 }
 
-// finish puts into an object what is not the template's to say: name, namespace,
-// labels, owners and the revision.
+// finish sets the parts of an object that a template may not choose: name, namespace, labels, owners and the
+// revision.
 func (s *source) finish(object map[string]any, v values, own marks) ([]byte, error) {
 	if got, err := kindOf(object); err != nil {
 		return nil, err
@@ -213,7 +212,7 @@ func (s *source) finish(object map[string]any, v values, own marks) ([]byte, err
 		metadata[field] = want
 	}
 	if _, given := metadata["generateName"]; given {
-		return nil, errors.New("metadata.generateName is not possible: the objects have names by their index")
+		return nil, errors.New("metadata.generateName is not possible: Tare names the objects by their index")
 	}
 	labels, err := member(metadata, "labels")
 	if err != nil {
@@ -233,7 +232,7 @@ func (s *source) finish(object map[string]any, v values, own marks) ([]byte, err
 	return json.Marshal(object)
 }
 
-// member gives the map of that name in an object, which is made if absent.
+// member returns the map under this name in an object. It adds an empty map if there is none.
 func member(object map[string]any, name string) (map[string]any, error) {
 	switch have := object[name].(type) {
 	case map[string]any:
@@ -246,7 +245,7 @@ func member(object map[string]any, name string) (map[string]any, error) {
 	return nil, fmt.Errorf("%s is not a map", name)
 }
 
-// replicas is the number that an object asks for; false if it does not say.
+// replicas returns the number of replicas that an object asks for, and false if the object has no number.
 func replicas(object map[string]any) (int64, bool) {
 	spec, _ := object["spec"].(map[string]any)
 	n, ok := spec["replicas"].(int64)

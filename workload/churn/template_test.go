@@ -50,11 +50,11 @@ func TestTemplatesRefused(t *testing.T) {
 		{"a path for a version", "apiVersion: ../../v1\nkind: Pod", `apiVersion "../../v1" and kind "Pod" do not name`},
 		{"a path for a kind", "apiVersion: v1\nkind: a/b", `kind "a/b" do not name`},
 		{"a list", "[1, 2]", "not an object with apiVersion and kind"},
-		{"List", "apiVersion: v1\nkind: List", "a List is several objects; a template is one"},
-		{"two documents", head + "---\n" + head, "there are several documents; a template is one object"},
+		{"List", "apiVersion: v1\nkind: List", "a List contains several objects; a template must give exactly one"},
+		{"two documents", head + "---\n" + head, "there are several documents; a template must give exactly one object"},
 		{"no YAML", head + "\t- [", "not YAML"},
-		{"a namespace", "apiVersion: v1\nkind: Namespace", "a Namespace belongs to no namespace; churn makes objects in the arm's namespace only"},
-		{"a role for all", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole", "a ClusterRole belongs to no namespace"},
+		{"a namespace", "apiVersion: v1\nkind: Namespace", "a Namespace is not namespaced; churn makes objects in the arm's namespace only"},
+		{"a role for all", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole", "a ClusterRole is not namespaced"},
 		{"another name", head + "metadata: {name: mine}", `metadata.name is "mine"; write {{.Name}}, or leave it out`},
 		{"another namespace", head + "metadata: {namespace: kube-system}", `metadata.namespace is "kube-system"; write {{.Namespace}}, or leave it out`},
 		{"a name by the server", head + "metadata: {generateName: a-}", "metadata.generateName is not possible"},
@@ -118,8 +118,7 @@ func TestTemplateFiles(t *testing.T) {
 	}
 }
 
-// FuzzTemplate checks that whatever is taken for a template renders within a
-// moment and within the bounds.
+// FuzzTemplate checks that every template that parses renders quickly and within the bounds.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{podTemplate, serviceTemplate, deploymentTemplate, "{{with $x := .Index}}{{end}}apiVersion: a/b\nkind: C",
 		"apiVersion: v1\nkind: Pod\nmetadata: &a {labels: *a}", "{{printf \"%v\" .}}", "{{index .Name 1}}", "{{slice .Name 1 2}}", "{{.}}", "{{break}}", "{{block \"a\" .}}{{end}}"} {

@@ -21,23 +21,22 @@ import (
 	"tare/workload"
 )
 
-// role is the value of inventory.RoleLabel on what this workload makes.
+// role is the value of inventory.RoleLabel on the objects of this workload.
 const role = "churn"
 
-// place is where a trial's objects go.
+// place is the namespace for a trial's objects, with the connections to its API server.
 type place struct {
-	api       *api // for orders and lists
-	watching  *api // a connection of its own, so that events do not wait behind answers
+	api       *api // connection for requests and lists
+	watching  *api // second connection, so that events do not wait behind responses
 	namespace string
-	stem      string // of the objects' names
+	stem      string // beginning of the objects' names
 	own       marks
 	selector  string
 	sources   []*source
-	resources []resource // by template
+	resources []resource // indexed by template
 }
 
-// Prepare proves a clean slate, makes what there must be before the measurement,
-// and begins to watch.
+// Prepare deletes leftovers, makes the objects that must exist before the measurement, and starts the watches.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	s, err := c.begin(ctx, t)
 	if err != nil {
@@ -46,7 +45,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t) }, nil
 }
 
-// begin is Prepare. The caller ends the session, and leaves its place.
+// begin does the work of Prepare. The caller ends the session, and closes the connections of its place.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *session, err error) {
 	on, err := kube.Of(t.Site)
 	if err != nil {
@@ -72,8 +71,8 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *session, err 
 	return c.prepare(ctx, p, t.Raw)
 }
 
-// clear deletes what the trial has made and waits until it is gone, so that the
-// next one, in whichever arm, does not carry its load.
+// clear deletes the trial's objects and waits until they are gone, so that they are no load for the next trial, in
+// whichever arm.
 func (c *Config) clear(ctx context.Context, on *kube.Site) error {
 	p, err := c.at(ctx, on)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Config) clear(ctx context.Context, on *kube.Site) error {
 	return p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed()))
 }
 
-// distinct are the different resources of a trial.
+// distinct returns the resources without repetitions.
 func distinct(resources []resource) []resource {
 	var list []resource
 	for _, r := range resources {
@@ -94,7 +93,7 @@ func distinct(resources []resource) []resource {
 	return list
 }
 
-// compile reads all templates.
+// compile parses all templates.
 func (c *Config) compile() ([]*source, error) {
 	var list []*source
 	for i, t := range c.Templates {
@@ -107,7 +106,7 @@ func (c *Config) compile() ([]*source, error) {
 	return list, nil
 }
 
-// at gives the place of a trial at a site.
+// at returns the place of a trial at a site.
 func (c *Config) at(ctx context.Context, on *kube.Site) (*place, error) {
 	cluster, err := on.Cluster(ctx)
 	if err != nil {
@@ -147,12 +146,12 @@ func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespa
 	return p, nil
 }
 
-// newStem begins the names of a trial's objects, and no other's. A controller that
-// is behind may still act on an object of an earlier trial by its name: kwok
-// deletes pods so, and would delete those of this trial.
+// newStem returns a random beginning for the names of a trial's objects. The names of two trials must differ: a slow
+// controller may still act on an earlier trial's object by its name. kwok deletes pods by name, for example, and
+// would delete pods of this trial.
 func newStem() string { return fmt.Sprintf("churn-%06x", rand.N(1<<24)) }
 
-// find asks for the resource of a kind, for as long as a request may take.
+// find asks for the resource of a kind, within the time limit of a request.
 func (p *place) find(ctx context.Context, k kind, limit time.Duration) (resource, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -161,28 +160,28 @@ func (p *place) find(ctx context.Context, k kind, limit time.Duration) (resource
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case err != nil && limited.Err() != nil:
-		return r, fmt.Errorf("the API server did not tell the resource of %s within %v (requestTimeout): %w", k, quantity.Duration(limit), err)
+		return r, fmt.Errorf("the API server did not give the resource of %s within %v (requestTimeout): %w", k, quantity.Duration(limit), err)
 	}
 	return r, err
 }
 
-// leave gives up the connections.
+// leave closes the connections.
 func (p *place) leave() {
 	p.api.close()
 	p.watching.close()
 }
 
-// session is a trial under way.
+// session is a running trial.
 type session struct {
 	*place
 	config  *Config
 	orders  *orders
 	tracker *tracker
-	running sync.WaitGroup // the watches
+	running sync.WaitGroup // goroutines of the watches
 	stop    context.CancelFunc
 }
 
-// prepare does what comes before the measurement.
+// prepare does the steps of a trial before the measurement.
 func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*session, error) {
 	orders, err := c.layOut(p.sources, p.namespace, p.stem, p.own)
 	if err != nil {
@@ -194,7 +193,7 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*sess
 	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
 		return nil, broken(ctx, workload.RuleTimeout, "what an earlier trial made: %v", err)
 	}
-	if testbed.Pause(ctx, c.Settle.Std()) != nil { // what the deletion before this trial set off is not its load
+	if testbed.Pause(ctx, c.Settle.Std()) != nil { // the load that the deletion of old objects causes is not this trial's
 		return nil, ctx.Err()
 	}
 	s := &session{place: p, config: c, orders: orders}
@@ -222,8 +221,8 @@ func (s *session) generator() *generator {
 		limit: s.config.Request.Std(), abandon: s.tracker.settle}
 }
 
-// makeBase makes what there must be before the measurement, as fast as it goes,
-// waits until all of it is ready, and lets the cluster settle.
+// makeBase makes the objects that must exist before the measurement, as fast as the cluster allows. It waits until
+// all are ready, and lets the cluster settle.
 func (s *session) makeBase(ctx context.Context) error {
 	base := s.orders.base
 	if len(base) == 0 {
@@ -271,14 +270,14 @@ func neverReady(list []*order) int {
 	return n
 }
 
-// finish is the measured part, with which the session ends.
+// finish runs the measured part, and ends the session.
 func (s *session) finish(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	defer s.leave()
 	defer s.end()
 	return s.measure(ctx, t)
 }
 
-// measure sends the load and waits for what comes of it.
+// measure sends the load and waits until the objects are ready.
 func (s *session) measure(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	c := s.config
 	start := time.Now()
@@ -292,7 +291,7 @@ func (s *session) measure(ctx context.Context, t *workload.Trial) (workload.Resu
 	if testbed.Pause(ctx, c.Settle.Std()) != nil {
 		return workload.Result{}, ctx.Err()
 	}
-	s.end() // before the outcome is read
+	s.end() // the watches must end before the outcome is read
 	out := summarize(s.orders.measured, float64(c.Rate.One()), start)
 	out.unseen, out.breaks = s.tracker.unseen()
 	if err := out.write(t.Raw); err != nil {
@@ -304,7 +303,7 @@ func (s *session) measure(ctx context.Context, t *workload.Trial) (workload.Resu
 	return workload.Result{Values: out.values(), Work: float64(out.succeeded), Failed: out.failed()}, nil
 }
 
-// broken is a rule that a trial broke, or the reason for which the run ends.
+// broken returns a broken rule, or the context's error if the context has ended.
 func broken(ctx context.Context, rule, format string, args ...any) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -312,7 +311,7 @@ func broken(ctx context.Context, rule, format string, args ...any) error {
 	return workload.Invalidf(rule, format, args...)
 }
 
-// keepExamples keeps the first object of each template as it is sent.
+// keepExamples keeps, as a raw file, the first object of each template in the form that is sent.
 func keepExamples(raw workload.Raw, sources []*source, all *orders) error {
 	kept := map[int]bool{}
 	for _, o := range slices.Concat(all.base, all.measured) {

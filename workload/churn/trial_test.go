@@ -57,7 +57,7 @@ spec: {replicas: 3, revision: "r{{.Revision}}"}
 	deployments = "/apis/apps/v1/namespaces/arm/deployments"
 )
 
-// config is a trial that is over soon.
+// config is a trial that ends quickly.
 func config(objects int, templates ...string) *Config {
 	c := New().(*Config)
 	c.Objects = factor.Of(objects)
@@ -76,7 +76,7 @@ var armMarks = marks{
 	owners: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "deadline", UID: "u"}},
 }
 
-// inPlace settles in on the server.
+// inPlace connects to the server.
 func inPlace(t testing.TB, s *apiServer, c *Config) *place {
 	t.Helper()
 	sources, err := c.compile()
@@ -163,7 +163,7 @@ func TestChurn(t *testing.T) {
 		name     string
 		change   func(*Config)
 		requests []string
-		verbs    map[string]int // metrics with values
+		verbs    map[string]int // metrics that have values
 		left     []string
 	}{
 		{"recreate", func(c *Config) {},
@@ -257,7 +257,7 @@ func TestCleanSlate(t *testing.T) {
 	if _, _, err := trial(t, s, c); err != nil {
 		t.Fatal(err)
 	}
-	s.mu.Lock() // an object of another arm, and one of nobody
+	s.mu.Lock() // an object of another arm, and one without an owner
 	for name, arm := range map[string]string{"other": "other-arm", "foreign": ""} {
 		labels := object{}
 		if arm != "" {
@@ -281,8 +281,8 @@ func TestCleanSlate(t *testing.T) {
 	}
 }
 
-// TestNothingIsMadeWhileTheClusterSettles checks that there is a pause between the
-// last deletion, which may be another arm's, and the first object.
+// TestNothingIsMadeWhileTheClusterSettles checks that there is a pause between the last deletion, which may be
+// another arm's, and the first object.
 func TestNothingIsMadeWhileTheClusterSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, churned := range []quantity.Percent{0, 0.5} {
@@ -313,8 +313,8 @@ func TestNothingIsMadeWhileTheClusterSettles(t *testing.T) {
 	})
 }
 
-// TestDependentsAreWaitedFor checks that objects are kept until what belongs to
-// them is gone, but not pods, which would be much work for nothing.
+// TestDependentsAreWaitedFor checks that an object is kept until its dependents are gone. Pods are not kept, since
+// they have no dependents.
 func TestDependentsAreWaitedFor(t *testing.T) {
 	for template, want := range map[string]string{podTemplate: "Background", deploymentTemplate: "Foreground"} {
 		s := serve(t)
@@ -353,7 +353,7 @@ func TestWhatCannotBeDeletedBreaksARule(t *testing.T) {
 	invalid(t, err, workload.RuleTimeout, "what an earlier trial made: delete pods in namespace arm: 403 Forbidden: refused by the test")
 }
 
-// invalid checks that a trial broke a rule.
+// invalid fails the test unless the trial broke this rule.
 func invalid(t *testing.T, err error, rule, detail string) {
 	t.Helper()
 	var broken *workload.Invalid
@@ -451,8 +451,8 @@ func TestNeverReady(t *testing.T) {
 	})
 }
 
-// TestWhatWasReadyBeforeAnUpdate has objects that are ready when they are made,
-// and whose controller does nothing about updates.
+// TestWhatWasReadyBeforeAnUpdate uses objects that are ready when they are made, and whose controller does not react
+// to updates.
 func TestWhatWasReadyBeforeAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for ready, status := range map[Condition]object{
@@ -470,7 +470,7 @@ func TestWhatWasReadyBeforeAnUpdate(t *testing.T) {
 			c.Churn, c.Operation = factor.Of(quantity.Percent(1)), Update
 			c.Ready = quantity.Duration(200 * time.Millisecond)
 			_, _, err := trial(t, s, c)
-			want := "templates[0]: the status of apps/v1 Deployment has no observedGeneration, so that after an update " + ready.String() + " may still be that of before"
+			want := "templates[0]: the status of apps/v1 Deployment has no observedGeneration, so that after an update " + ready.String() + " may still describe the state before it"
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("error %v, want %s", err, want)
 			}
@@ -479,7 +479,7 @@ func TestWhatWasReadyBeforeAnUpdate(t *testing.T) {
 			_, _, err = trial(t, s, c)
 			invalid(t, err, workload.RuleTimeout, "no object was ready 200ms after the last request")
 
-			s.becomes = func(o object) { // and now it does
+			s.becomes = func(o object) { // the controller reacts now
 				o["status"] = copied(status)
 				o["status"].(object)["observedGeneration"] = o["metadata"].(object)["generation"]
 			}
@@ -495,13 +495,13 @@ func TestDeletedBeforeItWasReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
 		s.becomes = func(o object) {
-			if o["metadata"].(object)["name"] == "churn-1-1" { // someone evicts it
+			if o["metadata"].(object)["name"] == "churn-1-1" { // the pod is evicted
 				go s.evict(pods, "churn-1-1")
 				return
 			}
 			ready(o)
 		}
-		result, _, err := trial(t, s, config(4, podTemplate)) // would wait for a minute otherwise
+		result, _, err := trial(t, s, config(4, podTemplate)) // the trial would otherwise wait for a minute
 		if err != nil || result.Failed != 0.25 {
 			t.Errorf("result %+v, %v", result, err)
 		}
@@ -514,8 +514,7 @@ func (s *apiServer) evict(path, name string) {
 	s.change("DELETED", path, name, s.objects[path][name])
 }
 
-// TestLatencyCountsFromTheIntendedTime has one worker, whose requests all wait
-// for those before them.
+// TestLatencyCountsFromTheIntendedTime has one worker, so that each request waits for those before it.
 func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	s := serve(t)
 	const each = 10 * time.Millisecond
@@ -526,8 +525,8 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The i-th is intended after i ms and cannot be answered before 10(i+1) ms: on
-	// average that is 50.5 ms, though each of them takes little more than 10 ms.
+	// The i-th request is due after i ms and has its response after 10(i+1) ms at the earliest: on average 50.5 ms
+	// later, though each request takes little more than 10 ms.
 	if mean := result.Values["create-latency-mean"]; mean < 0.050 {
 		t.Errorf("mean latency %v s", mean)
 	}
@@ -542,8 +541,8 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 func TestKindsThatAreRefused(t *testing.T) {
 	s := serve(t)
 	for text, want := range map[string]string{
-		"apiVersion: crd.example/v1\nkind: Wide":  "templates[0]: crd.example/v1 Wide belongs to no namespace",
-		"apiVersion: crd.example/v2\nkind: Wide":  "templates[0]: the cluster has no crd.example/v2 Wide: what defines it must be installed first",
+		"apiVersion: crd.example/v1\nkind: Wide":  "templates[0]: crd.example/v1 Wide is not namespaced",
+		"apiVersion: crd.example/v2\nkind: Wide":  "templates[0]: the cluster has no crd.example/v2 Wide: install its custom resource definition first",
 		"apiVersion: crd.example/v1\nkind: Other": "templates[0]: the cluster has no crd.example/v1 Other",
 	} {
 		c := config(1, text)
@@ -568,7 +567,7 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	}
 	cluster := &cluster.Cluster{Config: &rest.Config{Host: silent.URL}}
 	_, err = c.settleIn(t.Context(), cluster, "arm", armMarks, sources)
-	if want := "templates[0]: the API server did not tell the resource of v1 Pod within 50ms (requestTimeout)"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "templates[0]: the API server did not give the resource of v1 Pod within 50ms (requestTimeout)"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -600,15 +599,14 @@ func TestMetricsFollowTheNumbers(t *testing.T) {
 	}
 }
 
-// newContext is a context that can be ended.
+// newContext returns a context that can be cancelled.
 func newContext(t *testing.T) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	return ctx, stop
 }
 
-// TestNamesAreOfOneTrial keeps late controllers from acting on another trial's
-// objects.
+// TestNamesAreOfOneTrial keeps late controllers from acting on another trial's objects.
 func TestNamesAreOfOneTrial(t *testing.T) {
 	c := config(2, podTemplate, serviceTemplate)
 	c.Templates[1].Fixed = 1

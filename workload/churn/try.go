@@ -14,8 +14,8 @@ import (
 	"tare/workload"
 )
 
-// Try makes one object of each template, waits until it is ready, and takes it away: a
-// trial without churn that no generator can be late for.
+// Try makes one object of each template, waits until it is ready, and deletes it. It is a trial without churn in
+// which the generator cannot be late.
 func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	on, err := kube.Of(site)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 		return err
 	}
 	defer func() {
-		if ctx.Err() == nil { // else it goes with the testbed
+		if ctx.Err() == nil { // after a cancellation the testbed removes the object
 			err = errors.Join(err, t.Clear(ctx))
 		}
 	}()
@@ -42,8 +42,7 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	return err
 }
 
-// least is the workload with one object of each template, for which it waits no longer
-// than for pods.
+// least returns the workload with one object of each template, and a readyTimeout no longer than that for pods.
 func (c *Config) least(ready quantity.Duration) *Config {
 	one := *c
 	one.Templates = slices.Clone(c.Templates)
@@ -58,7 +57,7 @@ func (c *Config) least(ready quantity.Duration) *Config {
 	return &one
 }
 
-// trouble says which object was refused or is not ready, with its events.
+// trouble returns an error for the first object that was refused or is not ready, with the object's events.
 func (s *session) trouble(ctx context.Context, on *kube.Site) error {
 	for _, o := range s.orders.measured {
 		what := fmt.Sprintf("%s %s/%s", s.sources[o.source].kind.name, s.namespace, o.name)

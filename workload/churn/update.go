@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// tryUpdate checks that it can be told when an updated object is ready: by its
-// status only if an update changes more than metadata, for which the API server
-// gives the object a new generation, which the status then has to reach.
+// tryUpdate returns an error if the condition cannot show that an updated object is ready. A condition on the status
+// shows it only if an update changes more than metadata: the API server then gives the object a new generation, which
+// the status must reach.
 func (s *source) tryUpdate() error {
 	if s.ready.how != condition && s.ready.how != field {
 		return nil
@@ -24,15 +24,14 @@ func (s *source) tryUpdate() error {
 		states[i] = object
 	}
 	if reflect.DeepEqual(states[0], states[1]) {
-		return fmt.Errorf("operation update changes no more than metadata, so that %v is met by what was there before: put {{.Revision}} into what the update changes, or give ready: exists", s.ready)
+		return fmt.Errorf("operation update changes only metadata, so that the state before the update already meets %v: put {{.Revision}} into a field outside metadata, or give ready: exists", s.ready)
 	}
 	return nil
 }
 
-// dated says whether it can be told of which state of an object it is that the
-// condition is met: whether the status, or the condition in it, has the generation
-// that it is about. Without one, what was ready before an update looks as if it
-// were ready after it.
+// dated reports whether the object shows which generation the condition is met for: the status, or the condition in
+// it, has an observedGeneration. Without a generation, an object that was ready before an update looks ready after
+// it.
 func (c Condition) dated(o *seen) bool {
 	if c.how == exists {
 		return true
@@ -50,9 +49,8 @@ func (c Condition) dated(o *seen) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// undatable notes that a status does not tell of which state of the object it is,
-// if one of the orders, all on the same object, is an update; and says whether the
-// first of them is, which cannot be told to be ready then.
+// undatable records the first update among orders on the same object, since its status has no observedGeneration. It
+// reports whether the first order is an update, whose end cannot be seen.
 func (w *watch) undatable(orders []*awaiting) bool {
 	for _, a := range orders {
 		if a.verb == update {
@@ -63,13 +61,13 @@ func (w *watch) undatable(orders []*awaiting) bool {
 	return orders[0].verb == update
 }
 
-// tellsUpdates refuses kinds whose status does not tell whether it is about an
-// object as it was before an update or after.
+// tellsUpdates returns an error if the status of a kind does not show whether it describes an object before an update
+// or after.
 func (t *tracker) tellsUpdates(sources []*source) error {
 	a := t.undated.Load()
 	if a == nil {
 		return nil
 	}
-	return fmt.Errorf("templates[%d]: the status of %s has no observedGeneration, so that after an update %v may still be that of before: give ready: exists, or operation: recreate",
+	return fmt.Errorf("templates[%d]: the status of %s has no observedGeneration, so that after an update %v may still describe the state before it: give ready: exists, or operation: recreate",
 		a.source, sources[a.source].kind, a.ready)
 }

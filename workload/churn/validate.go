@@ -10,7 +10,7 @@ import (
 	"tare/workload"
 )
 
-// Bounds on what one trial does.
+// Bounds on the load of one trial.
 const (
 	mostObjects  = 200_000
 	mostRequests = 500_000
@@ -97,7 +97,7 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 	return errs
 }
 
-// does says whether trials carry out that operation.
+// does reports whether trials churn with this operation.
 func (c *Config) does(o Operation) bool {
 	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }
@@ -121,7 +121,7 @@ func (s *source) tryOut(scales bool) error {
 	return nil
 }
 
-// judge applies the rules that are this workload's own.
+// judge checks the rules that only this workload has.
 func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	lag := time.Duration(out.lag.ValueAtPercentile(99))
 	reached := out.rate()

@@ -16,7 +16,7 @@ func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Config)
-		want   []string // "field: message", the message from its beginning
+		want   []string // "field: message", where the message is cut off after its beginning
 	}{
 		{"defaults", func(*Config) {}, nil},
 		{"levels", func(c *Config) {
@@ -36,7 +36,7 @@ func TestValidate(t *testing.T) {
 			c.Churn, c.Duration, c.Rate = factor.Of[quantity.Percent](1), quantity.Duration(time.Hour), factor.Of[quantity.Frequency](1000)
 		}, []string{"objects: a trial could send more than 500000 requests"}},
 		{"template", func(c *Config) { c.Templates[0].Inline = "apiVersion: v1\nkind: Node" },
-			[]string{"templates[0].inline: a Node belongs to no namespace"}},
+			[]string{"templates[0].inline: a Node is not namespaced"}},
 		{"template that shows its fault with the second object", func(c *Config) {
 			c.Templates[0].Inline = "apiVersion: v1\nkind: Pod\nspec: {a: '{{div 1 (sub .Index 1)}}'}"
 		}, []string{"templates[0].inline: template: object:3:"}},
@@ -49,8 +49,8 @@ func TestValidate(t *testing.T) {
 		{"update that the status cannot tell", func(c *Config) {
 			c.Operation, c.Churn = Update, factor.Of[quantity.Percent](0, 0.5)
 			c.Templates = append(c.Templates, Template{Inline: deploymentTemplate, Ready: Condition{how: field, name: "phase", value: "Active"}})
-		}, []string{"templates[0].inline: operation update changes no more than metadata, so that condition=Ready is met by what was there before: put {{.Revision}}",
-			"templates[1].inline: operation update changes no more than metadata, so that status.phase=Active is met"}},
+		}, []string{"templates[0].inline: operation update changes only metadata, so that the state before the update already meets condition=Ready: put {{.Revision}}",
+			"templates[1].inline: operation update changes only metadata, so that the state before the update already meets status.phase=Active"}},
 		{"updates that can be told", func(c *Config) {
 			c.Operation, c.Churn = Update, factor.Of[quantity.Percent](0.5)
 			c.Templates = []Template{{Inline: podTemplate, Ready: Condition{how: exists}}, {Inline: deploymentTemplate}, {Inline: podTemplate, Fixed: 1},

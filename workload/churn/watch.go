@@ -24,27 +24,27 @@ type tracker struct {
 	api       *api
 	namespace string
 	selector  string
-	start     atomic.Pointer[time.Time] // that readyAt counts from
-	left      atomic.Int64              // orders that are still awaited
-	all       chan struct{}             // told when none is left
+	start     atomic.Pointer[time.Time] // start of the phase; readyAt counts from it
+	left      atomic.Int64              // number of orders whose objects are not ready
+	all       chan struct{}             // receives a value when left reaches 0
 	watches   []*watch
-	undated   atomic.Pointer[awaiting] // an update whose end the object's status does not tell
+	undated   atomic.Pointer[awaiting] // an update whose end the object's status does not show
 }
 
 type watch struct {
 	*tracker
 	resource resource
-	version  string // of the resource that has been seen
-	// awaited are the orders that wait for an object, by its name, in the order of
-	// revisions. Only the watch itself changes it once it runs.
+	version  string // resource version of the last event
+	// awaited holds the orders on objects that are not ready, by the object's name and in the order of revisions.
+	// Once the watch runs, only its goroutine changes the map.
 	awaited map[string][]*awaiting
-	// lost is the time for which nothing was seen because the connection broke. Like
-	// breaks, it is read when the watch has ended.
+	// lost is the time without a connection, in which the watch saw nothing. lost and breaks are read only after the
+	// watch has ended.
 	lost   time.Duration
 	breaks int
 }
 
-// awaiting is an order with what it waits for.
+// awaiting is an order with the condition under which its object is ready.
 type awaiting struct {
 	*order
 	ready Condition
@@ -68,14 +68,14 @@ func newTracker(a *api, namespace, selector string, sources []*source, resources
 	return t
 }
 
-// query is what lists and watches select.
+// query returns the query string of lists and watches, which select the trial's objects.
 func (t *tracker) query(more url.Values) string {
 	more.Set("labelSelector", t.selector)
 	return "?" + more.Encode()
 }
 
-// run watches until the context is done. It returns once every watch knows from
-// where it goes on, so that nothing made after is missed.
+// run starts the watches, which run until the context is done. It returns when every watch has its start version, so
+// that no object made afterwards is missed.
 func (t *tracker) run(ctx context.Context, running *sync.WaitGroup) error {
 	for _, w := range t.watches {
 		if err := w.list(ctx); err != nil {
@@ -88,7 +88,7 @@ func (t *tracker) run(ctx context.Context, running *sync.WaitGroup) error {
 	return nil
 }
 
-// phase begins to await some orders, whose times count from start.
+// phase begins to wait for these orders. Their times count from start.
 func (t *tracker) phase(start time.Time, orders []*order) {
 	n := int64(0)
 	for _, o := range orders {
@@ -104,15 +104,15 @@ func (t *tracker) phase(start time.Time, orders []*order) {
 	t.left.Store(n)
 }
 
-// settle notes that an order is awaited no more. It does so once.
+// settle records that the tracker no longer waits for an order. Further calls for the same order have no effect.
 func (t *tracker) settle(o *order) {
 	if o.awaited && o.settled.CompareAndSwap(false, true) && t.left.Add(-1) == 0 {
 		t.all <- struct{}{}
 	}
 }
 
-// wait waits until none of the phase's orders is awaited any more, or for the
-// limit, and says how many are left.
+// wait waits until the tracker waits for no order of the phase, or the limit has passed. It returns the number of
+// orders left.
 func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, err error) {
 	if t.left.Load() <= 0 {
 		return 0, nil
@@ -128,7 +128,7 @@ func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, er
 	return t.left.Load(), nil
 }
 
-// event is one line of a watch. With the type ERROR its object is a status.
+// event is one line of a watch's response. If the type is ERROR, the object is a status.
 type event struct {
 	Type   string `json:"type"`
 	Object struct {
@@ -139,22 +139,22 @@ type event struct {
 	} `json:"object"`
 }
 
-// refusal is what a watch says that cannot go on.
+// refusal returns the error in an event of type ERROR.
 func (e *event) refusal() error {
 	a := &answer{}
-	_ = json.Unmarshal(e.Object.Code, &a.code) // without a code it is like a connection that broke
+	_ = json.Unmarshal(e.Object.Code, &a.code) // an event without a code counts as a broken connection
 	a.reason, a.message = safetext.Head(string(e.Object.Reason), mostSaid), safetext.Head(string(e.Object.Message), mostSaid)
 	return a
 }
 
-// seeObject settles the orders that an object satisfies.
+// seeObject settles the orders on an object that now meets their conditions.
 func (w *watch) seeObject(o *seen) {
 	waiting := w.awaited[o.Metadata.Name]
 	if len(waiting) == 0 {
 		return
 	}
 	now := time.Since(*w.start.Load())
-	revision, _ := strconv.Atoi(o.Metadata.Annotations[revisionKey]) // what is not Tare's has none
+	revision, _ := strconv.Atoi(o.Metadata.Annotations[revisionKey]) // an object that Tare did not make has no revision
 	met := 0
 	for met < len(waiting) && waiting[met].revision <= revision && waiting[met].ready.met(o) {
 		if !waiting[met].ready.dated(o) && w.undatable(waiting[met:]) {
@@ -172,7 +172,7 @@ func (w *watch) seeObject(o *seen) {
 	}
 }
 
-// seeGone gives up the orders on an object that is gone.
+// seeGone settles the orders on a deleted object.
 func (w *watch) seeGone(name string) {
 	for _, a := range w.awaited[name] {
 		w.settle(a.order)
@@ -180,7 +180,7 @@ func (w *watch) seeGone(name string) {
 	delete(w.awaited, name)
 }
 
-// list takes the state of all objects, from which a watch can go on.
+// list reads the state of all objects, and sets the version from which the watch continues.
 func (w *watch) list(ctx context.Context) error {
 	query := url.Values{"limit": {"500"}}
 	for {
@@ -202,12 +202,11 @@ func (w *watch) list(ctx context.Context) error {
 	}
 }
 
-// reopening is the pause before a broken watch is begun once more.
+// reopening is the pause before a broken watch is opened again.
 const reopening = 100 * time.Millisecond
 
-// follow watches until the context is done. A watch that ends, as the API server
-// ends each after some minutes, goes on from where it was; one that cannot takes
-// a list first.
+// follow watches until the context is done. The API server ends each watch after some minutes; follow then opens it
+// again at the last version. If the API server no longer has this version, follow lists the objects first.
 func (w *watch) follow(ctx context.Context) {
 	var broken time.Time
 	alive := func() {
@@ -223,7 +222,7 @@ func (w *watch) follow(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		if err == nil { // the server ended it in good order
+		if err == nil { // the API server ended the watch regularly
 			if time.Since(begun) < reopening {
 				_ = testbed.Pause(ctx, reopening)
 			}
@@ -242,8 +241,7 @@ func (w *watch) follow(ctx context.Context) {
 	}
 }
 
-// stream reads events as long as the connection lasts. The first one, or the
-// end in good order, shows that it does.
+// stream reads events until the connection ends. It calls alive when the connection is open.
 func (w *watch) stream(ctx context.Context, alive func()) error {
 	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version}}
 	body, err := w.api.send(ctx, request{method: http.MethodGet, path: w.resource.path(w.namespace) + w.query(query), accept: whole})
@@ -275,8 +273,8 @@ func (w *watch) stream(ctx context.Context, alive func()) error {
 	}
 }
 
-// unseen is the longest time for which one of the watches saw nothing, and the
-// number of breaks of all. It is asked when they have ended.
+// unseen returns the longest time for which one of the watches saw nothing, and the number of breaks of all watches.
+// It may be called only after the watches have ended.
 func (t *tracker) unseen() (longest time.Duration, breaks int) {
 	for _, w := range t.watches {
 		longest, breaks = max(longest, w.lost), breaks+w.breaks

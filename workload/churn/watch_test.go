@@ -20,7 +20,7 @@ func TestBrokenWatchMissesNothing(t *testing.T) {
 		c := config(6, podTemplate)
 		s.becomes = func(o object) {
 			ready(o)
-			if forget { // the watch that is begun anew comes too late, and must take a list
+			if forget { // the new watch starts too late, and must list the objects first
 				s.forget = s.version + 1
 			}
 			go func() { s.cut <- struct{}{} }()
@@ -69,7 +69,7 @@ func TestRevisionsAreAwaitedInTurn(t *testing.T) {
 	}
 }
 
-// FuzzWatch sends anything for events.
+// FuzzWatch sends arbitrary bytes as events.
 func FuzzWatch(f *testing.F) {
 	f.Add(`{"type":"ADDED","object":{"metadata":{"name":"a","annotations":{"tare/revision":"1"}},"status":{"conditions":[{"type":"Ready","status":"True"}]}}}`)
 	f.Add(`{"type":"ERROR","object":{"code":410,"message":"gone","reason":"Expired"}}`)
@@ -92,7 +92,7 @@ func FuzzWatch(f *testing.F) {
 	})
 }
 
-// TestWatchesEnd checks that nothing runs on after a trial.
+// TestWatchesEnd checks that no goroutine of a watch outlives its trial.
 func TestWatchesEnd(t *testing.T) {
 	s := serve(t)
 	var running sync.WaitGroup
@@ -103,5 +103,5 @@ func TestWatchesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	running.Wait() // for ever, if one did not end
+	running.Wait() // Wait would block for ever if a watch did not end
 }
