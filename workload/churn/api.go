@@ -46,8 +46,8 @@ func connect(config *rest.Config) (*api, error) {
 	return &api{http: client, base: strings.TrimSuffix(base.String(), "/")}, nil
 }
 
-// answer is an error response of the API server, or a failed connection.
-type answer struct {
+// apiError is an error response of the API server, or a failed connection.
+type apiError struct {
 	code    int // HTTP status; 0: no response came
 	reason  string
 	message string
@@ -55,7 +55,7 @@ type answer struct {
 }
 
 // Error returns the error in one line.
-func (a *answer) Error() string {
+func (a *apiError) Error() string {
 	if a.code == 0 {
 		return a.message
 	}
@@ -74,6 +74,7 @@ const (
 	mergePatch = "application/merge-patch+json"
 )
 
+// request is an HTTP request to the API server.
 type request struct {
 	method, path string // path and query
 	contentType  string
@@ -82,7 +83,7 @@ type request struct {
 }
 
 // send returns the body of the response; the caller closes the body. For a status of 400 or more the error is an
-// *answer.
+// *apiError.
 func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, a.base+r.path, bytes.NewReader(r.body))
 	if err != nil {
@@ -94,7 +95,7 @@ func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	}
 	got, err := a.http.Do(req)
 	if err != nil {
-		return nil, &answer{message: safetext.Head(cause(err), mostSaid)}
+		return nil, &apiError{message: safetext.Head(cause(err), mostSaid)}
 	}
 	if got.StatusCode < 400 {
 		return got.Body, nil
@@ -122,7 +123,7 @@ const (
 func refusal(got *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(got.Body, mostRefusal)) // a read error is ignored: the part that was read is enough
 	var status metav1.Status
-	refused := &answer{code: got.StatusCode}
+	refused := &apiError{code: got.StatusCode}
 	if json.Unmarshal(text, &status) == nil && status.Message != "" {
 		refused.reason, refused.message = safetext.Head(string(status.Reason), mostSaid), safetext.Head(status.Message, mostSaid)
 	} else {
@@ -134,14 +135,14 @@ func refusal(got *http.Response) error {
 	return refused
 }
 
-func has(err error, code int) bool {
-	var refused *answer
+func hasStatus(err error, code int) bool {
+	var refused *apiError
 	return errors.As(err, &refused) && refused.code == code
 }
 
 // tooMany reports whether an error is a response with status 429, and how long to wait then.
 func tooMany(err error) (wait time.Duration, is bool) {
-	var refused *answer
+	var refused *apiError
 	if !errors.As(err, &refused) || refused.code != http.StatusTooManyRequests {
 		return 0, false
 	}
@@ -157,7 +158,7 @@ func (a *api) do(ctx context.Context, r request) error {
 	}
 	defer body.Close()
 	if _, err := io.Copy(io.Discard, body); err != nil { // reading to the end lets the connection be used again
-		return &answer{message: safetext.Head(cause(err), mostSaid)}
+		return &apiError{message: safetext.Head(cause(err), mostSaid)}
 	}
 	return nil
 }
@@ -184,7 +185,7 @@ func (a *api) get(ctx context.Context, path, accept string, into any) error {
 	}
 	defer body.Close()
 	if err := json.NewDecoder(io.LimitReader(body, mostAnswer)).Decode(into); err != nil {
-		return &answer{message: safetext.Head("answer to "+path+": "+err.Error(), mostSaid)}
+		return &apiError{message: safetext.Head("response to "+path+": "+err.Error(), mostSaid)}
 	}
 	_, _ = io.Copy(io.Discard, body)
 	return nil
@@ -203,7 +204,7 @@ func (a *api) resource(ctx context.Context, k kind) (resource, error) {
 	at := root(k.group, k.version)
 	var list metav1.APIResourceList
 	err := a.get(ctx, at, whole, &list)
-	if has(err, http.StatusNotFound) {
+	if hasStatus(err, http.StatusNotFound) {
 		return resource{}, fmt.Errorf("the cluster has no %s: install its custom resource definition first, by a layer of every arm or by hand", k)
 	}
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 //
 //	go test -run xxx -bench . ./workload/churn
 
-// BenchmarkLayOut encodes the requests of a trial, which happens before the trial.
-func BenchmarkLayOut(b *testing.B) {
+// BenchmarkSchedule encodes the requests of a trial, which happens before the trial.
+func BenchmarkSchedule(b *testing.B) {
 	c := config(1000, podTemplate)
 	sources, err := c.compile()
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := c.layOut(sources, "arm", "churn", armMarks); err != nil {
+		if _, err := c.schedule(sources, "arm", "churn", armMarks); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -47,10 +47,10 @@ func BenchmarkGenerator(b *testing.B) {
 		b.Fatal(err)
 	}
 	g := &generator{api: &api{http: &http.Client{Transport: atOnce{make([]byte, 4096)}}, base: "http://api"}, resources: []resource{{}}, namespace: "arm",
-		workers: 64, limit: time.Minute, abandon: func(*order) {}}
+		workers: 64, limit: time.Minute, abandon: func(*timedRequest) {}}
 	for b.Loop() {
 		b.StopTimer()
-		all, err := c.layOut(sources, "arm", "churn", armMarks)
+		all, err := c.schedule(sources, "arm", "churn", armMarks)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func aPod(i int) string {
 		"status":{"phase":"Running","conditions":[{"type":"Initialized","status":"True"},{"type":"Ready","status":"True"},{"type":"ContainersReady","status":"True"}]}}}`+"\n", i, i, fields)
 }
 
-// BenchmarkWatch reads events of pods and settles their orders.
+// BenchmarkWatch reads events of pods and settles their requests.
 func BenchmarkWatch(b *testing.B) {
 	const pods = 1000
 	var events bytes.Buffer
@@ -90,7 +90,7 @@ func BenchmarkWatch(b *testing.B) {
 	a := &api{http: &http.Client{Transport: atOnce{events.Bytes()}}, base: "http://api"}
 	for b.Loop() {
 		b.StopTimer()
-		all, err := c.layOut(sources, "arm", "churn", armMarks)
+		all, err := c.schedule(sources, "arm", "churn", armMarks)
 		if err != nil {
 			b.Fatal(err)
 		}

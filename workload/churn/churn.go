@@ -22,7 +22,7 @@
 // them down and up again, or changes it. The trial then waits until all objects are ready, and lets the cluster
 // settle. Its objects are deleted after it (workload.Trial.Clear).
 //
-// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping; orders.go
+// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping; schedule.go
 // computes the due time of each request; api.go sends one request, and generate.go all of them; watch.go and ready.go
 // see objects become ready, by one watch for each kind; update.go refuses objects whose status does not show that an
 // update is complete; clean.go deletes leftovers; record.go computes metrics and raw files, trial.go runs a trial,
@@ -71,7 +71,7 @@ type Config struct {
 	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after objects are deleted and after objects are made; and after the measurement, while components are still observed"`
 	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"requests under way at a time, at most"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
-	Request     quantity.Duration                 `yaml:"requestTimeout" json:"requestTimeout" doc:"how long a request may take, repetitions after an answer of 429 included"`
+	Request     quantity.Duration                 `yaml:"requestTimeout" json:"requestTimeout" doc:"how long a request may take, repetitions after status 429 included"`
 	Late        quantity.Duration                 `yaml:"late" json:"late" doc:"send lag, at its 99th percentile, beyond which the generator counts as late"`
 	Shortfall   quantity.Percent                  `yaml:"shortfall" json:"shortfall" max:"100%" doc:"share of the offered rate that may be missing from the rate reached"`
 }
@@ -154,10 +154,10 @@ func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	for _, v := range verbs {
 		if n := counts[v]; n > 0 {
-			metrics = append(metrics, spread(v.metric(), n)...)
+			metrics = append(metrics, distributionMetrics(v.metric(), n)...)
 		}
 	}
-	ready := spread(readyMetric, counts[create]+counts[update])
+	ready := distributionMetrics(readyMetric, counts[create]+counts[update])
 	ready[len(ready)-1].Headline, ready[len(ready)-1].Optional = true, false
 	metrics = append(metrics, ready...)
 	return append(metrics,
@@ -166,8 +166,8 @@ func (c *Config) measured() []experiment.Metric {
 		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
 }
 
-// spread lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
-func spread(name string, n int) []experiment.Metric {
+// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
+func distributionMetrics(name string, n int) []experiment.Metric {
 	metrics := []experiment.Metric{{Name: name + "-mean", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}}
 	for _, q := range quantiles {
 		if q.supported(n) {
@@ -177,9 +177,9 @@ func spread(name string, n int) []experiment.Metric {
 	return metrics
 }
 
-// briskly is the number of objects per second that a cluster is assumed to make and delete outside of the
+// usualPace is the number of objects per second that a cluster is assumed to make and delete outside of the
 // measurement, for estimates.
-const briskly = 100
+const usualPace = 100
 
 // expected estimates the duration of a trial, with its parts before and after the measurement.
 func (c *Config) expected() time.Duration {
@@ -191,7 +191,7 @@ func (c *Config) expected() time.Duration {
 	if made > 0 {
 		expected += c.Settle.Std()
 	}
-	return expected + time.Duration(made)*time.Second/briskly
+	return expected + time.Duration(made)*time.Second/usualPace
 }
 
 func (c *Config) bound() time.Duration {
@@ -201,11 +201,11 @@ func (c *Config) bound() time.Duration {
 
 // makeLimit is the longest time for making the objects before the measurement.
 func (c *Config) makeLimit() time.Duration {
-	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowly
+	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowestPace
 }
 
-// slowly is the lowest number of objects per second that a cluster makes and deletes while nothing else loads it.
-const slowly = 10
+// slowestPace is the lowest number of objects per second that a cluster makes and deletes while nothing else loads it.
+const slowestPace = 10
 
 func (c *Config) fixed() int {
 	n := 0

@@ -15,7 +15,7 @@ import (
 )
 
 func deleteLimit(n int) time.Duration {
-	return time.Minute + time.Duration(n)*time.Second/slowly
+	return time.Minute + time.Duration(n)*time.Second/slowestPace
 }
 
 // foreground makes the API server keep an object until all of its dependents are gone, so that waiting for the object
@@ -26,7 +26,7 @@ var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationP
 const deleters = 16
 
 // clean deletes every object that trials of this arm have left, and waits until all are gone.
-func (p *place) clean(ctx context.Context, limit time.Duration) error {
+func (p *target) clean(ctx context.Context, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, r := range distinct(p.resources) {
@@ -44,7 +44,7 @@ func (p *place) clean(ctx context.Context, limit time.Duration) error {
 }
 
 // cleanOne deletes the objects of one resource. If it fails, left describes the remaining objects.
-func (p *place) cleanOne(ctx context.Context, r resource) (left string, err error) {
+func (p *target) cleanOne(ctx context.Context, r resource) (left string, err error) {
 	asked := map[types.UID]bool{} // objects that a deletion was requested for; each is requested once
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		var page metav1.PartialObjectMetadataList
@@ -76,7 +76,7 @@ func (p *place) cleanOne(ctx context.Context, r resource) (left string, err erro
 }
 
 // deleteAll requests the deletion of objects. An object that is already gone is no error.
-func (p *place) deleteAll(ctx context.Context, r resource, names []string) error {
+func (p *target) deleteAll(ctx context.Context, r resource, names []string) error {
 	var workers errgroup.Group
 	workers.SetLimit(deleters)
 	for _, name := range names {
@@ -85,7 +85,7 @@ func (p *place) deleteAll(ctx context.Context, r resource, names []string) error
 	return workers.Wait()
 }
 
-func (p *place) deleteOne(ctx context.Context, r resource, name string) error {
+func (p *target) deleteOne(ctx context.Context, r resource, name string) error {
 	how := foreground
 	if r.Group == "" && r.kind.name == "Pod" {
 		how = background
@@ -93,7 +93,7 @@ func (p *place) deleteOne(ctx context.Context, r resource, name string) error {
 	err := again(ctx, func() error {
 		return p.api.do(ctx, request{method: http.MethodDelete, path: r.path(p.namespace) + "/" + name, contentType: plainJSON, body: how})
 	})
-	if has(err, http.StatusNotFound) {
+	if hasStatus(err, http.StatusNotFound) {
 		return nil
 	}
 	return err

@@ -15,15 +15,15 @@ type generator struct {
 	namespace string
 	workers   int
 	limit     time.Duration // longest time for one request with its repetitions
-	// abandon is called for each failed order, whose object will never be ready.
-	abandon func(*order)
+	// abandon is called for each failed request, whose object will never be ready.
+	abandon func(*timedRequest)
 }
 
-// run sends all orders and returns when all have a response. Their times count from start. One goroutine waits for
-// each order's due time and hands the order to a free worker. When no worker is free, the orders behind it are late
+// run sends all requests and returns when all have a response. Their times count from start. One goroutine waits for
+// each request's due time and hands the request to a free worker. When no worker is free, the requests behind it are late
 // as well, which the send lag shows.
-func (g *generator) run(ctx context.Context, start time.Time, all []*order) error {
-	due := make(chan *order)
+func (g *generator) run(ctx context.Context, start time.Time, all []*timedRequest) error {
+	due := make(chan *timedRequest)
 	var workers sync.WaitGroup
 	for range min(g.workers, len(all)) {
 		workers.Go(func() {
@@ -39,7 +39,7 @@ func (g *generator) run(ctx context.Context, start time.Time, all []*order) erro
 	return err
 }
 
-func (g *generator) keepTime(ctx context.Context, start time.Time, all []*order, due chan<- *order) error {
+func (g *generator) keepTime(ctx context.Context, start time.Time, all []*timedRequest, due chan<- *timedRequest) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for _, o := range all {
@@ -60,9 +60,9 @@ func (g *generator) keepTime(ctx context.Context, start time.Time, all []*order,
 	return nil
 }
 
-// carryOut sends one order. After a response with status 429 it waits for the time that the response names and sends
-// the order again, as every client of Kubernetes does.
-func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
+// carryOut sends one request. After a response with status 429 it waits for the time that the response names and sends
+// the request again, as every client of Kubernetes does.
+func (g *generator) carryOut(ctx context.Context, start time.Time, o *timedRequest) {
 	if o.answered != nil {
 		defer close(o.answered)
 	}
@@ -96,7 +96,7 @@ func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 // shortestWait is the pause after a response with status 429 that names no time.
 const shortestWait = 100 * time.Millisecond
 
-func (g *generator) request(o *order) request {
+func (g *generator) request(o *timedRequest) request {
 	path := g.resources[o.source].path(g.namespace)
 	switch o.verb {
 	case create:

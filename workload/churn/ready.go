@@ -105,8 +105,8 @@ func (c Condition) of(k kind) Condition {
 	return Condition{how: exists}
 }
 
-// seen is the part of a watched object that Tare reads. Spec and status are decoded only when a condition needs them.
-type seen struct {
+// watchedObject is the part of a watched object that Tare reads. Spec and status are decoded only when a condition needs them.
+type watchedObject struct {
 	Metadata struct {
 		Name              string            `json:"name"`
 		ResourceVersion   string            `json:"resourceVersion"`
@@ -134,7 +134,7 @@ type statusCondition struct {
 
 // met reports whether an object is ready. An object that is being deleted is not ready. An object whose status cannot
 // be decoded is not ready either: a kind may put anything into its status.
-func (c Condition) met(o *seen) bool {
+func (c Condition) met(o *watchedObject) bool {
 	if o.Metadata.DeletionTimestamp != "" {
 		return false
 	}
@@ -160,7 +160,7 @@ func (c Condition) met(o *seen) bool {
 }
 
 // observed returns the generation that the status describes, if the status has it.
-func (o *seen) observed() (generation int64, known bool) {
+func (o *watchedObject) observed() (generation int64, known bool) {
 	var s struct {
 		Observed *int64 `json:"observedGeneration"`
 	}
@@ -179,7 +179,7 @@ func (s *status) condition(name string) (have statusCondition) {
 }
 
 // complete reports whether the status has as many replicas as the spec asks for, all of them up to date.
-func (s status) complete(o *seen) bool {
+func (s status) complete(o *watchedObject) bool {
 	var spec struct {
 		Replicas *int64 `json:"replicas"`
 	}
@@ -197,7 +197,7 @@ func (s status) complete(o *seen) bool {
 }
 
 // fieldMet reports whether a field of the status has the condition's value, compared as text.
-func (c Condition) fieldMet(o *seen) bool {
+func (c Condition) fieldMet(o *watchedObject) bool {
 	var status map[string]any
 	if json.Unmarshal(o.Status, &status) != nil {
 		return false

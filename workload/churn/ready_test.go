@@ -45,7 +45,7 @@ func TestConditions(t *testing.T) {
 		if err := condition.UnmarshalText([]byte(c.condition)); err != nil {
 			t.Fatal(err)
 		}
-		var o seen
+		var o watchedObject
 		if err := json.Unmarshal([]byte(c.object), &o); err != nil {
 			t.Fatal(err)
 		}
@@ -74,11 +74,11 @@ func TestDated(t *testing.T) {
 		if err := condition.UnmarshalText([]byte(c.condition)); err != nil {
 			t.Fatal(err)
 		}
-		var o seen
+		var o watchedObject
 		if err := json.Unmarshal([]byte(c.object), &o); err != nil {
 			t.Fatal(err)
 		}
-		if got := condition.dated(&o); got != c.want {
+		if got := condition.hasGeneration(&o); got != c.want {
 			t.Errorf("%s of %s is dated: %v", c.condition, c.object, got)
 		}
 	}

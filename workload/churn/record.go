@@ -78,7 +78,7 @@ func (h *histogram) values(name string, into map[string]float64) {
 // outcome is the result of the measured part of a trial.
 type outcome struct {
 	offered   float64 // offered requests per second
-	orders    []*order
+	requests  []*timedRequest
 	start     time.Time
 	latencies map[verb]*histogram
 	ready     *histogram
@@ -94,11 +94,11 @@ type outcome struct {
 	breaks    int
 }
 
-// summarize computes the outcome from the orders of the measured part.
-func summarize(orders []*order, offered float64, start time.Time) *outcome {
-	out := &outcome{offered: offered, orders: orders, start: start, failures: map[string]int{},
+// summarize computes the outcome from the requests of the measured part.
+func summarize(requests []*timedRequest, offered float64, start time.Time) *outcome {
+	out := &outcome{offered: offered, requests: requests, start: start, failures: map[string]int{},
 		latencies: map[verb]*histogram{}, ready: newHistogram(), lag: newHistogram()}
-	for _, o := range orders {
+	for _, o := range requests {
 		if out.latencies[o.verb] == nil {
 			out.latencies[o.verb] = newHistogram()
 		}
@@ -120,8 +120,8 @@ func summarize(orders []*order, offered float64, start time.Time) *outcome {
 	return out
 }
 
-// becameReady records the time until an order's object was ready, or counts the object as never ready.
-func (out *outcome) becameReady(o *order) {
+// becameReady records the time until a request's object was ready, or counts the object as never ready.
+func (out *outcome) becameReady(o *timedRequest) {
 	if !o.awaited {
 		return
 	}
@@ -152,7 +152,7 @@ func (out *outcome) rate() float64 { return out.over(out.succeeded, out.lastSent
 func (out *outcome) readyRate() float64 { return out.over(int(out.ready.TotalCount()), out.lastReady) }
 
 func (out *outcome) over(n int, took time.Duration) float64 {
-	planned := due(len(out.orders), out.offered)
+	planned := due(len(out.requests), out.offered)
 	return float64(n) / max(planned, took).Seconds()
 }
 
@@ -171,14 +171,14 @@ func (out *outcome) values() map[string]float64 {
 
 // failed returns the share of requests that failed, or whose objects were never ready.
 func (out *outcome) failed() float64 {
-	return float64(len(out.orders)-out.succeeded+out.unready) / float64(len(out.orders))
+	return float64(len(out.requests)-out.succeeded+out.unready) / float64(len(out.requests))
 }
 
 // write writes the raw files from which the metrics can be computed again.
 func (out *outcome) write(raw workload.Raw) error {
 	err := errors.Join(
-		keep(raw, "summary.json", out.summary),
-		keep(raw, "requests.csv", out.requests),
+		keep(raw, "summary.json", out.writeSummary),
+		keep(raw, "requests.csv", out.writeRequests),
 		keep(raw, "send-lag.hlog", out.log(out.lag)),
 		keep(raw, "ready.hlog", out.log(out.ready)),
 	)
@@ -212,12 +212,12 @@ func (out *outcome) log(h *histogram) func(io.Writer) error {
 	}
 }
 
-// summary writes the most important numbers of a trial as JSON.
-func (out *outcome) summary(w io.Writer) error {
+// writeSummary writes the most important numbers of a trial as JSON.
+func (out *outcome) writeSummary(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(map[string]any{
-		"start": out.start.UTC().Format(time.RFC3339Nano), "requests": len(out.orders), "succeeded": out.succeeded,
+		"start": out.start.UTC().Format(time.RFC3339Nano), "requests": len(out.requests), "succeeded": out.succeeded,
 		"throttled": out.throttled, "neverReady": out.unready, "failures": out.failures,
 		"offeredPerSecond": out.offered, "reachedPerSecond": out.rate(), "readyPerSecond": out.readyRate(),
 		"sendLagP99Seconds": float64(out.lag.ValueAtPercentile(99)) / float64(time.Second), "sendLagMaxSeconds": float64(out.lag.Max()) / float64(time.Second),
@@ -225,9 +225,9 @@ func (out *outcome) summary(w io.Writer) error {
 	})
 }
 
-// requests writes one CSV line for each request, with times in seconds since the start. The time of an event that did
+// writeRequests writes one CSV line for each request, with times in seconds since the start. The time of an event that did
 // not happen is empty.
-func (out *outcome) requests(w io.Writer) error {
+func (out *outcome) writeRequests(w io.Writer) error {
 	c := csv.NewWriter(w)
 	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // an error shows in the call of Error below
 	seconds := func(d time.Duration) string {
@@ -236,7 +236,7 @@ func (out *outcome) requests(w io.Writer) error {
 		}
 		return strconv.FormatFloat(d.Seconds(), 'f', 6, 64)
 	}
-	for _, o := range out.orders {
+	for _, o := range out.requests {
 		_ = c.Write([]string{o.verb.String(), o.name, strconv.FormatFloat(o.at.Seconds(), 'f', 6, 64), seconds(o.sent), seconds(o.done),
 			seconds(time.Duration(o.readyAt.Load())), strconv.Itoa(o.throttled), o.failure})
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// made returns orders. The i-th, from 1, has its response after i ms and is ready after 2i ms, except for orders that
+// made returns requests. The i-th, from 1, has its response after i ms and is ready after 2i ms, except for requests that
 // fail or are never ready.
-func made(n int, failed, unready func(i int) bool) []*order {
-	var list []*order
+func made(n int, failed, unready func(i int) bool) []*timedRequest {
+	var list []*timedRequest
 	for i := 1; i <= n; i++ {
-		o := &order{verb: create, awaited: true}
+		o := &timedRequest{verb: create, awaited: true}
 		if failed(i) {
 			o.failure, o.done = "no answer", 30*time.Second
 			list = append(list, o)
@@ -30,7 +30,7 @@ func made(n int, failed, unready func(i int) bool) []*order {
 
 func none(int) bool { return false }
 
-// from returns a function that selects the n-th order and all after it.
+// from returns a function that selects the n-th request and all after it.
 func from(first int) func(int) bool { return func(i int) bool { return i >= first } }
 
 // TestTheMissingAreTheSlowest checks that quantiles are over all planned values, with missing values above all
@@ -38,7 +38,7 @@ func from(first int) func(int) bool { return func(i int) bool { return i >= firs
 func TestTheMissingAreTheSlowest(t *testing.T) {
 	for _, c := range []struct {
 		name            string
-		orders          []*order
+		requests        []*timedRequest
 		latency, became map[string]float64 // quantiles and mean, in s
 	}{
 		{"nothing missing", made(1000, none, none),
@@ -66,7 +66,7 @@ func TestTheMissingAreTheSlowest(t *testing.T) {
 		{"most of them", made(1000, from(100), none), map[string]float64{}, map[string]float64{}},
 		{"all", made(1000, from(1), none), map[string]float64{}, map[string]float64{}},
 	} {
-		got := summarize(c.orders, 1000, time.Now()).values()
+		got := summarize(c.requests, 1000, time.Now()).values()
 		for prefix, want := range map[string]map[string]float64{"create-latency-": c.latency, "ready-": c.became} {
 			values := map[string]float64{}
 			for name, v := range got {

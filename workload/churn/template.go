@@ -187,15 +187,15 @@ func plainWord(s string) bool {
 
 const wordRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 
-// marks are the labels and owner references by which the objects belong to a run.
-type marks struct {
+// ownership is the labels and owner references by which the objects belong to a run.
+type ownership struct {
 	labels map[string]string
 	owners []metav1.OwnerReference // owners with which Kubernetes deletes the objects if the run is lost
 }
 
 // finish sets the parts of an object that a template may not choose: name, namespace, labels, owners and the
 // revision.
-func (s *source) finish(object map[string]any, v values, own marks) ([]byte, error) {
+func (s *source) finish(object map[string]any, v values, own ownership) ([]byte, error) {
 	if got, err := kindOf(object); err != nil {
 		return nil, err
 	} else if got != s.kind {

@@ -24,13 +24,13 @@ import (
 // role is the value of inventory.RoleLabel on the objects of this workload.
 const role = "churn"
 
-// place is the namespace for a trial's objects, with the connections to its API server.
-type place struct {
+// target is the namespace for a trial's objects, with the connections to its API server.
+type target struct {
 	api       *api // connection for requests and lists
 	watching  *api // second connection, so that events do not wait behind responses
 	namespace string
 	stem      string // beginning of the objects' names
-	own       marks
+	own       ownership
 	selector  string
 	sources   []*source
 	resources []resource // indexed by template
@@ -45,20 +45,20 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t) }, nil
 }
 
-// begin does the work of Prepare. The caller ends the session, and closes the connections of its place.
-func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *session, err error) {
+// begin does the work of Prepare. The caller ends the trial, and closes the connections of its target.
+func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial, err error) {
 	on, err := kube.Of(t.Site)
 	if err != nil {
 		return nil, err
 	}
 	t.Clear = func(ctx context.Context) error { return c.clear(ctx, on) }
-	p, err := c.at(ctx, on)
+	p, err := c.targetAt(ctx, on)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			p.leave()
+			p.close()
 		}
 	}()
 	var kinds []schema.GroupVersionResource
@@ -74,11 +74,11 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *session, err 
 // clear deletes the trial's objects and waits until they are gone, so that they are no load for the next trial, in
 // whichever arm.
 func (c *Config) clear(ctx context.Context, on *kube.Site) error {
-	p, err := c.at(ctx, on)
+	p, err := c.targetAt(ctx, on)
 	if err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.close()
 	return p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed()))
 }
 
@@ -106,8 +106,8 @@ func (c *Config) compile() ([]*source, error) {
 	return list, nil
 }
 
-// at returns the place of a trial at a site.
-func (c *Config) at(ctx context.Context, on *kube.Site) (*place, error) {
+// targetAt returns the target of a trial at a site.
+func (c *Config) targetAt(ctx context.Context, on *kube.Site) (*target, error) {
 	cluster, err := on.Cluster(ctx)
 	if err != nil {
 		return nil, err
@@ -120,14 +120,14 @@ func (c *Config) at(ctx context.Context, on *kube.Site) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.settleIn(ctx, cluster, on.Namespace(), marks{on.Labels(), owners}, sources)
+	return c.newTarget(ctx, cluster, on.Namespace(), ownership{on.Labels(), owners}, sources)
 }
 
-// settleIn connects to the cluster and finds the resources of the templates.
-func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespace string, own marks, sources []*source) (*place, error) {
+// newTarget connects to the cluster and finds the resources of the templates.
+func (c *Config) newTarget(ctx context.Context, cluster *cluster.Cluster, namespace string, own ownership, sources []*source) (*target, error) {
 	own.labels = maps.Clone(own.labels)
 	own.labels[inventory.RoleLabel] = role
-	p := &place{namespace: namespace, stem: newStem(), own: own, selector: labels.Set(own.labels).String(), sources: sources}
+	p := &target{namespace: namespace, stem: newStem(), own: own, selector: labels.Set(own.labels).String(), sources: sources}
 	var err error
 	if p.api, err = connect(cluster.Config); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespa
 	for i, s := range sources {
 		r, err := p.find(ctx, s.kind, c.Request.Std())
 		if err != nil {
-			p.leave()
+			p.close()
 			return nil, fmt.Errorf("templates[%d]: %w", i, err)
 		}
 		p.resources = append(p.resources, r)
@@ -152,7 +152,7 @@ func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespa
 func newStem() string { return fmt.Sprintf("churn-%06x", rand.N(1<<24)) }
 
 // find asks for the resource of a kind, within the time limit of a request.
-func (p *place) find(ctx context.Context, k kind, limit time.Duration) (resource, error) {
+func (p *target) find(ctx context.Context, k kind, limit time.Duration) (resource, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r, err := p.api.resource(limited, k)
@@ -165,29 +165,29 @@ func (p *place) find(ctx context.Context, k kind, limit time.Duration) (resource
 	return r, err
 }
 
-// leave closes the connections.
-func (p *place) leave() {
+// close closes the connections.
+func (p *target) close() {
 	p.api.close()
 	p.watching.close()
 }
 
-// session is a running trial.
-type session struct {
-	*place
-	config  *Config
-	orders  *orders
-	tracker *tracker
-	running sync.WaitGroup // goroutines of the watches
-	stop    context.CancelFunc
+// runningTrial is a trial between the beginning of Prepare and its end.
+type runningTrial struct {
+	*target
+	config   *Config
+	schedule *schedule
+	tracker  *tracker
+	running  sync.WaitGroup // goroutines of the watches
+	stop     context.CancelFunc
 }
 
 // prepare does the steps of a trial before the measurement.
-func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*session, error) {
-	orders, err := c.layOut(p.sources, p.namespace, p.stem, p.own)
+func (c *Config) prepare(ctx context.Context, p *target, raw workload.Raw) (*runningTrial, error) {
+	schedule, err := c.schedule(p.sources, p.namespace, p.stem, p.own)
 	if err != nil {
 		return nil, err
 	}
-	if err := keepExamples(raw, p.sources, orders); err != nil {
+	if err := keepExamples(raw, p.sources, schedule); err != nil {
 		return nil, err
 	}
 	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
@@ -196,8 +196,8 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*sess
 	if testbed.Pause(ctx, c.Settle.Std()) != nil { // the load that the deletion of old objects causes is not this trial's
 		return nil, ctx.Err()
 	}
-	s := &session{place: p, config: c, orders: orders}
-	s.tracker = newTracker(p.watching, p.namespace, p.selector, p.sources, p.resources, orders.base, orders.measured)
+	s := &runningTrial{target: p, config: c, schedule: schedule}
+	s.tracker = newTracker(p.watching, p.namespace, p.selector, p.sources, p.resources, schedule.base, schedule.measured)
 	watching, stop := context.WithCancel(ctx)
 	s.stop = stop
 	if err := s.tracker.run(watching, &s.running); err != nil {
@@ -211,20 +211,20 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*sess
 	return s, nil
 }
 
-func (s *session) end() {
+func (s *runningTrial) end() {
 	s.stop()
 	s.running.Wait()
 }
 
-func (s *session) generator() *generator {
+func (s *runningTrial) generator() *generator {
 	return &generator{api: s.api, resources: s.resources, namespace: s.namespace, workers: s.config.Concurrency,
 		limit: s.config.Request.Std(), abandon: s.tracker.settle}
 }
 
 // makeBase makes the objects that must exist before the measurement, as fast as the cluster allows. It waits until
 // all are ready, and lets the cluster settle.
-func (s *session) makeBase(ctx context.Context) error {
-	base := s.orders.base
+func (s *runningTrial) makeBase(ctx context.Context) error {
+	base := s.schedule.base
 	if len(base) == 0 {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (s *session) makeBase(ctx context.Context) error {
 	if lost := neverReady(base); left > 0 || lost > 0 {
 		return workload.Invalidf(workload.RuleTimeout, "%d of %d objects made before the measurement were not ready after %v", max(int(left), lost), len(base), 2*s.config.Ready.Std())
 	}
-	if err := s.tracker.tellsUpdates(s.sources); err != nil {
+	if err := s.tracker.checkUndated(s.sources); err != nil {
 		return err
 	}
 	if testbed.Pause(ctx, s.config.Settle.Std()) != nil {
@@ -260,7 +260,7 @@ func (s *session) makeBase(ctx context.Context) error {
 	return nil
 }
 
-func neverReady(list []*order) int {
+func neverReady(list []*timedRequest) int {
 	n := 0
 	for _, o := range list {
 		if o.awaited && o.readyAt.Load() == 0 {
@@ -270,19 +270,19 @@ func neverReady(list []*order) int {
 	return n
 }
 
-// finish runs the measured part, and ends the session.
-func (s *session) finish(ctx context.Context, t *workload.Trial) (workload.Result, error) {
-	defer s.leave()
+// finish runs the measured part, and ends the trial.
+func (s *runningTrial) finish(ctx context.Context, t *workload.Trial) (workload.Result, error) {
+	defer s.close()
 	defer s.end()
 	return s.measure(ctx, t)
 }
 
 // measure sends the load and waits until the objects are ready.
-func (s *session) measure(ctx context.Context, t *workload.Trial) (workload.Result, error) {
+func (s *runningTrial) measure(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	c := s.config
 	start := time.Now()
-	s.tracker.phase(start, s.orders.measured)
-	if err := s.generator().run(ctx, start, s.orders.measured); err != nil {
+	s.tracker.phase(start, s.schedule.measured)
+	if err := s.generator().run(ctx, start, s.schedule.measured); err != nil {
 		return workload.Result{}, err
 	}
 	if _, err := s.tracker.wait(ctx, c.Ready.Std()); err != nil {
@@ -292,7 +292,7 @@ func (s *session) measure(ctx context.Context, t *workload.Trial) (workload.Resu
 		return workload.Result{}, ctx.Err()
 	}
 	s.end() // the watches must end before the outcome is read
-	out := summarize(s.orders.measured, float64(c.Rate.One()), start)
+	out := summarize(s.schedule.measured, float64(c.Rate.One()), start)
 	out.unseen, out.breaks = s.tracker.unseen()
 	if err := out.write(t.Raw); err != nil {
 		return workload.Result{}, err
@@ -312,7 +312,7 @@ func broken(ctx context.Context, rule, format string, args ...any) error {
 }
 
 // keepExamples keeps, as a raw file, the first object of each template in the form that is sent.
-func keepExamples(raw workload.Raw, sources []*source, all *orders) error {
+func keepExamples(raw workload.Raw, sources []*source, all *schedule) error {
 	kept := map[int]bool{}
 	for _, o := range slices.Concat(all.base, all.measured) {
 		if kept[o.source] {

@@ -71,19 +71,19 @@ func config(objects int, templates ...string) *Config {
 	return c
 }
 
-var armMarks = marks{
+var armMarks = ownership{
 	labels: map[string]string{"tare/owner": "me", "tare/arm": "arm"},
 	owners: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "deadline", UID: "u"}},
 }
 
 // inPlace connects to the server.
-func inPlace(t testing.TB, s *apiServer, c *Config) *place {
+func inPlace(t testing.TB, s *apiServer, c *Config) *target {
 	t.Helper()
 	sources, err := c.compile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.settleIn(t.Context(), s.cluster(), "arm", armMarks, sources)
+	p, err := c.newTarget(t.Context(), s.cluster(), "arm", armMarks, sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +95,11 @@ func inPlace(t testing.TB, s *apiServer, c *Config) *place {
 func trial(t testing.TB, s *apiServer, c *Config) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
-	session, err := c.prepare(t.Context(), inPlace(t, s, c), raw)
+	running, err := c.prepare(t.Context(), inPlace(t, s, c), raw)
 	if err != nil {
 		return workload.Result{}, raw, err
 	}
-	result, err := session.finish(t.Context(), &workload.Trial{Raw: raw})
+	result, err := running.finish(t.Context(), &workload.Trial{Raw: raw})
 	return result, raw, err
 }
 
@@ -550,7 +550,7 @@ func TestKindsThatAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.settleIn(t.Context(), s.cluster(), "arm", armMarks, sources); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := c.newTarget(t.Context(), s.cluster(), "arm", armMarks, sources); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}
@@ -566,7 +566,7 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := &cluster.Cluster{Config: &rest.Config{Host: silent.URL}}
-	_, err = c.settleIn(t.Context(), cluster, "arm", armMarks, sources)
+	_, err = c.newTarget(t.Context(), cluster, "arm", armMarks, sources)
 	if want := "templates[0]: the API server did not give the resource of v1 Pod within 50ms (requestTimeout)"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -615,11 +615,11 @@ func TestNamesAreOfOneTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := c.layOut(sources, "arm", newStem(), armMarks)
+	first, err := c.schedule(sources, "arm", newStem(), armMarks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := c.layOut(sources, "arm", newStem(), armMarks)
+	second, err := c.schedule(sources, "arm", newStem(), armMarks)
 	if err != nil {
 		t.Fatal(err)
 	}

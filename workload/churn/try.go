@@ -21,7 +21,7 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	if err != nil {
 		return err
 	}
-	one := c.least(on.Parameters().Timeouts.Ready)
+	one := c.single(on.Parameters().Timeouts.Ready)
 	t := &workload.Trial{Site: site, Raw: workload.Discard, Round: 1}
 	s, err := one.begin(ctx, t)
 	if err != nil {
@@ -36,14 +36,14 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if trouble := s.trouble(ctx, on); trouble != nil {
+	if trouble := s.firstFailure(ctx, on); trouble != nil {
 		return trouble
 	}
 	return err
 }
 
-// least returns the workload with one object of each template, and a readyTimeout no longer than that for pods.
-func (c *Config) least(ready quantity.Duration) *Config {
+// single returns the workload with one object of each template, and a readyTimeout no longer than that for pods.
+func (c *Config) single(ready quantity.Duration) *Config {
 	one := *c
 	one.Templates = slices.Clone(c.Templates)
 	for i := range one.Templates {
@@ -57,9 +57,9 @@ func (c *Config) least(ready quantity.Duration) *Config {
 	return &one
 }
 
-// trouble returns an error for the first object that was refused or is not ready, with the object's events.
-func (s *session) trouble(ctx context.Context, on *kube.Site) error {
-	for _, o := range s.orders.measured {
+// firstFailure returns an error for the first object that was refused or is not ready, with the object's events.
+func (s *runningTrial) firstFailure(ctx context.Context, on *kube.Site) error {
+	for _, o := range s.schedule.measured {
 		what := fmt.Sprintf("%s %s/%s", s.sources[o.source].kind.name, s.namespace, o.name)
 		switch {
 		case o.failure != "":

@@ -6,10 +6,10 @@ import (
 	"reflect"
 )
 
-// tryUpdate returns an error if the condition cannot show that an updated object is ready. A condition on the status
+// checkUpdate returns an error if the condition cannot show that an updated object is ready. A condition on the status
 // shows it only if an update changes more than metadata: the API server then gives the object a new generation, which
 // the status must reach.
-func (s *source) tryUpdate() error {
+func (s *source) checkUpdate() error {
 	if s.ready.how != condition && s.ready.how != field {
 		return nil
 	}
@@ -29,10 +29,10 @@ func (s *source) tryUpdate() error {
 	return nil
 }
 
-// dated reports whether the object shows which generation the condition is met for: the status, or the condition in
+// hasGeneration reports whether the object shows which generation the condition is met for: the status, or the condition in
 // it, has an observedGeneration. Without a generation, an object that was ready before an update looks ready after
 // it.
-func (c Condition) dated(o *seen) bool {
+func (c Condition) hasGeneration(o *watchedObject) bool {
 	if c.how == exists {
 		return true
 	}
@@ -49,21 +49,21 @@ func (c Condition) dated(o *seen) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// undatable records the first update among orders on the same object, since its status has no observedGeneration. It
-// reports whether the first order is an update, whose end cannot be seen.
-func (w *watch) undatable(orders []*awaiting) bool {
-	for _, a := range orders {
+// noteUndated records the first update among requests on the same object, since its status has no observedGeneration. It
+// reports whether the first request is an update, whose end cannot be seen.
+func (w *watch) noteUndated(requests []*awaiting) bool {
+	for _, a := range requests {
 		if a.verb == update {
 			w.undated.CompareAndSwap(nil, a)
 			break
 		}
 	}
-	return orders[0].verb == update
+	return requests[0].verb == update
 }
 
-// tellsUpdates returns an error if the status of a kind does not show whether it describes an object before an update
+// checkUndated returns an error if the status of a kind does not show whether it describes an object before an update
 // or after.
-func (t *tracker) tellsUpdates(sources []*source) error {
+func (t *tracker) checkUndated(sources []*source) error {
 	a := t.undated.Load()
 	if a == nil {
 		return nil

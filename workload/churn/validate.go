@@ -83,11 +83,11 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 			errs.Add(field, "%v", err)
 			continue
 		}
-		if err := s.tryOut(c.does(Scale) && t.Fixed == 0); err != nil {
+		if err := s.tryOut(c.churnsBy(Scale) && t.Fixed == 0); err != nil {
 			errs.Add(field, "%v", err)
 			continue
 		}
-		if err := s.tryUpdate(); err != nil && c.does(Update) && t.Fixed == 0 {
+		if err := s.checkUpdate(); err != nil && c.churnsBy(Update) && t.Fixed == 0 {
 			errs.Add(field, "%v", err)
 		}
 	}
@@ -97,8 +97,8 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 	return errs
 }
 
-// does reports whether trials churn with this operation.
-func (c *Config) does(o Operation) bool {
+// churnsBy reports whether trials churn with this operation.
+func (c *Config) churnsBy(o Operation) bool {
 	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }
 
@@ -114,7 +114,7 @@ func (s *source) tryOut(scales bool) error {
 				return err
 			}
 		}
-		if _, err := s.finish(object, v, marks{}); err != nil {
+		if _, err := s.finish(object, v, ownership{}); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	reached := out.rate()
 	switch {
 	case out.succeeded == 0:
-		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.orders), out.commonest())
+		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.sent), out.commonest())
 	case out.succeeded > 0 && out.unready > 0 && out.ready.TotalCount() == 0:
 		return workload.Invalidf(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
 	case t.Late(lag, c.Late.Std()):
@@ -136,7 +136,7 @@ func (c *Config) judge(t *workload.Trial, out *outcome) error {
 		return workload.Invalidf(workload.RuleLate, "a watch was broken for %v, in which objects may have become ready unseen", out.unseen.Round(time.Millisecond))
 	case reached < out.offered*(1-float64(c.Shortfall)):
 		return workload.Invalidf(workload.RuleRate, "%.1f of %.1f requests per second reached, less than %v allows (%d answers of 429, %d failures)",
-			reached, out.offered, c.Shortfall, out.throttled, len(out.orders)-out.succeeded)
+			reached, out.offered, c.Shortfall, out.throttled, len(out.sent)-out.succeeded)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type tracker struct {
 	namespace string
 	selector  string
 	start     atomic.Pointer[time.Time] // start of the phase; readyAt counts from it
-	left      atomic.Int64              // number of orders whose objects are not ready
+	left      atomic.Int64              // number of requests whose objects are not ready
 	all       chan struct{}             // receives a value when left reaches 0
 	watches   []*watch
 	undated   atomic.Pointer[awaiting] // an update whose end the object's status does not show
@@ -35,7 +35,7 @@ type watch struct {
 	*tracker
 	resource resource
 	version  string // resource version of the last event
-	// awaited holds the orders on objects that are not ready, by the object's name and in the order of revisions.
+	// awaited holds the requests on objects that are not ready, by the object's name and in the order of revisions.
 	// Once the watch runs, only its goroutine changes the map.
 	awaited map[string][]*awaiting
 	// lost is the time without a connection, in which the watch saw nothing. lost and breaks are read only after the
@@ -44,20 +44,20 @@ type watch struct {
 	breaks int
 }
 
-// awaiting is an order with the condition under which its object is ready.
+// awaiting is a request with the condition under which its object is ready.
 type awaiting struct {
-	*order
+	*timedRequest
 	ready Condition
 }
 
-func newTracker(a *api, namespace, selector string, sources []*source, resources []resource, orders ...[]*order) *tracker {
+func newTracker(a *api, namespace, selector string, sources []*source, resources []resource, requests ...[]*timedRequest) *tracker {
 	t := &tracker{api: a, namespace: namespace, selector: selector, all: make(chan struct{}, 1)}
 	at := map[resource]*watch{}
 	for _, r := range distinct(resources) {
 		at[r] = &watch{tracker: t, resource: r, awaited: map[string][]*awaiting{}}
 		t.watches = append(t.watches, at[r])
 	}
-	for _, list := range orders {
+	for _, list := range requests {
 		for _, o := range list {
 			if o.awaited {
 				w := at[resources[o.source]]
@@ -88,10 +88,10 @@ func (t *tracker) run(ctx context.Context, running *sync.WaitGroup) error {
 	return nil
 }
 
-// phase begins to wait for these orders. Their times count from start.
-func (t *tracker) phase(start time.Time, orders []*order) {
+// phase begins to wait for these requests. Their times count from start.
+func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	n := int64(0)
-	for _, o := range orders {
+	for _, o := range requests {
 		if o.awaited {
 			n++
 		}
@@ -104,15 +104,15 @@ func (t *tracker) phase(start time.Time, orders []*order) {
 	t.left.Store(n)
 }
 
-// settle records that the tracker no longer waits for an order. Further calls for the same order have no effect.
-func (t *tracker) settle(o *order) {
+// settle records that the tracker no longer waits for a request. Further calls for the same request have no effect.
+func (t *tracker) settle(o *timedRequest) {
 	if o.awaited && o.settled.CompareAndSwap(false, true) && t.left.Add(-1) == 0 {
 		t.all <- struct{}{}
 	}
 }
 
 // wait waits until the tracker waits for no order of the phase, or the limit has passed. It returns the number of
-// orders left.
+// requests left.
 func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, err error) {
 	if t.left.Load() <= 0 {
 		return 0, nil
@@ -132,7 +132,7 @@ func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, er
 type event struct {
 	Type   string `json:"type"`
 	Object struct {
-		seen
+		watchedObject
 		Code    json.RawMessage `json:"code"`
 		Reason  json.RawMessage `json:"reason"`
 		Message json.RawMessage `json:"message"`
@@ -141,14 +141,14 @@ type event struct {
 
 // refusal returns the error in an event of type ERROR.
 func (e *event) refusal() error {
-	a := &answer{}
+	a := &apiError{}
 	_ = json.Unmarshal(e.Object.Code, &a.code) // an event without a code counts as a broken connection
 	a.reason, a.message = safetext.Head(string(e.Object.Reason), mostSaid), safetext.Head(string(e.Object.Message), mostSaid)
 	return a
 }
 
-// seeObject settles the orders on an object that now meets their conditions.
-func (w *watch) seeObject(o *seen) {
+// seeObject settles the requests on an object that now meets their conditions.
+func (w *watch) seeObject(o *watchedObject) {
 	waiting := w.awaited[o.Metadata.Name]
 	if len(waiting) == 0 {
 		return
@@ -157,11 +157,11 @@ func (w *watch) seeObject(o *seen) {
 	revision, _ := strconv.Atoi(o.Metadata.Annotations[revisionKey]) // an object that Tare did not make has no revision
 	met := 0
 	for met < len(waiting) && waiting[met].revision <= revision && waiting[met].ready.met(o) {
-		if !waiting[met].ready.dated(o) && w.undatable(waiting[met:]) {
+		if !waiting[met].ready.hasGeneration(o) && w.noteUndated(waiting[met:]) {
 			break
 		}
 		if waiting[met].readyAt.CompareAndSwap(0, max(1, int64(now))) {
-			w.settle(waiting[met].order)
+			w.settle(waiting[met].timedRequest)
 		}
 		met++
 	}
@@ -172,10 +172,10 @@ func (w *watch) seeObject(o *seen) {
 	}
 }
 
-// seeGone settles the orders on a deleted object.
+// seeGone settles the requests on a deleted object.
 func (w *watch) seeGone(name string) {
 	for _, a := range w.awaited[name] {
-		w.settle(a.order)
+		w.settle(a.timedRequest)
 	}
 	delete(w.awaited, name)
 }
@@ -186,7 +186,7 @@ func (w *watch) list(ctx context.Context) error {
 	for {
 		var page struct {
 			Metadata metav1.ListMeta `json:"metadata"`
-			Items    []seen          `json:"items"`
+			Items    []watchedObject `json:"items"`
 		}
 		if err := w.api.get(ctx, w.resource.path(w.namespace)+w.query(query), whole, &page); err != nil {
 			return err
@@ -202,8 +202,8 @@ func (w *watch) list(ctx context.Context) error {
 	}
 }
 
-// reopening is the pause before a broken watch is opened again.
-const reopening = 100 * time.Millisecond
+// reopenPause is the pause before a broken watch is opened again.
+const reopenPause = 100 * time.Millisecond
 
 // follow watches until the context is done. The API server ends each watch after some minutes; follow then opens it
 // again at the last version. If the API server no longer has this version, follow lists the objects first.
@@ -223,8 +223,8 @@ func (w *watch) follow(ctx context.Context) {
 			break
 		}
 		if err == nil { // the API server ended the watch regularly
-			if time.Since(begun) < reopening {
-				_ = testbed.Pause(ctx, reopening)
+			if time.Since(begun) < reopenPause {
+				_ = testbed.Pause(ctx, reopenPause)
 			}
 			continue
 		}
@@ -232,11 +232,11 @@ func (w *watch) follow(ctx context.Context) {
 			broken = time.Now()
 		}
 		w.breaks++
-		if has(err, http.StatusGone) {
+		if hasStatus(err, http.StatusGone) {
 			err = w.list(ctx)
 		}
 		if err != nil {
-			_ = testbed.Pause(ctx, reopening)
+			_ = testbed.Pause(ctx, reopenPause)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (w *watch) stream(ctx context.Context, alive func()) error {
 		}
 		switch e.Type {
 		case "ADDED", "MODIFIED":
-			w.seeObject(&e.Object.seen)
+			w.seeObject(&e.Object.watchedObject)
 		case "DELETED":
 			w.seeGone(e.Object.Metadata.Name)
 		}

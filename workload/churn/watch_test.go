@@ -33,20 +33,20 @@ func TestBrokenWatchMissesNothing(t *testing.T) {
 }
 
 func TestBlindWatchBreaksARule(t *testing.T) {
-	out := summarize([]*order{{}}, 1, time.Now())
+	out := summarize([]*timedRequest{{}}, 1, time.Now())
 	out.unseen = 300 * time.Millisecond
 	err := New().(*Config).judge(&workload.Trial{}, out)
 	invalid(t, err, workload.RuleLate, "a watch was broken for 300ms, in which objects may have become ready unseen")
 }
 
 func TestRevisionsAreAwaitedInTurn(t *testing.T) {
-	first := &order{verb: create, name: "a", revision: 1, awaited: true}
-	second := &order{verb: update, name: "a", revision: 2, awaited: true}
+	first := &timedRequest{verb: create, name: "a", revision: 1, awaited: true}
+	second := &timedRequest{verb: update, name: "a", revision: 2, awaited: true}
 	sources, resources := []*source{{ready: Condition{how: condition, name: "Ready"}}}, []resource{{}}
-	tracker := newTracker(nil, "arm", "", sources, resources, []*order{first}, []*order{second})
-	tracker.phase(time.Now(), []*order{first, second})
+	tracker := newTracker(nil, "arm", "", sources, resources, []*timedRequest{first}, []*timedRequest{second})
+	tracker.phase(time.Now(), []*timedRequest{first, second})
 	see := func(revision, ready string) {
-		var o seen
+		var o watchedObject
 		o.Metadata.Name, o.Metadata.Annotations = "a", map[string]string{revisionKey: revision}
 		o.Metadata.Generation = 1
 		o.Status = []byte(`{"observedGeneration":1,"conditions":[{"type":"Ready","status":"` + ready + `"}]}`)
@@ -84,9 +84,9 @@ func FuzzWatch(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer a.close()
-		o := &order{verb: create, name: "a", revision: 1, awaited: true}
-		tracker := newTracker(a, "arm", "", []*source{{ready: Condition{how: condition, name: "Ready"}}}, []resource{{}}, []*order{o})
-		tracker.phase(time.Now(), []*order{o})
+		o := &timedRequest{verb: create, name: "a", revision: 1, awaited: true}
+		tracker := newTracker(a, "arm", "", []*source{{ready: Condition{how: condition, name: "Ready"}}}, []resource{{}}, []*timedRequest{o})
+		tracker.phase(time.Now(), []*timedRequest{o})
 		_ = tracker.watches[0].stream(t.Context(), func() {})
 		_ = tracker.watches[0].list(t.Context())
 	})

@@ -28,9 +28,9 @@ func (v verb) metric() string { return v.String() + "-latency" }
 // readyMetric is the name of the metrics of the time until an object is ready.
 const readyMetric = "ready"
 
-// order is one request with a due time, and its result. Times count from the start of the order's phase, by this
+// timedRequest is one request with a due time, and its result. Times count from the start of the request's phase, by this
 // machine's clock.
-type order struct {
+type timedRequest struct {
 	at       time.Duration // due time
 	verb     verb
 	source   int    // index of the template
@@ -40,10 +40,10 @@ type order struct {
 	body     []byte
 	awaited  bool // set if the trial waits until the object is ready
 
-	after    *order        // last order on the same object; this order is sent only after its response
-	answered chan struct{} // closed when the response has arrived; nil if no order comes after this one
+	after    *timedRequest // last request on the same object; this request is sent only after its response
+	answered chan struct{} // closed when the response has arrived; nil if no request comes after this one
 
-	// The worker that sends the order writes these fields.
+	// The worker that sends the request writes these fields.
 	taken, sent, done time.Duration
 	failure           string // reason of the failure; "": the request succeeded
 	throttled         int    // number of responses with status 429
@@ -98,45 +98,45 @@ func due(i int, rate float64) time.Duration {
 	return time.Duration(float64(i) / rate * float64(time.Second))
 }
 
-// orders is all requests of a trial.
-type orders struct {
-	base     []*order // sent before the measurement: fixed objects, and the objects that are churned
-	measured []*order
+// schedule is all requests of a trial.
+type schedule struct {
+	base     []*timedRequest // sent before the measurement: fixed objects, and the objects that are churned
+	measured []*timedRequest
 }
 
-// layout makes the orders of a trial in a namespace. The objects carry the labels and owners in own.
-type layout struct {
+// scheduleBuilder makes the requests of a trial in a namespace. The objects carry the labels and owners in own.
+type scheduleBuilder struct {
 	config    *Config
 	sources   []*source
 	namespace string
 	stem      string // beginning of the objects' names
-	own       marks
+	own       ownership
 	moving    []int // indexes of the templates that are not fixed
 	bytes     int
-	latest    map[int]*order // last order on each object, by the object's index
+	latest    map[int]*timedRequest // last request on each object, by the object's index
 }
 
 // mostBytes bounds the memory of all requests of a trial. They are encoded before the trial, so that no template is
 // rendered while it runs.
 const mostBytes = 1 << 30
 
-// layOut makes the orders of a trial.
-func (c *Config) layOut(sources []*source, namespace, stem string, own marks) (*orders, error) {
-	l := &layout{config: c, sources: sources, namespace: namespace, stem: stem, own: own, latest: map[int]*order{}}
-	var all orders
+// schedule makes the requests of a trial.
+func (c *Config) schedule(sources []*source, namespace, stem string, own ownership) (*schedule, error) {
+	l := &scheduleBuilder{config: c, sources: sources, namespace: namespace, stem: stem, own: own, latest: map[int]*timedRequest{}}
+	var all schedule
 	for i, s := range sources {
 		if s.fixed == 0 {
 			l.moving = append(l.moving, i)
 		}
 		for k := range s.fixed {
-			o := &order{verb: create, source: i, index: k, name: fmt.Sprintf("%s-fixed-%d-%d", stem, i, k), revision: 1, awaited: true}
+			o := &timedRequest{verb: create, source: i, index: k, name: fmt.Sprintf("%s-fixed-%d-%d", stem, i, k), revision: 1, awaited: true}
 			if err := l.write(o, ""); err != nil {
 				return nil, err
 			}
 			all.base = append(all.base, o)
 		}
 	}
-	var making []*order
+	var making []*timedRequest
 	for i := range c.Objects.One() {
 		o, err := l.make(i, 1)
 		if err != nil {
@@ -159,20 +159,20 @@ func (c *Config) layOut(sources []*source, namespace, stem string, own marks) (*
 	return &all, nil
 }
 
-// make makes the order that creates an object. The incarnation counts from 1, and is part of the object's name.
-func (l *layout) make(index, incarnation int) (*order, error) {
-	o := &order{verb: create, source: l.moving[index%len(l.moving)], index: index,
+// make makes the request that creates an object. The incarnation counts from 1, and is part of the object's name.
+func (l *scheduleBuilder) make(index, incarnation int) (*timedRequest, error) {
+	o := &timedRequest{verb: create, source: l.moving[index%len(l.moving)], index: index,
 		name: fmt.Sprintf("%s-%d-%d", l.stem, index, incarnation), revision: 1, awaited: true}
 	l.latest[index] = o
 	return o, l.write(o, "")
 }
 
-// churn makes the orders of all turns. The churned objects are spread evenly among all objects.
-func (l *layout) churn() ([]*order, error) {
+// churn makes the requests of all turns. The churned objects are spread evenly among all objects.
+func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	c := l.config
-	var list []*order
+	var list []*timedRequest
 	for turn := 1; turn <= c.turns(); turn++ {
-		for _, half := range l.halves(turn) {
+		for _, half := range l.changes(turn) {
 			for k := range c.churned() {
 				o, err := half(k * c.Objects.One() / c.churned())
 				if err != nil {
@@ -185,35 +185,35 @@ func (l *layout) churn() ([]*order, error) {
 	return list, nil
 }
 
-// halves returns the changes of one turn. The first change is made to all objects before the second begins.
-func (l *layout) halves(turn int) []func(index int) (*order, error) {
-	change := func(scale string) func(int) (*order, error) {
-		return func(index int) (*order, error) {
+// changes returns the changes of one turn. The first change is made to all objects before the second begins.
+func (l *scheduleBuilder) changes(turn int) []func(index int) (*timedRequest, error) {
+	change := func(scale string) func(int) (*timedRequest, error) {
+		return func(index int) (*timedRequest, error) {
 			before := l.latest[index]
-			o := &order{verb: update, source: before.source, index: index, name: before.name, revision: before.revision + 1, awaited: true}
-			l.follow(o, before)
+			o := &timedRequest{verb: update, source: before.source, index: index, name: before.name, revision: before.revision + 1, awaited: true}
+			l.waitFor(o, before)
 			return o, l.write(o, scale)
 		}
 	}
 	switch l.config.Operation {
 	case Scale:
-		return []func(int) (*order, error){change(down), change(up)}
+		return []func(int) (*timedRequest, error){change(down), change(up)}
 	case Update:
-		return []func(int) (*order, error){change("")}
+		return []func(int) (*timedRequest, error){change("")}
 	}
-	return []func(int) (*order, error){
-		func(index int) (*order, error) {
+	return []func(int) (*timedRequest, error){
+		func(index int) (*timedRequest, error) {
 			before := l.latest[index]
-			o := &order{verb: remove, source: before.source, index: index, name: before.name}
-			l.follow(o, before)
+			o := &timedRequest{verb: remove, source: before.source, index: index, name: before.name}
+			l.waitFor(o, before)
 			return o, nil
 		},
-		func(index int) (*order, error) { return l.make(index, turn+1) },
+		func(index int) (*timedRequest, error) { return l.make(index, turn+1) },
 	}
 }
 
-// follow makes an order wait for the response to the last order on the same object.
-func (l *layout) follow(o, before *order) {
+// waitFor makes a request wait for the response to the last request on the same object.
+func (l *scheduleBuilder) waitFor(o, before *timedRequest) {
 	if before.answered == nil {
 		before.answered = make(chan struct{})
 	}
@@ -227,8 +227,8 @@ const (
 	up   = "up"
 )
 
-// write encodes the body of an order.
-func (l *layout) write(o *order, scale string) error {
+// write encodes the body of a request.
+func (l *scheduleBuilder) write(o *timedRequest, scale string) error {
 	s := l.sources[o.source]
 	v := values{Index: o.index, Name: o.name, Namespace: l.namespace, Objects: l.config.Objects.One(), Revision: o.revision}
 	object, err := s.render(v)
@@ -249,7 +249,7 @@ func (l *layout) write(o *order, scale string) error {
 	return nil
 }
 
-func (l *layout) blame(o *order, err error) error {
+func (l *scheduleBuilder) blame(o *timedRequest, err error) error {
 	return fmt.Errorf("templates[%d], object %d: %w", o.source, o.index, err)
 }
 
