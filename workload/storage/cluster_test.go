@@ -14,9 +14,8 @@ import (
 	"tare/workload"
 )
 
-// TestOnACluster measures volumes of the class that any user may write to, past the
-// page cache in a pod of the runtime that the cluster has by itself, and through it in
-// gVisor, which drops O_DIRECT.
+// TestOnACluster measures volumes of the storage class that any user may write to: past the page cache in a pod of
+// the cluster's default runtime, and through it in gVisor, which ignores O_DIRECT.
 func TestOnACluster(t *testing.T) {
 	bed := sitetest.Bed(t)
 	for _, runtime := range []string{"", "gvisor"} {
@@ -49,7 +48,7 @@ func TestOnACluster(t *testing.T) {
 	}
 }
 
-// claimed makes a site with a volume of the class local.
+// claimed makes a site with a volume of the storage class local.
 func claimed(t *testing.T, bed *kube.Testbed, needs experiment.Needs, runtime string) *kube.Site {
 	t.Helper()
 	level := sitetest.Small(experiment.DifferentNodes)

@@ -11,8 +11,8 @@ import (
 	"tare/workload"
 )
 
-// TestDevice measures a real block device, a loop device, with O_DIRECT: reads of
-// what was cut off its file fail, and count as failed.
+// TestDevice measures a real block device, a loop device, with O_DIRECT. Its file is cut; reads of the cut part fail,
+// and count as failed.
 func TestDevice(t *testing.T) {
 	needFio(t)
 	if os.Getuid() != 0 {

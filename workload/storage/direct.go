@@ -14,23 +14,23 @@ import (
 	"tare/workload/storage/residency"
 )
 
-// Direct says whether I/O goes past the page cache: true, false or auto.
+// Direct is the parameter direct, which selects I/O past the page cache: true, false or auto.
 type Direct string
 
-// The choices.
+// Values of Direct.
 const (
-	// PastCache: a trial that went through the page cache is invalid.
+	// PastCache makes a trial invalid if it went through the page cache.
 	PastCache Direct = "true"
-	// ThroughCache: metrics are named buffered-.
+	// ThroughCache names the metrics buffered-.
 	ThroughCache Direct = "false"
-	// Auto: the metrics of a trial that went through the page cache are named buffered-.
+	// Auto names the metrics of a trial buffered- if it went through the page cache.
 	Auto Direct = "auto"
 )
 
-// Describe says what it accepts.
+// Describe returns the accepted texts.
 func (Direct) Describe() string { return "true, false or auto" }
 
-// UnmarshalText parses it.
+// UnmarshalText parses the parameter.
 func (d *Direct) UnmarshalText(text []byte) error {
 	switch v := Direct(strings.ToLower(string(text))); v {
 	case PastCache, ThroughCache, Auto:
@@ -40,7 +40,7 @@ func (d *Direct) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not %s", text, d.Describe())
 }
 
-// MarshalJSON writes a bool where it is one.
+// MarshalJSON writes true and false as booleans, and auto as a text.
 func (d Direct) MarshalJSON() ([]byte, error) {
 	if d == Auto {
 		return json.Marshal(string(d))
@@ -48,22 +48,21 @@ func (d Direct) MarshalJSON() ([]byte, error) {
 	return []byte(d), nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the parameter as it is written in a file.
 func (d Direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 
-// tolerated is how much of a file may be in the page cache after a trial that went past it, in
-// bytes. All of it would be what somebody else read meanwhile; a trial that goes through the
-// page cache leaves more in its first second, but on a device of less than 64 I/Os per second.
+// tolerated is the number of bytes of a file that may be in the page cache after a trial past the cache. Another
+// process may have read this much in the meantime. A trial through the cache leaves more in its first second, except
+// on a device with fewer than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// empty drops what the page cache holds of the file and of what is behind it.
+// empty drops the file, and the files behind the volume, from the page cache.
 func (t *trial) empty(ctx context.Context) error {
 	_, err := t.look(ctx, true)
 	return err
 }
 
-// cached says whether the trial went through the page cache. If it was not to, that breaks
-// a rule.
+// cached reports whether the trial went through the page cache. With direct: true this breaks a rule.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {
@@ -87,33 +86,32 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// look has the helper look at the file and at what is behind it.
+// look asks the helper how much of the file, and of the files behind the volume, is in the page cache.
 func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
 	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Order{Paths: append([]string{t.file}, t.backing...), Drop: drop})
 	var exit *testbed.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
-		return nil, workload.Invalidf(workload.RuleDirect, "whether the page cache is used cannot be seen: %v", err)
+		return nil, workload.Invalidf(workload.RuleDirect, "Tare cannot check whether the page cache was used: %v", err)
 	}
 	return r, err
 }
 
-// gvisor are what the kernel's version says inside gVisor: by default since 2025, and
-// the time at which all of its kernels claim to have been built.
+// gvisor lists texts in /proc/version by which gVisor is recognized: its name since 2025, and the build time that
+// every gVisor kernel reports.
 var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 
-// errDropped is about a system that takes O_DIRECT and does without. Seen with
-// gVisor: after a run with direct=1 the whole file is in the page cache of the
-// node's kernel, and of the same run without gVisor nothing is.
-var errDropped = errors.New("gVisor takes O_DIRECT and drops it: this arm would measure the page cache of its node, where others measure the volume; " +
-	"write direct: false, which has all arms go through the page cache, under metrics of other names")
+// errDropped is the error of a system that accepts O_DIRECT and ignores it. gVisor does: after a run with direct=1
+// the whole file is in the page cache of the node's kernel, and after the same run without gVisor none of it is.
+var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
+	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 
-// past says whether O_DIRECT leads past the page cache, as far as that is known
-// of the system that the volume is seen from.
-func (t *trial) past(ctx context.Context) error {
+// checkDirect returns an error if the system of the client's pod is known to ignore O_DIRECT and the trial must not go
+// through the page cache.
+func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
 	process, err := t.site.Start(ctx, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil // an image of nothing but fio tells nothing
+		return nil // an image without cat does not show its system
 	}
 	if err != nil {
 		return err

@@ -11,10 +11,10 @@ import (
 	"tare/workload"
 )
 
-// kernel is a site whose programs are told a kernel's version by cat.
+// kernel is a site on which cat prints a kernel's version.
 type kernel struct {
 	directory
-	text string // for sh, in place of cat; "": there is no cat
+	text string // shell script in place of cat; "": cat is missing
 }
 
 func (k kernel) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {

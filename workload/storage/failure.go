@@ -13,17 +13,17 @@ import (
 type failure struct {
 	name string
 	exit *testbed.ExitError
-	said string // standard error
+	stderr string // standard error
 }
 
-// Error gives how it ended and the last of what it said.
+// Error returns the exit status and the last lines of standard error.
 func (f *failure) Error() string {
 	how := fmt.Sprintf("exit status %d", f.exit.Code)
 	if f.exit.Signal != "" {
 		how = "signal: " + f.exit.Signal
 	}
-	if said := lastLines(f.said); said != "" {
-		how += ": " + said
+	if stderr := lastLines(f.stderr); stderr != "" {
+		how += ": " + stderr
 	}
 	return fmt.Sprintf("fio (%s): %s", f.name, how)
 }
@@ -33,7 +33,7 @@ const (
 	mostSaid  = 600 // characters
 )
 
-// lastLines gives the last lines of a text on one.
+// lastLines joins the last lines of a text to one line.
 func lastLines(text string) string {
 	if len(text) > 1<<16 {
 		text = text[len(text)-1<<16:]
@@ -43,9 +43,9 @@ func lastLines(text string) string {
 	return safetext.Head(strings.Join(lines, "; "), mostSaid)
 }
 
-// remedies are failures that each further trial would share, so that the run ends
-// with them: by what fio says, which has stayed the same since 3.0.
-var remedies = []struct{ said, why, remedy string }{
+// remedies lists failures that every further trial would have too, so that they end the run. A failure is recognized
+// by fio's message; the messages are the same since fio 3.0.
+var remedies = []struct{ stderr, why, remedy string }{
 	{"support O_DIRECT", "the volume refuses O_DIRECT",
 		"direct: false measures it through the page cache, under metrics of other names"},
 	{"No space left on device", "the volume is full", "lower size, or give a larger volume"},
@@ -54,11 +54,10 @@ var remedies = []struct{ said, why, remedy string }{
 	{"Read-only file system", "the volume is mounted read-only", ""},
 	{"engines/io_uring.c", "the system refuses io_uring", "engine: libaio, or a seccomp profile that allows io_uring; gVisor has none"},
 	{"io_queue_init", "the system has no room for more asynchronous I/O", "raise sysctl fs.aio-max-nr on the node, or lower ioDepth or jobs"},
-	{"failed to load engine", "this fio has not got the engine", "another engine, or an image whose fio has it"},
+	{"failed to load engine", "this fio lacks the engine", "another engine, or an image whose fio has it"},
 }
 
-// explain says what a failed run means: an error that ends the run, for what
-// is wrong with the volume or the system as such, or else a broken rule.
+// explain returns an error that ends the run if the volume or the system causes the failure, and else a broken rule.
 func explain(err error) error {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -66,7 +65,7 @@ func explain(err error) error {
 	}
 	for _, r := range remedies {
 		switch {
-		case !strings.Contains(f.said, r.said):
+		case !strings.Contains(f.stderr, r.stderr):
 		case r.remedy == "":
 			return fmt.Errorf("%s: %w", r.why, err)
 		default:

@@ -13,8 +13,8 @@ import (
 	"tare/workload"
 )
 
-// script is a site on which fio is a shell script, which finds the name of the job
-// in JOB: check, layout, mark, ramp or fio.
+// script is a site on which fio is a shell script. The variable JOB has the name of the job: check, layout, mark,
+// ramp or fio.
 type script struct {
 	directory
 	text string
@@ -38,7 +38,7 @@ func TestFailures(t *testing.T) {
 	const read = `"read": {"total_ios": 10, "io_bytes": 40960, "bw_bytes": 40960, "runtime": 1000, "clat_ns": {"mean": 1, "N": 10}, "lat_ns": {"mean": 1}}`
 	tests := []struct {
 		name, script, want string
-		ends               bool // the run
+		ends               bool // the failure ends the run
 	}{
 		{"no O_DIRECT", `echo 'fio: looks like your file system does not support direct=1/buffered=0' >&2; echo 'fio: destination does not support O_DIRECT' >&2; exit 1`,
 			"the volume refuses O_DIRECT: fio (layout): exit status 1: fio: looks like your file system does not support direct=1/buffered=0; fio: destination does not support O_DIRECT (direct: false measures it through the page cache, under metrics of other names)", true},
@@ -53,7 +53,7 @@ func TestFailures(t *testing.T) {
 		{"killed in the layout", `[ $JOB = check ] && exit 1; kill -9 $$`, "exit-status: fio (layout): signal: killed", false},
 		{"layout too short", `[ $JOB = check ] && exit 1; echo '{"jobs": [{"write": {"io_bytes": 4096}}]}'`, "parse: fio (layout) did not report 17MiB written", false},
 		{"writes are lost", `case $JOB in check) exit 1;; layout) echo '{"jobs": [{"write": {"io_bytes": 17825792}}]}';; *) echo '{"jobs": [{}]}';; esac`,
-			"exit-status: the volume does not give back what was written to it: VOLUME/tare-storage-16MiB", false},
+			"exit-status: the volume does not return the data that was written to it: VOLUME/tare-storage-16MiB", false},
 		{"hostile", laid + `printf 'a\nb\n\033[31mred\342\200\256\n%.0s' 1 2 3 >&2; exit 3`,
 			"exit-status: fio (fio): exit status 3: red\\u202e; a; b; red\\u202e", false},
 		{"endless", laid + `exec yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 17000000`, "parse: fio (fio) wrote more than 16777216 bytes", false},
@@ -63,7 +63,7 @@ func TestFailures(t *testing.T) {
 		{"two jobs", report("{}, {}"), "parse: fio: 2 jobs are reported, and one was run", false},
 		{"no read", report("{}"), "parse: fio: the report has no read", false},
 		{"an error with status 0", report(`{"error": 5, ` + read + `}`), "exit-status: fio reports that the job failed with error 5 (input/output error)", false},
-		{"short", report(`{"read": {"total_ios": 1, "runtime": 900, "bw_bytes": 1}}`), "parse: fio: it did I/O for 0.9 s, and was to for 1 s", false},
+		{"short", report(`{"read": {"total_ios": 1, "runtime": 900, "bw_bytes": 1}}`), "parse: fio: it did I/O for 0.9 s instead of 1 s", false},
 		{"negative", report(`{"read": {"total_ios": 1, "runtime": 1000, "io_bytes": -1, "bw_bytes": 1}}`), "parse: fio: io_bytes is -1", false},
 		{"too old", strings.ReplaceAll(report(`{`+read+`}`), "fio-3.33", "fio-3.28"), "fio at the volume is version 3.28; 3.33 or later is needed", true},
 		{"no version", strings.ReplaceAll(report(`{`+read+`}`), "fio-3.33", "\\u001b"), `parse: fio: it reports "\x1b" as its version`, false},

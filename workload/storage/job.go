@@ -14,21 +14,20 @@ import (
 	"tare/workload"
 )
 
-// job is one run of fio. Its report goes to NAME.json, what it says besides to
-// NAME-stderr.txt.
+// job is one run of fio. Its report goes to NAME.json, and its standard error to NAME-stderr.txt.
 type job struct {
 	name  string
 	args  []string
-	limit time.Duration // how long it may take
+	limit time.Duration // longest time that fio may take
 }
 
-// done is a job that has ended.
-type done struct {
+// jobResult is the result of a job that has ended.
+type jobResult struct {
 	report *fio.Report
 	used   testbed.Usage
 }
 
-// settle is how long fio may take beyond the time that it does I/O in.
+// settle is the longest time that fio may take besides its I/O.
 const settle = 30 * time.Second
 
 func limit(length time.Duration) time.Duration { return length + settle }
@@ -38,17 +37,16 @@ type trial struct {
 	site   testbed.Site
 	raw    workload.Raw
 	file   string // path in the client's pod
-	round  int    // of the trial, from 1; 0: not told
-	checks int    // made so far
-	// backing are files and directories behind the volume, as far as the testbed knows them.
+	round  int    // number of the round, from 1; 0: unknown
+	checks int    // number of checks for the mark so far
+	// backing lists the files and directories behind the volume that the testbed knows.
 	backing []string
-	// dropped: the system is known to take O_DIRECT and do without.
+	// dropped is set if the system is known to accept O_DIRECT and ignore it.
 	dropped bool
 }
 
-// arguments are those that all jobs of a trial have. Sizes are plain bytes, since
-// fio takes MiB for a million bytes. The clock is fixed, or else fio would choose the
-// CPU's where it finds that good enough, which may be so in one arm only.
+// arguments returns the arguments that all jobs of a trial have. Sizes are in bytes, since fio takes MiB for a
+// million bytes. The clock is fixed, since fio could otherwise choose the CPU's clock in one arm only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
 	if t.config.Direct != ThroughCache {
@@ -62,17 +60,17 @@ func (t *trial) arguments(j job) []string {
 	}, j.args...)
 }
 
-// mostOutput bounds what is kept of an output in memory: fio's report has a few
-// hundred kilobytes at most.
+// mostOutput bounds the part of an output that is kept in memory. A report of fio has a few hundred kilobytes at
+// most.
 const mostOutput = 16 << 20
 
-// output is the beginning of what a program writes.
+// output keeps the beginning of a program's output.
 type output struct {
 	kept []byte
 	over bool
 }
 
-// Write keeps what there is room for.
+// Write keeps p as far as there is room.
 func (o *output) Write(p []byte) (int, error) {
 	n := min(len(p), mostOutput-len(o.kept))
 	o.over = o.over || n < len(p)
@@ -82,9 +80,8 @@ func (o *output) Write(p []byte) (int, error) {
 
 var errTooLong = errors.New("fio took too long")
 
-// run runs fio once. A run that failed gives what it reported beside the error, if
-// that can be read.
-func (t *trial) run(ctx context.Context, j job) (*done, error) {
+// run runs fio once. If fio fails and its report can be read, run returns the report with the error.
+func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, j.limit, errTooLong)
 	defer cancel()
 	var stdout, stderr output
@@ -113,15 +110,15 @@ func (t *trial) run(ctx context.Context, j job) (*done, error) {
 		if said == "" {
 			said = exit.Stderr
 		}
-		return &done{report: report, used: used}, &failure{name: j.name, exit: exit, said: said}
+		return &jobResult{report: report, used: used}, &failure{name: j.name, exit: exit, said: said}
 	}
 	if parseErr != nil {
 		return nil, workload.Invalidf(workload.RuleParse, "fio (%s): %v", j.name, parseErr)
 	}
-	return &done{report: report, used: used}, nil
+	return &jobResult{report: report, used: used}, nil
 }
 
-// keep keeps both outputs as they came; an empty standard error is left out.
+// keep writes both outputs to raw files, without an empty standard error.
 func (t *trial) keep(name string, stdout, stderr *output) error {
 	err := workload.Keep(t.raw, name+".json", stdout.kept)
 	if len(stderr.kept) > 0 {
@@ -130,7 +127,7 @@ func (t *trial) keep(name string, stdout, stderr *output) error {
 	return err
 }
 
-// milliseconds is a length of time as fio takes it.
+// milliseconds formats a duration for fio.
 func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 }

@@ -10,37 +10,35 @@ import (
 	"tare/workload"
 )
 
-// The data is followed by a trailer whose first block is the mark: a digest of how
-// the data was laid out. It is written when all data is on the disk, by fio as
-// well, so that files and block devices are marked alike and nothing but fio is
-// asked of the image.
+// The data is followed by a trailer whose first block is the mark: a digest of the data's layout. fio writes the mark
+// when all data is on the disk. Files and block devices are thereby marked in the same way, and the image needs no
+// program but fio.
 //
-// Layout writes data and trailer in one go. The mark is then written inside of what is
-// there: fio makes a file that is too short anew, without a word, when it is to
-// write behind its end, and then reads of it cost nothing.
+// Layout writes data and trailer in one run, and the mark is then written inside the existing file. If fio had to
+// write beyond the end of a file, it would silently replace the file, and reads of the new file would cost nothing.
 const (
 	trailer = 1 << 20 // bytes
-	block   = 4096    // of the mark; a multiple of what disks ask of O_DIRECT
-	wide    = 1 << 20 // blocks in which the data is laid out
-	deep    = 8       // and how many of them at a time
+	block   = 4096    // bytes of the mark; a multiple of the alignment that disks require for O_DIRECT
+	wide    = 1 << 20 // block size for writing the data, in bytes
+	deep    = 8       // number of such blocks under way at a time
 )
 
-// version is that of the layout. Another one lays everything out anew.
+// version is the version of the layout. With a new version all data is laid out again.
 const version = 1
 
-// slowest is the slowest volume that can be laid out in the time it is given, in B/s.
+// slowest is the lowest bandwidth at which laying out finishes within its limit, in B/s.
 const slowest = 8 << 20
 
 func (c *Config) layoutLimit() time.Duration {
 	return limit(time.Minute + time.Duration(c.Size/slowest)*time.Second)
 }
 
-// mark is the contents of the mark, for fio.
+// mark returns the content of the mark, in fio's notation.
 func (c *Config) mark() string {
 	return fmt.Sprintf("0x%x", sha256.Sum256(fmt.Appendf(nil, "tare storage, layout %d, %d bytes", version, c.Size)))
 }
 
-// layOut writes the data, unless that has been done.
+// layOut writes the data unless the mark shows that the data is there.
 func (t *trial) layOut(ctx context.Context) error {
 	laid, err := t.laidOut(ctx)
 	if err != nil || laid {
@@ -56,13 +54,13 @@ func (t *trial) layOut(ctx context.Context) error {
 		return err
 	}
 	if !laid {
-		return &workload.Invalid{Rule: workload.RuleExit, Detail: "the volume does not give back what was written to it: " + t.file}
+		return &workload.Invalid{Rule: workload.RuleExit, Detail: "the volume does not return the data that was written to it: " + t.file}
 	}
 	return nil
 }
 
-// laidOut looks for the mark. fio fails when it is another one, and when there is
-// no file or it ends before.
+// laidOut reports whether the file has the mark. fio fails if the mark differs, if there is no file or if the file is
+// too short.
 func (t *trial) laidOut(ctx context.Context) (bool, error) {
 	t.checks++
 	_, err := t.run(ctx, job{name: numbered("check", t.checks), limit: limit(0), args: []string{
@@ -77,8 +75,8 @@ func (t *trial) laidOut(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// write writes the data. Its contents are random and drawn anew for each block, so
-// that no storage can compress them or store them once.
+// write writes the data. Its content is random and differs from block to block, so that no storage can compress it or
+// store equal blocks once.
 func (t *trial) write(ctx context.Context) error {
 	whole := t.config.Size + trailer
 	d, err := t.run(ctx, job{name: "layout", limit: t.config.layoutLimit(), args: []string{
@@ -88,7 +86,7 @@ func (t *trial) write(ctx context.Context) error {
 	if err != nil {
 		return explain(err)
 	}
-	job, err := only(d.report)
+	job, err := singleJob(d.report)
 	if err != nil {
 		return err
 	}
@@ -110,7 +108,7 @@ func (t *trial) setMark(ctx context.Context) error {
 	return nil
 }
 
-// numbered is the name of the nth file of a kind.
+// numbered returns the name of the nth file of a kind.
 func numbered(name string, n int) string {
 	if n == 1 {
 		return name

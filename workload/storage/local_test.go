@@ -17,7 +17,7 @@ import (
 	"tare/workload"
 )
 
-// volumeOf makes a volume with a layer, or none, on this machine.
+// volumeOf makes a volume on this machine, with a layer or without.
 func volumeOf(t *testing.T, kind *layer.Kind) testbed.Site {
 	t.Helper()
 	needFio(t)
@@ -40,10 +40,9 @@ func volumeOf(t *testing.T, kind *layer.Kind) testbed.Site {
 	return site
 }
 
-// TestSilentlyBuffered has fio ask for direct I/O on volumes that take it and go through the page
-// cache: fscrypt without inline encryption, where the file itself is cached then, and gocryptfs, where
-// it is the encrypted file behind it. Such a trial breaks the rule, or has metrics of another name. On
-// the same volume without the layer it does not.
+// TestSilentlyBuffered asks for direct I/O on volumes that accept O_DIRECT and use the page cache: fscrypt without
+// inline encryption caches the file itself, and gocryptfs caches the encrypted file behind it. Such a trial breaks
+// the rule, or has buffered- metrics. Without the layer, the same volume is read past the cache.
 func TestSilentlyBuffered(t *testing.T) {
 	for name, kind := range map[string]*layer.Kind{"plain": nil, "fscrypt": &fscrypt.Kind, "gocryptfs": &gocryptfs.Kind} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +80,7 @@ func TestSilentlyBuffered(t *testing.T) {
 	}
 }
 
-// TestCold reads each block once, and none of them from the page cache.
+// TestCold reads each block once, and no block from the page cache.
 func TestCold(t *testing.T) {
 	site := volumeOf(t, nil)
 	c := short(Read)
@@ -89,7 +88,7 @@ func TestCold(t *testing.T) {
 	for range 2 {
 		raw := &memory{}
 		r, err := run(t.Context(), c, site, raw)
-		if err != nil && !strings.Contains(err.Error(), "give a larger size") { // a device that reads 16 MiB in less than 0.1 s
+		if err != nil && !strings.Contains(err.Error(), "give a larger size") { // a fast device reads 16 MiB in less than 0.1 s
 			t.Fatal(err)
 		}
 		if err == nil && r.Work*1e9 > float64(c.Size) {

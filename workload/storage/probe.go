@@ -20,8 +20,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
 }
 
-// tryDirectory measures a file of this machine for a second. Through the page
-// cache, since it is fio that is tried and not the disk.
+// tryDirectory runs fio for a second on a file of this machine. It uses the page cache, since the probe tests fio and
+// not the disk.
 func tryDirectory(ctx context.Context) (err error) {
 	dir, err := owned.Dir("", "fio")
 	if err != nil {
@@ -42,7 +42,6 @@ func tryDirectory(ctx context.Context) (err error) {
 // directory is a site on this machine whose volume is a directory.
 type directory string
 
-// Volume is the directory.
 func (d directory) Volume() string { return string(d) }
 
 // Start starts a program on this machine.

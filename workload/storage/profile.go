@@ -7,18 +7,18 @@ import (
 	"tare/experiment/quantity"
 )
 
-// Profile is the fio job of a published study.
+// Profile is the name of a published study whose fio job is repeated.
 type Profile string
 
-// Constellation is that of "Constellation performance benchmarks" (version 2.6): fio under kubestr,
-// one CPU, a file of 10 GiB, 60 s after 10 s, 128 I/Os under way by libaio, past the page cache,
-// randread and randwrite, of 4 KiB for I/O per second and of 1024 KiB for bandwidth.
+// Constellation is "Constellation performance benchmarks" (version 2.6): fio under kubestr, one CPU, a file of 10
+// GiB, 60 s after a warm-up of 10 s, 128 I/Os under way by libaio, past the page cache, randread and randwrite, with
+// 4 KiB for I/O per second and 1024 KiB for bandwidth.
 const Constellation Profile = "constellation"
 
 // Values lists the profiles.
 func (Profile) Values() []string { return []string{string(Constellation)} }
 
-// fill takes what the file does not give from the profile.
+// fill sets the parameters that the file does not give to those of the profile.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile != Constellation {
 		return
@@ -40,13 +40,13 @@ func (c *Config) fill(given func(field string) bool) {
 	}
 }
 
-// Cap is the most that a device can give: what the vendor of a disk, or the limit of a cloud, says.
+// Cap is the highest performance of a device, by its vendor or by the limit of a cloud.
 type Cap struct {
 	IOPS      int           `yaml:"iops" json:"iops,omitempty" doc:"I/Os per second; not known if absent"`
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// of gives both caps for I/Os of a size: each bounds the other. 0: there is none.
+// of returns the caps for I/Os of this size. Each cap bounds the other. 0: no cap is given.
 func (c *Cap) of(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

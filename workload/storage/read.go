@@ -8,24 +8,24 @@ import (
 	"tare/workload"
 )
 
-// quantiles are those that are metrics. Each needs at least beyond I/Os that took longer.
+// quantiles lists the quantiles that are metrics. A quantile needs at least beyond I/Os that took longer.
 var quantiles = []struct {
 	name     string
 	percent  float64
-	permille float64 // of the I/Os that are beyond
+	permille float64 // share of I/Os beyond the quantile, in permille
 }{{"p50", 50, 500}, {"p99", 99, 10}, {"p99.9", 99.9, 1}}
 
 const beyond = 100
 
-// covered is the share of the duration that fio must have done I/O for.
+// covered is the share of the duration in which fio must have done I/O.
 const covered = 0.95
 
-// unreadable is a report that is not what was asked for.
+// unreadable returns a broken rule for a report that does not show the requested run.
 func unreadable(format string, args ...any) error {
 	return workload.Invalidf(workload.RuleParse, "fio: "+format, args...)
 }
 
-func only(r *fio.Report) (*fio.Job, error) {
+func singleJob(r *fio.Report) (*fio.Job, error) {
 	if r == nil {
 		return nil, unreadable("no report")
 	}
@@ -35,12 +35,12 @@ func only(r *fio.Report) (*fio.Job, error) {
 	return &r.Jobs[0], nil
 }
 
-// leastCold is the least time that all of the data may take to be read once.
+// leastCold is the shortest time in which all data may be read once.
 const leastCold = 0.1 // s
 
-// read makes a result of what the measured run reported.
-func (c *Config) read(d *done, buffered bool) (workload.Result, error) {
-	job, err := only(d.report)
+// read computes a trial's result from the report of the measured run.
+func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
+	job, err := singleJob(d.report)
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -62,14 +62,14 @@ func (c *Config) read(d *done, buffered bool) (workload.Result, error) {
 		return workload.Result{}, unreadable("the report has no %s", name)
 	}
 	wanted := c.Duration.Std().Seconds()
-	if c.cold() && way.Bytes == float64(c.Size) { // all of it was read, and once is what was asked for
+	if c.cold() && way.Bytes == float64(c.Size) { // all of the data was read, once, as cold asks for
 		wanted = leastCold
 	}
 	if c.cold() && wanted == leastCold && way.Runtime/1e3 < leastCold {
 		return workload.Result{}, unreadable("all of the data was read in %.3g s, and %.3g s are the least: give a larger size", way.Runtime/1e3, leastCold)
 	}
 	if !(way.Runtime/1e3 >= covered*wanted) {
-		return workload.Result{}, unreadable("it did I/O for %.3g s, and was to for %.3g s", way.Runtime/1e3, wanted)
+		return workload.Result{}, unreadable("it did I/O for %.3g s instead of %.3g s", way.Runtime/1e3, wanted)
 	}
 	for what, v := range map[string]float64{"io_bytes": way.Bytes, "bw_bytes": way.BytesRate, "clat_ns.N": way.Complete.Count} {
 		if !(v >= 0) || math.IsInf(v, 0) {
@@ -84,8 +84,7 @@ func (c *Config) read(d *done, buffered bool) (workload.Result, error) {
 	}, nil
 }
 
-// values are the metrics. What is not told is missing; I/Os that failed are not
-// counted.
+// values returns the metrics. A metric that the report lacks is missing. Failed I/Os do not count.
 func (c *Config) values(job *fio.Job, way *fio.Way, p string) map[string]float64 {
 	values := map[string]float64{}
 	set := func(name string, v float64) {

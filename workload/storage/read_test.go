@@ -17,8 +17,8 @@ import (
 	"tare/toolformat/fio"
 )
 
-// recorded reads a report of the testdata as one of the config's.
-func recorded(t *testing.T, name string) *done {
+// recorded reads a report of testdata as if the config had made it.
+func recorded(t *testing.T, name string) *jobResult {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -28,10 +28,10 @@ func recorded(t *testing.T, name string) *done {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &done{report: report}
+	return &jobResult{report: report}
 }
 
-// TestRecorded compares with what jq finds in the reports.
+// TestRecorded compares the metrics with values that jq finds in the reports.
 func TestRecorded(t *testing.T) {
 	read := short(RandomRead)
 	read.Direct = PastCache
@@ -48,12 +48,12 @@ func TestRecorded(t *testing.T) {
 			"read-bandwidth": 2383892459, "read-iops": 582005, "read-latency": 12.353e-6, "read-total-latency": 13.418e-6,
 			"read-p50": 9.664e-6, "read-p99": 20.864e-6, "read-p99.9": 91.648e-6,
 		}, 2.386, 0},
-		// 4,872 writes have 49 beyond p99, 1,217 fsyncs have 12.
+		// Of 4,872 writes, 49 are beyond p99; of 1,217 fsyncs, 12 are.
 		{"randwrite-sync.json", write, map[string]float64{
 			"write-bandwidth": 5103558713, "write-iops": 4867, "write-latency": 1232.62e-6, "write-total-latency": 1637.81e-6,
 			"write-p50": 1044.48e-6, "write-sync-latency": 1249e-6,
 		}, 5.109, 0},
-		// 57,098 of 60,893 were read, and only they count.
+		// Of 60,893 blocks, 57,098 were read, and only they count.
 		{"errors.json", read, map[string]float64{
 			"read-bandwidth": 233406594, "read-iops": 56984, "read-latency": 63.017e-6, "read-total-latency": 65.659e-6,
 			"read-p50": 12.224e-6, "read-p99": 733.184e-6,
@@ -74,20 +74,20 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestCounted tells failed I/Os, which the limit on errors judges, from other failures.
+// TestCounted distinguishes failed I/Os, which the limit on errors judges, from other failures.
 func TestCounted(t *testing.T) {
 	for name, want := range map[string]bool{"errors.json": true, "randread.json": false} {
 		if got := counted(recorded(t, name)); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if counted(nil) || counted(&done{}) {
+	if counted(nil) || counted(&jobResult{}) {
 		t.Error("nothing was reported")
 	}
 }
 
 func FuzzRead(f *testing.F) {
-	// Short ones: interesting inputs are made smaller before the search goes on.
+	// The inputs are short, since the fuzzer shortens each interesting input before it continues.
 	f.Add([]byte(`{"fio version":"fio-3.33","jobs":[{"error":5,"total_err":2,"first_error":5,"read":{"io_bytes":8192,"bw_bytes":8000,"runtime":1001,"total_ios":200000,"clat_ns":{"mean":5,"N":200000,"percentile":{"50.0":5,"99.9":7}},"lat_ns":{"mean":6}},"sync":{"lat_ns":{"N":20000,"mean":1,"bins":{"7":20000}}}}]}`))
 	f.Add([]byte(`{"fio version":"fio-3.33","jobs":[{"total_err":-1,"read":{"runtime":1e308,"bw_bytes":1e308,"total_ios":-1,"clat_ns":{"N":1e300,"percentile":{"50":1e308}}}}]}`))
 	c := short(RandomRead)
@@ -101,7 +101,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := c.read(&done{report: report}, true)
+		r, err := c.read(&jobResult{report: report}, true)
 		if err != nil {
 			return
 		}

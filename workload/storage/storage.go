@@ -1,26 +1,22 @@
-// Package storage measures a volume with fio (3.33 and later): one kind of I/O,
-// at one block size and depth, in each trial.
+// Package storage measures a volume with fio (3.33 and later): one kind of I/O, at one block size and depth, in each
+// trial.
 //
-// fio runs in the client's pod, on a file of the volume or on the block device
-// itself, on either testbed. Nothing is read that was not written before: file systems and thin
-// volumes answer reads of blocks that were never written from memory, far faster than
-// any disk. So the first trial at a site lays the data out, with contents that do not compress, and
-// marks that it is done on the volume itself (layout.go). Each trial looks for
-// the mark; none of that is measured.
+// fio runs in the client's pod, on a file of the volume or on the block device itself, on either testbed. Only blocks
+// that were written before are read: file systems and thin volumes answer reads of unwritten blocks from memory, far
+// faster than any disk. The first trial at a site therefore lays the data out, with contents that do not compress,
+// and writes a mark to the volume (layout.go). Each trial checks the mark. Layout and check are not measured.
 //
-// That I/O went past the page cache is not taken on trust: after each trial that asked for it, the
-// cache is looked at (residency, direct.go).
+// Tare checks whether I/O went past the page cache: after each trial that asked for direct I/O it examines the cache
+// (residency, direct.go).
 //
-// The warm-up before the measurement is a run of its own and not fio's ramp_time,
-// so that the CPU time of the measured process belongs to the measured I/O alone.
+// The warm-up is a separate run of fio instead of fio's ramp_time, so that the CPU time of the measured process
+// belongs to the measured I/O alone.
 //
-// A trial is a closed loop: as many I/Os are under way as ioDepth × jobs says, and
-// each answer is followed by the next. Latency and I/O per second are then one
-// thing seen from two sides; the plan says so (Loop).
+// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. Latency and
+// I/O per second are then two views of the same quantity; the plan records this (Loop).
 //
-// Random offsets are drawn anew in each round and alike for all arms in it: pairs of
-// a round do the same, and no round reads again just what a cache still holds from
-// the last.
+// Random offsets are drawn again in each round, and are the same for all arms of a round: the trials of a pair read
+// the same blocks, and no round reads the blocks that a cache still holds from the round before.
 package storage
 
 import (
@@ -39,7 +35,7 @@ import (
 // Operation is a kind of I/O, by fio's name for it.
 type Operation string
 
-// The operations.
+// The kinds of I/O.
 const (
 	RandomRead  Operation = "randread"
 	RandomWrite Operation = "randwrite"
@@ -52,15 +48,15 @@ func (Operation) Values() []string {
 	return []string{string(RandomRead), string(RandomWrite), string(Read), string(Write)}
 }
 
-// cold says whether each block is read once at most, beginning with an empty page cache.
+// cold reports whether the trial begins with an empty page cache and reads each block at most once.
 func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
 func (o Operation) reads() bool { return o == RandomRead || o == Read }
 
-// sequential says whether blocks come one after the other.
+// sequential reports whether the blocks follow each other.
 func (o Operation) sequential() bool { return o == Read || o == Write }
 
-// Engine is how fio asks the kernel for I/O.
+// Engine is fio's way to request I/O from the kernel.
 type Engine string
 
 // The engines.
@@ -73,7 +69,7 @@ const (
 // Values lists the engines.
 func (Engine) Values() []string { return []string{string(LibAIO), string(IOURing), string(PSync)} }
 
-// Mode is what the volume is to the pod.
+// Mode is the form in which the pod has the volume.
 type Mode string
 
 // The modes.
@@ -87,20 +83,20 @@ func (Mode) Values() []string { return []string{string(Filesystem), string(Block
 
 // Config is the parameters of the workload.
 type Config struct {
-	Profile    Profile                      `yaml:"profile" json:"profile,omitempty" doc:"take what is not given from a published study: its operations, block sizes, depth, size and times"`
+	Profile    Profile                      `yaml:"profile" json:"profile,omitempty" doc:"published study whose operations, block sizes, depth, size and times are used where none are given"`
 	Operations factor.Levels[Operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in trials of its own"`
 	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
 	Engine     Engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
-	Direct     Direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is looked at after each trial; with false, metrics are named buffered-, and with auto those of trials that went through the page cache are"`
+	Direct     Direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is checked after each trial. With false, metrics are named buffered-; with auto, only those of trials that went through the page cache are"`
 	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
 	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`
-	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before it that is not counted"`
+	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before the measurement; it does not count"`
 	Mode       Mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
 	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"fsync after that many writes; never if absent"`
-	Cap        *Cap                         `yaml:"cap" json:"cap,omitempty" doc:"the most that the device can give: values above it are flagged, and no property of the device"`
+	Cap        *Cap                         `yaml:"cap" json:"cap,omitempty" doc:"highest performance of the device: values above it are flagged, since they are not the device's"`
 	Volume     quantity.Size                `yaml:"volume" json:"volume,omitempty" doc:"size of the volume to ask for; size and some slack if absent"`
 }
 
@@ -129,7 +125,7 @@ var Kind = workload.Kind{
 	Helpers: []testbed.Helper{residency.Helper},
 }
 
-// Declare says that the workload needs a volume, and fio.
+// Declare lists the needs of the workload: a volume, and fio.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Fill:     c.fill,
@@ -140,8 +136,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// least is the smallest volume that holds the data: a file system keeps a tenth
-// of it or less for itself and for root.
+// least returns the size of the smallest volume that holds the data. A file system keeps a tenth of the volume or
+// less for itself and for root.
 func (c *Config) least() quantity.Size {
 	if c.Mode == Block {
 		return c.Size + trailer
@@ -149,8 +145,8 @@ func (c *Config) least() quantity.Size {
 	return (c.Size+c.Size/10)/trailer*trailer + 64<<20
 }
 
-// volume is the size to ask for, which is in whole GiB where that is no great
-// difference, as clouds have them.
+// volume returns the size of the volume to ask for. It is in whole GiB if the volume is larger than 1 GiB, since
+// clouds have whole GiB.
 func (c *Config) volume() quantity.Size {
 	if c.Volume > 0 {
 		return c.Volume
@@ -162,7 +158,7 @@ func (c *Config) volume() quantity.Size {
 	return (c.least() + whole - 1) / whole * whole
 }
 
-// prefix begins the names of the metrics of trials that went through the page cache, or past it.
+// prefix returns the beginning of the metrics' names, for trials through the page cache (buffered) or past it.
 func (c *Config) prefix(buffered bool) string {
 	name := "write"
 	if c.Operations.One().reads() {
@@ -174,15 +170,15 @@ func (c *Config) prefix(buffered bool) string {
 	return name
 }
 
-// part is the one program that is under test.
+// part is the name of the only program under test.
 const part = "fio"
 
-// startUp is what starting and ending fio takes, three times in a trial.
+// startUp is the time that starting and ending fio takes. A trial does so three times.
 const startUp = 350 * time.Millisecond
 
-// Measures says what a trial of the operation in force measures. Laying the data out
-// is not expected, and allowed for. With direct: auto the metrics have two sets of names, of which
-// a trial gives one, and so there is nothing that holds for all trials: neither cost nor loop.
+// Measures returns the metrics of a trial with the present levels. The limit has time for laying out the data, the
+// expected time does not. With direct: auto there are two sets of metrics, and a trial has one of them. Cost and loop
+// are then left out, since neither holds for all trials.
 func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
@@ -227,7 +223,7 @@ func (c *Config) workers() int {
 	return c.Jobs.One() * c.IODepth.One()
 }
 
-// loop ties latency to I/O per second. fsync takes time that is in neither.
+// loop ties latency to I/O per second. With fsync there is no loop, since neither of the two has the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
@@ -235,14 +231,14 @@ func (c *Config) loop(p string) *experiment.Loop {
 	return &experiment.Loop{Latency: p + "-total-latency", Throughput: p + "-iops", Workers: float64(c.workers())}
 }
 
-// Prepare lays the data out if it is not, warms up, and empties the page cache where that matters.
+// Prepare lays the data out if necessary, warms up, and empties the page cache if the trial needs an empty one.
 func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Measured, error) {
 	t, err := c.begin(on)
 	if err != nil {
 		return nil, err
 	}
 	if c.Direct != ThroughCache {
-		if err := t.past(ctx); err != nil {
+		if err := t.checkDirect(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -24,16 +24,16 @@ import (
 	"tare/workload/workloadtest"
 )
 
-// TestMain is the workload's helper, when started as that.
+// TestMain becomes the workload's helper if it is started under the helper's name.
 func TestMain(m *testing.M) { localtest.Main(m, residency.Helper) }
 
-// memory keeps raw output of a trial in a round.
+// memory keeps the raw output of a trial in a round.
 type memory struct {
 	workloadtest.Raw
 	round int
 }
 
-// short is a config for tests, on a volume that need not know O_DIRECT.
+// short is a config for tests, on a volume that may lack O_DIRECT.
 func short(op Operation) *Config {
 	c := New().(*Config)
 	c.Operations, c.BlockSize, c.IODepth = factor.Of(op), factor.Of[quantity.Size](4<<10), factor.Of(8)
@@ -53,7 +53,7 @@ func needFio(t *testing.T) {
 	}
 }
 
-// spy is a site that notes what was run.
+// spy is a site that records the commands it runs.
 type spy struct {
 	directory
 	commands *[][]string
@@ -93,7 +93,7 @@ func TestOperations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			known := map[string]bool{} // whether it is optional
+			known := map[string]bool{} // metrics by name; true: the metric is optional
 			for _, m := range test.config.Measures().All() {
 				known[m.Name] = m.Optional
 			}
@@ -118,8 +118,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestLayout checks the one thing that makes reads mean anything: that no block is
-// read that was not written, neither after the first trial nor after writes.
+// TestLayout checks that no unwritten block is read, neither after the first trial nor after writes.
 func TestLayout(t *testing.T) {
 	needFio(t)
 	dir := filepath.Join(t.TempDir(), "a:b c") // fio separates files by colons
@@ -150,7 +149,7 @@ func TestLayout(t *testing.T) {
 	if n := layouts(); n != 1 {
 		t.Errorf("laid out %d times", n)
 	}
-	// A file that was interrupted in the middle has no mark.
+	// A file whose layout was interrupted has no mark.
 	if err := os.Truncate(filepath.Join(dir, "tare-storage-16MiB"), 5<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +157,7 @@ func TestLayout(t *testing.T) {
 	if n := layouts(); n != 2 {
 		t.Errorf("laid out %d times, and was to be again", n-1)
 	}
-	// A mark of another size is none.
+	// A mark for another size does not count.
 	if err := os.Truncate(filepath.Join(dir, "tare-storage-16MiB"), leastSize); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// whole checks that a file has its full size and no block of zeros.
+// whole fails the test unless a file has its full size and no block of zeros.
 func whole(t *testing.T, name string) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -189,7 +188,7 @@ func whole(t *testing.T, name string) {
 	}
 }
 
-// TestBlock measures a file as if it were a device: fio is given its path alone.
+// TestBlock measures a file as if it were a device: fio gets only its path.
 func TestBlock(t *testing.T) {
 	needFio(t)
 	device := filepath.Join(t.TempDir(), "device")
@@ -220,7 +219,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestSeeds holds that arms of a round do the same, and rounds do not.
+// TestSeeds checks that seeds are the same for the arms of a round, and differ between rounds.
 func TestSeeds(t *testing.T) {
 	c := short(RandomRead)
 	seen := map[uint32]string{}
@@ -231,7 +230,7 @@ func TestSeeds(t *testing.T) {
 			if a.seed(what) != b.seed(what) {
 				t.Errorf("round %d: %d and %d", round, a.seed(what), b.seed(what))
 			}
-			seed := a.seed(what) >> 4 // the bits that fio 3.33 heeds
+			seed := a.seed(what) >> 4 // fio 3.33 uses only these bits
 			if other := seen[seed]; other != "" {
 				t.Errorf("%s of round %d has the seed of %s", what, round, other)
 			}
@@ -300,7 +299,7 @@ func TestValidate(t *testing.T) {
 	c.Operations, c.Duration, c.Ramp, c.SyncEvery, c.Volume = factor.Of(Read), 1, quantity.Duration(48*time.Hour), 2, 20<<20
 	want := []experiment.FieldError{
 		{Field: "ioDepth[1]", Message: "0 is not a number of I/Os from 1 to 4096"},
-		{Field: "ioDepth[2]", Message: "psync has one I/O under way at a time: write ioDepth: 1, and as many jobs as there are to be under way"},
+		{Field: "ioDepth[2]", Message: "psync has one I/O under way in each job: write ioDepth: 1, and set jobs to the number of I/Os"},
 		{Field: "jobs[0]", Message: "0 is not a number of jobs from 1 to 256"},
 		{Field: "blockSize[0]", Message: "1kB is not a size from 512B to 64MiB in whole 512B"},
 		{Field: "blockSize[2]", Message: "1MiB is too large for a size of 16MiB and 64 jobs"},

@@ -27,8 +27,8 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	return t, nil
 }
 
-// ramp warms up. Sequential I/O does so in the second half of the data, so that
-// the measurement does not begin with what was read just before.
+// ramp warms up. Sequential I/O warms up in the second half of the data, so that the measurement does not begin with
+// blocks that were just read.
 func (t *trial) ramp(ctx context.Context) error {
 	offset := int64(0)
 	if t.config.Operations.One().sequential() && t.config.Jobs.One() == 1 {
@@ -38,9 +38,8 @@ func (t *trial) ramp(ctx context.Context) error {
 	return explain(err)
 }
 
-// load are the arguments of a run that does the trial's I/O. Sequential jobs have a
-// part of the data each, or else they would all read the same blocks at the
-// same time.
+// load returns the arguments of a run with the trial's I/O. Each sequential job has its own part of the data; without
+// parts, all jobs would read the same blocks at the same time.
 func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	c := t.config
 	op, bs, jobs := c.Operations.One(), int64(c.BlockSize.One()), int64(c.Jobs.One())
@@ -53,7 +52,7 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
 	}
 	if !c.cold() {
-		args = append(args, "--time_based") // again from the beginning, when all has been read
+		args = append(args, "--time_based") // fio starts again from the beginning after it has read all data
 	}
 	if op.sequential() && jobs > 1 {
 		size = size / jobs / bs * bs
@@ -69,15 +68,15 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	return args
 }
 
-// seed seeds fio's offsets: anew in each round and for each cell and purpose, alike
-// for all arms. It is spread over all bits, since fio 3.33 drops the lowest.
+// seed returns the seed of fio's offsets. It differs between rounds, cells and purposes, and is the same for all
+// arms. The hash is spread over all bits, since fio 3.33 ignores the lowest.
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())
-	return h.Sum32() * 2654435769 >> 1 // Fibonacci hashing; fio takes 31 bits everywhere
+	return h.Sum32() * 2654435769 >> 1 // Fibonacci hashing; fio accepts 31 bits everywhere
 }
 
-// measure is the run that counts.
+// measure does the measured run.
 func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	length := t.config.Duration.Std()
 	d, err := t.run(ctx, job{name: "fio", limit: limit(length), args: t.load("measure", length, 0)})
@@ -93,13 +92,12 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	return t.config.read(d, buffered)
 }
 
-// counted says whether a run that failed did so for I/O errors only that it has
-// counted: those are for the limit on errors to judge.
-func counted(d *done) bool {
+// counted reports whether a run failed only because of I/O errors that it counted. The limit on errors judges those.
+func counted(d *jobResult) bool {
 	if d == nil || d.report == nil {
 		return false
 	}
-	job, err := only(d.report)
+	job, err := singleJob(d.report)
 	if err != nil {
 		return false
 	}

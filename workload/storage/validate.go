@@ -49,14 +49,14 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// validateLoad checks what is kept under way.
+// validateLoad checks the number of I/Os under way.
 func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	for i, n := range c.IODepth {
 		switch {
 		case n < 1 || n > 4096:
 			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%d is not a number of I/Os from 1 to 4096", n)
 		case n > 1 && c.Engine == PSync:
-			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%s has one I/O under way at a time: write ioDepth: 1, and as many jobs as there are to be under way", PSync)
+			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%s has one I/O under way in each job: write ioDepth: 1, and set jobs to the number of I/Os", PSync)
 		}
 	}
 	for i, n := range c.Jobs {

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostFiles bounds how many files of a directory are looked at.
+// mostFiles bounds the number of files in a directory that are examined.
 const mostFiles = 10_000
 
-// look looks at what is asked for.
+// look carries out a request.
 func look(_ context.Context, o Order) (*Report, error) {
 	r := &Report{Files: []File{}}
 	for _, path := range o.Paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist) && name != path:
-				return nil // gone meanwhile
+				return nil // the file was deleted in the meantime
 			case err != nil:
 				return err
 			case entry.IsDir() || name != path && !entry.Type().IsRegular():
@@ -29,7 +29,7 @@ func look(_ context.Context, o Order) (*Report, error) {
 			case len(r.Files) == mostFiles:
 				return fmt.Errorf("%s has more than %d files", path, mostFiles)
 			}
-			f, err := one(name, o.Drop)
+			f, err := inspect(name, o.Drop)
 			if err != nil {
 				return err
 			}
@@ -43,29 +43,29 @@ func look(_ context.Context, o Order) (*Report, error) {
 	return r, nil
 }
 
-// one looks at one file or block device.
-func one(name string, drop bool) (r File, err error) {
+// inspect examines one file or block device.
+func inspect(name string, drop bool) (r File, err error) {
 	if err := unix.Access(name, unix.W_OK); err != nil {
-		return r, fmt.Errorf("%s: what is cached of a file is told only to who may write to it: %w", name, err)
+		return r, fmt.Errorf("%s: Linux shows the cached part of a file only to users who may write to the file: %w", name, err)
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return r, err
 	}
 	defer func() { _ = f.Close() }()
-	size, err := f.Seek(0, 2) // of a block device, too
+	size, err := f.Seek(0, 2) // Seek finds the size of a block device, too
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	if drop {
-		// What is not on the disk yet cannot be dropped.
+		// Linux cannot drop pages that are not on the disk yet.
 		if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
-			return r, fmt.Errorf("%s: drop what is cached: %w", name, err)
+			return r, fmt.Errorf("%s: drop the cached part: %w", name, err)
 		}
 	}
 	r = File{Path: name, Size: size, Method: "cachestat"}
 	r.Cached, err = cachestat(f)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) { // seccomp profiles refuse what they do not know
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) { // a seccomp profile refuses system calls that it does not know
 		r.Method = "mincore"
 		r.Cached, err = mincore(f, size)
 	}
@@ -75,7 +75,7 @@ func one(name string, drop bool) (r File, err error) {
 	return r, nil
 }
 
-// cachestat is what is cached of a file, in bytes.
+// cachestat returns the number of bytes of a file in the page cache, by cachestat(2).
 func cachestat(f *os.File) (int64, error) {
 	var stat unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &stat, 0); err != nil {
@@ -84,10 +84,10 @@ func cachestat(f *os.File) (int64, error) {
 	return int64(stat.Cache) * int64(os.Getpagesize()), nil
 }
 
-// window is how much of a file is mapped at a time.
+// window is the size of the part of a file that is mapped at a time, in bytes.
 const window = 1 << 30
 
-// mincore is the same by the older way.
+// mincore returns the number of bytes of a file in the page cache, by mincore(2).
 func mincore(f *os.File, size int64) (int64, error) {
 	page := int64(os.Getpagesize())
 	cached := int64(0)

@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// look knows no way: the files are those of pods, which run Linux.
+// look is not supported here: only Linux pods have the files.
 func look(context.Context, Order) (*Report, error) { return nil, errors.ErrUnsupported }

@@ -1,13 +1,13 @@
-// Package residency says how much of a volume's files the page cache holds, and empties it of
-// them. A program that asks for direct I/O (O_DIRECT) may get it, or be given the page cache all the
-// same: encrypted files of ext4 (fscrypt) without inline encryption, gVisor, and file systems
-// outside of the kernel (FUSE) drop it without a word. After a trial the cache tells.
+// Package residency measures how much of a volume's files is in the page cache, and can drop the files from it. A
+// program that asks for direct I/O (O_DIRECT) may silently get the page cache nevertheless: encrypted files of ext4
+// (fscrypt) without inline encryption, gVisor, and file systems outside of the kernel (FUSE) ignore O_DIRECT. The
+// page cache after a trial shows whether O_DIRECT worked.
 //
-// It is asked by cachestat(2), which Linux has since 6.5, else by mincore(2). Neither answers who
-// may not write to the file (https://lwn.net/Articles/776801/ says why); that is an error here, since
-// mincore would then claim that all of it is cached.
+// The package uses cachestat(2), which Linux has since 6.5, or else mincore(2). Both show nothing to a user who may
+// not write to the file (https://lwn.net/Articles/776801/ has the reason). This is an error here, since mincore would
+// report the whole file as cached.
 //
-// The helper of this package looks where the volume is seen, in the client's pod.
+// The helper of this package examines the files in the client's pod, where the volume is mounted.
 package residency
 
 import (
@@ -18,31 +18,31 @@ import (
 	"tare/testbed/orders"
 )
 
-// Helper looks at files in a pod. It takes an Order, and prints a Report.
+// Helper examines files in a pod. It reads an Order, and prints a Report.
 var Helper = testbed.Helper{Name: "storage-residency", Run: orders.Answering("the order", look)}
 
-// Order is what is asked for.
+// Order is a request to the helper.
 type Order struct {
-	// Paths are files, block devices, and directories, whose files are meant.
+	// Paths lists files, block devices and directories; of a directory, all files are examined.
 	Paths []string `json:"paths"`
-	// Drop has what is cached written out and dropped before it is counted.
+	// Drop writes cached data to the disk and drops it from the page cache before the pages are counted.
 	Drop bool `json:"drop,omitempty"`
 }
 
-// Report says what the page cache holds.
+// Report lists the files and their cached parts.
 type Report struct {
 	Files []File `json:"files"`
 }
 
-// File is what the page cache holds of one file.
+// File is one file and its part in the page cache.
 type File struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`   // bytes
-	Cached int64  `json:"cached"` // bytes of it in the page cache
+	Cached int64  `json:"cached"` // bytes in the page cache
 	Method string `json:"method"` // "cachestat" or "mincore"
 }
 
-// Most is the file of which most is cached.
+// Most returns the file with the most cached bytes.
 func (r *Report) Most() (most File) {
 	for _, f := range r.Files {
 		if f.Cached > most.Cached {
@@ -52,7 +52,7 @@ func (r *Report) Most() (most File) {
 	return most
 }
 
-// Look has the helper look at files at a place of a site.
+// Look sends a request to the helper at a place of a site.
 func Look(ctx context.Context, site testbed.Site, where testbed.Place, o Order) (*Report, error) {
 	r := new(Report)
 	if err := orders.Once(ctx, site, where, Helper.Name, o, r); err != nil {

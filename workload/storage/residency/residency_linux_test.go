@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLook writes a file, and sees it in the page cache by both ways, and no more when it was dropped.
+// TestLook writes a file and finds it in the page cache by both system calls. After the file is dropped, it does not
+// find it.
 func TestLook(t *testing.T) {
 	const size = 4 << 20
 	dir := t.TempDir()
