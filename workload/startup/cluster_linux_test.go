@@ -18,7 +18,7 @@ import (
 	"tare/workload"
 )
 
-// siteOnCluster is a site of an arm on the test cluster, with a layer or without.
+// siteOnCluster is an arm's site on the test cluster, with a layer or without.
 func siteOnCluster(t *testing.T, arm string, l layer.Layer, accounting experiment.Accounting) testbed.Site {
 	t.Helper()
 	level := sitetest.Unlimited()
@@ -36,8 +36,8 @@ func siteOnCluster(t *testing.T, arm string, l layer.Layer, accounting experimen
 	return site
 }
 
-// A pod goes through its phases in their order, each of which is told; it has answered after it
-// was scheduled, and before the limit. gVisor's pods do as runc's do.
+// A pod reaches all phases in their order. Its call comes after it was scheduled, and before the limit. Pods of
+// gVisor behave like those of runc.
 func TestPodsStart(t *testing.T) {
 	kubetest.Kubeconfig(t)
 	for arm, l := range map[string]layer.Layer{"plain": nil, "gvisor": &pod.Config{RuntimeClass: factor.Of("gvisor")}} {
@@ -66,7 +66,7 @@ func TestPodsStart(t *testing.T) {
 	}
 }
 
-// Any program is started in any image; one that prints nothing says why.
+// Any program is started in any image. If a program prints nothing, the error has the reason.
 func TestProgramsInPods(t *testing.T) {
 	t.Parallel()
 	site := siteOnCluster(t, "plain", nil, experiment.InContainer)
@@ -88,7 +88,7 @@ func TestProgramsInPods(t *testing.T) {
 func TestDensityOfPods(t *testing.T) {
 	t.Parallel()
 	site := siteOnCluster(t, "plain", nil, experiment.OnNode)
-	one, _, err := trial(t, config(), site) // what a start uses is told there, too
+	one, _, err := trial(t, config(), site) // the resources of a start are known there, too
 	if used := one.Used["program"]; err != nil || used.Unavailable || used.CPU() <= 0 || used.MaxRSS <= 0 {
 		t.Errorf("%+v, %v", one, err)
 	}

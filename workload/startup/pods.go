@@ -21,36 +21,36 @@ import (
 	"tare/workload/startup/answer"
 )
 
-// role is that of the pods that are started.
+// role is the role of pods that a trial starts.
 const role = "start"
 
-// inPod is where the program of package answer is in a pod, if it is used: on the volume of
-// the agent, so that any image will do.
+// inPod is the path in a pod of the program of package answer. It is on the agent's volume, so that any image can be
+// used.
 const inPod = "/var/run/tare/first-byte"
 
-// onCluster starts pods.
-type onCluster struct {
+// podStarter starts pods.
+type podStarter struct {
 	config   *Config
 	site     testbed.Site
 	like     *kube.Like
 	listener *orders.Helper
 	address  string
-	program  testbed.Command // with what layers put in front of it
-	stem     string          // of the pods' names
+	program  testbed.Command // program with its wrappers
+	stem     string          // beginning of the pods' names
 	stop     context.CancelFunc
 
 	mu      sync.Mutex
 	number  int
-	waits   map[string]*progress // by the pods' names
+	waits   map[string]*progress // by pod name
 	staying []*progress
 }
 
-func (c *Config) onCluster(ctx context.Context, site testbed.Site) (s *onCluster, err error) {
+func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStarter, err error) {
 	on, err := kube.Of(site)
 	if err != nil {
 		return nil, err
 	}
-	s = &onCluster{config: c, site: site, waits: map[string]*progress{}, stem: "start-" + strings.ToLower(rand.Text()[:6])}
+	s = &podStarter{config: c, site: site, waits: map[string]*progress{}, stem: "start-" + strings.ToLower(rand.Text()[:6])}
 	if s.program, err = c.inPods(site); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (c *Config) onCluster(ctx context.Context, site testbed.Site) (s *onCluster
 	if s.listener, err = orders.Start(ctx, site, testbed.ClientPod, answer.Listener.Name); err != nil {
 		return nil, err
 	}
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // until leave
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // the watch runs until release
 	s.stop = stop
 	var a answer.Answer
 	err = s.listener.Ask(ctx, answer.Order{}, &a)
@@ -73,17 +73,17 @@ func (c *Config) onCluster(ctx context.Context, site testbed.Site) (s *onCluster
 		err = s.like.Watch(watching, s.see)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.leave(ctx))
+		return nil, errors.Join(err, s.release(ctx))
 	}
 	return s, nil
 }
 
-// inPods is the program as it is started in a pod. What it is given stands in the pod's
-// specification, where no secret may be.
+// inPods returns the program as it is started in a pod. Its arguments and environment are in the pod's specification,
+// where no secret may be.
 func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	command := program.At(site, c.Command)
 	if wanted := command.References(); len(wanted) > 0 {
-		return testbed.Command{}, fmt.Errorf("%s: what a program is given would stand in the specification of pods, for everybody who may read them", wanted[0])
+		return testbed.Command{}, fmt.Errorf("%s: the arguments of a program would be in the specification of pods, where everybody who may read pods sees them", wanted[0])
 	}
 	args, err := command.Resolve(context.Background(), nil)
 	if err != nil {
@@ -99,19 +99,19 @@ func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	return subject, nil
 }
 
-// progress is how far a pod has come.
+// progress is the state of a pod that is starting.
 type progress struct {
 	name   string
 	begun  time.Time
-	phases map[string]float64 // s since begun, by metric
+	phases map[string]float64 // time since begun in s, by metric
 	uid    string
-	failed string        // why it will not come further
-	change chan struct{} // closed when one of these changes, and made anew
+	failed string        // reason why the pod will not become ready; "": none is known
+	change chan struct{} // closed and replaced at each change of the fields above
 	gone   bool
 }
 
-// see notes what a watch shows of a pod.
-func (s *onCluster) see(pod *corev1.Pod, gone bool) {
+// see handles a state of a pod from the watch.
+func (s *podStarter) see(pod *corev1.Pod, gone bool) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *onCluster) see(pod *corev1.Pod, gone bool) {
 	}
 }
 
-// see notes the phases that the pod is in for the first time.
+// see records the time of each phase that the pod has reached for the first time.
 func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
 	reach := func(phase string, is bool) {
 		if _, known := p.phases[phase]; is && !known {
@@ -142,7 +142,7 @@ func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
 	p.change = make(chan struct{})
 }
 
-// ended says how the container of a pod ended.
+// ended describes the end of a pod's container.
 func ended(pod *corev1.Pod) string {
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil && c.Name == pods.Container {
@@ -152,8 +152,8 @@ func ended(pod *corev1.Pod) string {
 	return strings.TrimSpace(fmt.Sprintf("the pod is %s %s %s", pod.Status.Phase, pod.Status.Reason, pod.Status.Message))
 }
 
-// begin makes one pod, and waits until it has answered and is ready.
-func (s *onCluster) begin(ctx context.Context) (p *progress, one start, err error) {
+// begin makes one pod, and waits for its call and until it is ready.
+func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err error) {
 	s.mu.Lock()
 	s.number++
 	title := fmt.Sprintf("%s-%d", s.stem, s.number)
@@ -172,7 +172,7 @@ func (s *onCluster) begin(ctx context.Context) (p *progress, one start, err erro
 	made, err := s.like.Make(ctx, plan)
 	s.mu.Lock()
 	p.phases["pod-created"] = time.Since(p.begun).Seconds()
-	for _, later := range p.phases { // the watch may have told more before the answer came
+	for _, later := range p.phases { // the watch may have shown a phase before the response arrived
 		p.phases["pod-created"] = min(p.phases["pod-created"], later)
 	}
 	s.mu.Unlock()
@@ -195,17 +195,17 @@ func (s *onCluster) begin(ctx context.Context) (p *progress, one start, err erro
 	return p, one, nil
 }
 
-// atATime is how long the listener is asked to wait at a time.
-const atATime = 5 * time.Second
+// longestWait is the longest that the listener waits in one request.
+const longestWait = 5 * time.Second
 
-// answered waits for the call of a pod, and says when it came.
-func (s *onCluster) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
+// answered waits for the call of a pod, and returns the time of the call.
+func (s *podStarter) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
 	for ctx.Err() == nil {
 		if why := s.failed(p); why != "" {
 			return at, errors.New(why)
 		}
 		var a answer.Answer
-		if err := s.listener.Ask(ctx, answer.Order{Wait: title, For: atATime}, &a); err != nil {
+		if err := s.listener.Ask(ctx, answer.Order{Wait: title, For: longestWait}, &a); err != nil {
 			return at, err
 		}
 		if a.Called {
@@ -215,8 +215,8 @@ func (s *onCluster) answered(ctx context.Context, p *progress, title string) (at
 	return at, ctx.Err()
 }
 
-// ready waits until a watch has shown the pod ready.
-func (s *onCluster) ready(ctx context.Context, p *progress) error {
+// ready waits until the watch has shown that the pod is ready.
+func (s *podStarter) ready(ctx context.Context, p *progress) error {
 	for {
 		s.mu.Lock()
 		_, is := p.phases["pod-ready"]
@@ -236,7 +236,7 @@ func (s *onCluster) ready(ctx context.Context, p *progress) error {
 	}
 }
 
-func (s *onCluster) failed(p *progress) string {
+func (s *podStarter) failed(p *progress) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.gone {
@@ -245,8 +245,8 @@ func (s *onCluster) failed(p *progress) string {
 	return p.failed
 }
 
-// failure is what became of a pod that did not start, with what the cluster says of it.
-func (s *onCluster) failure(ctx context.Context, p *progress, err error) error {
+// failure returns the error of a pod that did not start, with the events and logs that the cluster has about the pod.
+func (s *podStarter) failure(ctx context.Context, p *progress, err error) error {
 	var lost *testbed.Disturbance
 	switch {
 	case ctx.Err() != nil:
@@ -262,7 +262,7 @@ func (s *onCluster) failure(ctx context.Context, p *progress, err error) error {
 }
 
 // once starts a pod, and deletes it.
-func (s *onCluster) once(ctx context.Context) (start, error) {
+func (s *podStarter) once(ctx context.Context) (start, error) {
 	p, one, err := s.begin(ctx)
 	if p == nil {
 		return one, err
@@ -271,14 +271,14 @@ func (s *onCluster) once(ctx context.Context) (start, error) {
 		one.used, err = s.used(ctx, p)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.staying = append(s.staying, p) // taken away after the trial
+		s.staying = append(s.staying, p) // the trial deletes the pod at its end
 		return one, err
 	}
 	return one, errors.Join(err, s.like.Delete(ctx, p.name))
 }
 
-// used is what a pod that has started has used by now, if the node can tell.
-func (s *onCluster) used(ctx context.Context, p *progress) (testbed.Usage, error) {
+// used returns the resources that a started pod has used so far, if its node counts them.
+func (s *podStarter) used(ctx context.Context, p *progress) (testbed.Usage, error) {
 	wall := time.Since(p.begun)
 	used, known, err := s.like.Used(ctx, []string{p.uid})
 	one, there := used[p.uid]
@@ -288,7 +288,7 @@ func (s *onCluster) used(ctx context.Context, p *progress) (testbed.Usage, error
 	return testbed.Usage{User: one.CPU - one.System, System: one.System, Wall: wall, MaxRSS: one.WorkingSet}, nil
 }
 
-func (s *onCluster) stay(ctx context.Context, n int) error {
+func (s *podStarter) stay(ctx context.Context, n int) error {
 	for range n {
 		p, _, err := s.begin(ctx)
 		if p != nil {
@@ -301,7 +301,7 @@ func (s *onCluster) stay(ctx context.Context, n int) error {
 	return nil
 }
 
-func (s *onCluster) uses(ctx context.Context) (sum use, err error) {
+func (s *podStarter) uses(ctx context.Context) (sum use, err error) {
 	var uids []string
 	for _, p := range s.staying {
 		if why := s.failed(p); why != "" {
@@ -324,7 +324,7 @@ func (s *onCluster) uses(ctx context.Context) (sum use, err error) {
 	return sum, nil
 }
 
-func (s *onCluster) end(ctx context.Context) error {
+func (s *podStarter) end(ctx context.Context) error {
 	var names []string
 	for _, p := range s.staying {
 		names = append(names, p.name)
@@ -339,7 +339,7 @@ func (s *onCluster) end(ctx context.Context) error {
 	return nil
 }
 
-func (s *onCluster) leave(ctx context.Context) error {
+func (s *podStarter) release(ctx context.Context) error {
 	s.stop()
 	if s.listener == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"tare/experiment/reference"
 )
 
-// A phase is noted when a watch shows it for the first time, by the clock of who watches.
+// A phase has the time of the watcher's clock when the watch shows it for the first time.
 func TestPhases(t *testing.T) {
 	begun := time.Now()
 	p := &progress{begun: begun, phases: map[string]float64{}, change: make(chan struct{})}
@@ -53,7 +53,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// What a program in a pod is given stands in the pod's specification, and holds no secret.
+// The arguments of a program in a pod are in the pod's specification, and must contain no secret.
 func TestNoSecretsInPods(t *testing.T) {
 	c := New().(*Config)
 	c.Command = reference.Arguments{"server", "--token=$TARE_TEST_TOKEN"}

@@ -1,36 +1,33 @@
-// Package startup measures what a sandbox costs before anything runs in it: how long it takes
-// from a start to the first byte that the program prints, and what idle instances keep.
+// Package startup measures the cost of a sandbox's start: the time from a start to the first byte that the program
+// prints, and the memory and CPU time of idle instances.
 //
 //	workloads:
 //	  - startup: {starts: 20}
 //	  - name: density
 //	    startup: {instances: [1, 10, 100]}
 //
-// On this machine an instance is a process of the program, with whatever layers put around it. On
-// a cluster it is a pod like the arm's own, as its layers shape it, in which the program is
-// started (pods.go).
+// On this machine an instance is a process of the program, with the layers around it. On a cluster it is a pod like
+// the arm's own, with the same layers, in which the program is started (pods.go).
 //
 // # Cold starts
 //
-// A trial starts the program again and again, one start after the other: starts at
-// the same time would wait for each other, and measure how much of the machine there is. What
-// is cold is the instance: the files that it needs have been read by the warm-up starts, on every
-// arm alike. The value of a trial is the mean of its starts, and their median where there are
-// as many as the house wants for a quantile.
+// A trial starts the program many times, one start after the other. Concurrent starts would wait for each other, and
+// measure the size of the machine. Each start makes a new instance; the files that the instance needs are in the page
+// cache after the warm-up starts, in all arms alike. The metrics are the mean of the trial's starts, and quantiles
+// beyond which a hundred starts lie.
 //
-// On this machine the clock runs from the fork to the first byte in Tare's end of a pipe. On a
-// cluster it runs from the request that makes the pod, and is Tare's own: times in the API are whole
-// seconds. What is scheduled, started and ready is what a watch shows at that moment.
+// On this machine the time runs from the fork to the first byte at Tare's end of a pipe. On a cluster it runs from
+// the request that makes the pod, by Tare's clock, since times in the Kubernetes API are whole seconds. A pod counts
+// as scheduled, started or ready when a watch shows that state.
 //
 // # Density
 //
-// With instances, a trial starts so many that stay, waits, and reads what all of them
-// use together. The memory is PSS on this machine: a page that several processes share
-// counts in parts, so that instances add up, and what they share is in the base of the line through
-// the levels, not in what each one adds. Cgroups would count the kernel's own memory too, but
-// charge a shared page to whoever touched it first; and a process that runs elsewhere is in
-// neither. On a cluster it is the working set of the pods' cgroups, where
-// the runtime's own processes are too: only the node can tell (testbed.kubernetes.accounting).
+// With instances, a trial starts this many instances that stay, waits, and reads the resources that all of them use
+// together. On this machine the memory is PSS: a page that n processes share counts 1/n in each. The instances add
+// up, and shared pages are part of the base of the line through the levels, and not of the slope. Cgroups would count
+// the kernel's own memory too, but charge a shared page to the process that touched it first. Neither PSS nor cgroups
+// see a process that runs elsewhere. On a cluster the memory is the working set of the pods' cgroups, which includes
+// the runtime's own processes. Only the node can read it (testbed.kubernetes.accounting).
 package startup
 
 import (
@@ -49,21 +46,21 @@ import (
 
 // Config is the parameters of the workload.
 type Config struct {
-	Command   reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and arguments, which prints something when it has started; a program of Tare's if absent, of a few hundred bytes, that prints one"`
+	Command   reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and its arguments; the program prints something when it has started. If absent, a program of Tare's with a few hundred bytes that prints one byte"`
 	Starts    int                 `yaml:"starts" json:"starts" min:"1" max:"10000" doc:"starts in a trial, one after the other"`
-	Warmup    int                 `yaml:"warmup" json:"warmup" min:"0" max:"1000" doc:"starts before them that are not measured"`
-	Instances factor.Levels[int]  `yaml:"instances" json:"instances,omitempty" min:"1" max:"1000" doc:"in place of starts, so many idle instances, whose memory and CPU time are measured"`
+	Warmup    int                 `yaml:"warmup" json:"warmup" min:"0" max:"1000" doc:"starts before the measured ones"`
+	Instances factor.Levels[int]  `yaml:"instances" json:"instances,omitempty" min:"1" max:"1000" doc:"number of idle instances, whose memory and CPU time are measured in place of starts"`
 	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"how long CPU time of idle instances is counted"`
-	Settle    quantity.Duration   `yaml:"settle" json:"settle" doc:"time between the first byte of the last instance and that"`
-	Stays     bool                `yaml:"stays" json:"stays,omitempty" doc:"whether the program runs on after its first byte: it is killed then; otherwise its end is waited for"`
+	Settle    quantity.Duration   `yaml:"settle" json:"settle" doc:"time between the first byte of the last instance and the measurement"`
+	Stays     bool                `yaml:"stays" json:"stays,omitempty" doc:"true: the program does not end by itself, and is killed after its first byte. false: the trial waits for its end"`
 	Timeout   quantity.Duration   `yaml:"timeout" json:"timeout" doc:"how long one start may take"`
 	Expects   quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one start is expected to take, for the estimate of tare plan"`
-	Image     string              `yaml:"image" json:"image,omitempty" doc:"on a cluster, image of the pods, which has the program; the testbed's if absent"`
+	Image     string              `yaml:"image" json:"image,omitempty" doc:"on a cluster, image of the pods, with the program in it; the testbed's if absent"`
 }
 
 const name = "startup"
 
-// usual is how long a start is expected to take if nothing is said.
+// usual is the expected duration of a start if the file gives none.
 const usual = 100 * time.Millisecond
 
 // New gives the workload with its defaults.
@@ -81,8 +78,8 @@ var Kind = workload.Kind{
 	Helpers: answer.Helpers,
 }
 
-// Declare says what the workload needs: a pod of its own on a cluster, where the proofs of layers
-// are made and the answers of the started pods come in.
+// Declare lists the needs of the workload: on a cluster, a pod in which the layers' proofs run and which takes the
+// calls of the started pods.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Programs: c.programs(), Rights: rights, Replaceable: true}
 }
@@ -124,18 +121,18 @@ func (c *Config) validate() []experiment.FieldError {
 // The metrics.
 const (
 	mean          = "start-mean"     // s
-	memory        = "memory"         // of all instances, B
-	cpu           = "cpu"            // of all instances, in cores
+	memory        = "memory"         // memory of all instances, in bytes
+	cpu           = "cpu"            // CPUs that all instances use together
 	machineMemory = "memory-machine" // B
 )
 
-// phases are what is seen of a pod on its way, in the order in which it goes through them.
+// phases lists the phases of a pod in the order in which it reaches them.
 var phases = []string{"pod-created", "pod-scheduled", "pod-started", "pod-ready"}
 
-// cost prices cold starts.
+// cost is the cost of a start.
 var cost = experiment.Cost{Prefix: "start", Unit: "start", Parts: []string{"program"}}
 
-// Measures says what a trial measures, and how long it takes.
+// Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
 	one := usual
 	if c.Expects > 0 {
@@ -164,12 +161,12 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// quantile is a place in the distribution of starts, from 0 to 1.
+// quantile is a quantile's level, from 0 to 1.
 type quantile float64
 
 var quantiles = []quantile{0.5, 0.9}
 
 func (q quantile) name() string { return fmt.Sprintf("start-p%g", 100*float64(q)) }
 
-// supported says whether of n starts a hundred lie beyond it.
+// supported reports whether a hundred of n starts lie beyond the quantile.
 func (q quantile) supported(n int) bool { return float64(n)*(1-float64(q)) >= 100-1e-6 }

@@ -30,8 +30,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What is measured depends on what is asked; a trial that starts is priced, one of idle instances
-// is not cut into slices.
+// The metrics depend on the config. A trial with starts has a cost; a trial with idle instances has no slices.
 func TestMeasures(t *testing.T) {
 	c := New().(*Config)
 	m := c.Measures()

@@ -12,44 +12,44 @@ import (
 	"tare/workload"
 )
 
-// start is one start, as it is kept with the trial.
+// start is one start, as it is kept in a raw file.
 type start struct {
-	First  float64            `json:"first"`            // s until the first byte
-	Phases map[string]float64 `json:"phases,omitempty"` // s until the pod was seen in it, by metric
+	First  float64            `json:"first"`            // time until the first byte, in s
+	Phases map[string]float64 `json:"phases,omitempty"` // time until the watch showed the phase, in s, by metric
 	used   testbed.Usage
 }
 
 // starter starts instances at a site.
 type starter interface {
-	// once starts one, and ends it when it has printed its first byte or by itself.
+	// once starts an instance, and ends it after its first byte or waits for its own end.
 	once(ctx context.Context) (start, error)
-	// stay starts so many, of which each has printed its first byte, and that stay until end.
+	// stay starts n instances that stay until end, and waits for the first byte of each.
 	stay(ctx context.Context, n int) error
-	// uses is what those use now.
+	// uses returns the resources that the staying instances use now.
 	uses(ctx context.Context) (use, error)
-	// end ends those that stay.
+	// end ends the staying instances.
 	end(ctx context.Context) error
-	// leave gives up what the starter itself has at the site.
-	leave(ctx context.Context) error
+	// release releases the starter's own resources at the site.
+	release(ctx context.Context) error
 }
 
-// use is what idle instances use.
+// use is the resources that idle instances use together.
 type use struct {
-	CPU       time.Duration `json:"cpu"` // so far
+	CPU       time.Duration `json:"cpu"` // CPU time so far
 	Memory    int64         `json:"memory"`
-	Available int64         `json:"available,omitempty"` // of the machine, for programs that are started; 0: not known
-	Unknown   bool          `json:"unknown,omitempty"`   // nobody can tell CPU and Memory here
+	Available int64         `json:"available,omitempty"` // memory of the machine that programs could use, in bytes; 0: unknown
+	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read here
 }
 
-// starter is that of a site.
+// starter returns the starter for a site.
 func (c *Config) starter(ctx context.Context, site testbed.Site) (starter, error) {
 	if remote, ok := testbed.As[testbed.Remote](site); ok && remote.Self(testbed.ClientPod) != "" {
-		return c.onCluster(ctx, site)
+		return c.podStarter(ctx, site)
 	}
-	return c.here(ctx, site)
+	return c.processStarter(ctx, site)
 }
 
-// Try starts one instance, and takes it away.
+// Try starts one instance, and removes it.
 func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	by, err := c.starter(ctx, site)
 	if err != nil {
@@ -61,27 +61,27 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 		_, err = by.once(ctx)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // it goes with the testbed
+		return ctx.Err() // the testbed removes the instance
 	}
-	return errors.Join(err, by.end(ctx), by.leave(ctx))
+	return errors.Join(err, by.end(ctx), by.release(ctx))
 }
 
-// session is a trial under way.
-type session struct {
+// runningTrial is the state of a trial.
+type runningTrial struct {
 	config *Config
 	raw    workload.Raw
 	by     starter
 	starts []start
 }
 
-// begin makes the starts that are not measured.
-func (c *Config) begin(ctx context.Context, t *workload.Trial) (*session, error) {
+// begin does the warm-up starts.
+func (c *Config) begin(ctx context.Context, t *workload.Trial) (*runningTrial, error) {
 	by, err := c.starter(ctx, t.Site)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{config: c, raw: t.Raw, by: by}
-	t.Clear = func(ctx context.Context) error { return errors.Join(by.end(ctx), by.leave(ctx)) }
+	s := &runningTrial{config: c, raw: t.Raw, by: by}
+	t.Clear = func(ctx context.Context) error { return errors.Join(by.end(ctx), by.release(ctx)) }
 	if c.Instances.OrZero() > 0 {
 		return s, nil
 	}
@@ -93,7 +93,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (*session, error)
 	return s, nil
 }
 
-// Prepare makes the starts that are not measured.
+// Prepare does the warm-up starts.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	n := c.Instances.OrZero()
 	if n == 0 {
@@ -106,28 +106,28 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return s.density(ctx, n) }, nil
 }
 
-// PrepareSlices makes them, too. Each slice has its share of the starts, one at least.
+// PrepareSlices does the warm-up starts. Each slice has its share of the starts, and at least one.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	s, err := c.begin(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return &sliced{session: s, n: n}, nil
+	return &sliced{runningTrial: s, n: n}, nil
 }
 
 type sliced struct {
-	*session
+	*runningTrial
 	n int
 }
 
-// Run runs slice i.
+// Run does the starts of slice i.
 func (s *sliced) Run(ctx context.Context, i int) error {
 	all := s.config.Starts
-	return s.some(ctx, max(1, all*(i+1)/s.n-all*i/s.n))
+	return s.repeat(ctx, max(1, all*(i+1)/s.n-all*i/s.n))
 }
 
-// some starts the program so many times.
-func (s *session) some(ctx context.Context, n int) error {
+// repeat starts the program n times.
+func (s *runningTrial) repeat(ctx context.Context, n int) error {
 	for range n {
 		one, err := s.by.once(ctx)
 		if err != nil {
@@ -138,8 +138,8 @@ func (s *session) some(ctx context.Context, n int) error {
 	return nil
 }
 
-// keep keeps the starts, one by one.
-func (s *session) keep() error { return keep(s.raw, "starts.json", s.starts) }
+// keep writes the times of all starts to a raw file.
+func (s *runningTrial) keep() error { return keep(s.raw, "starts.json", s.starts) }
 
 func keep(raw workload.Raw, name string, what any) error {
 	text, err := json.Marshal(what)
@@ -149,8 +149,8 @@ func keep(raw workload.Raw, name string, what any) error {
 	return workload.Keep(raw, name, append(text, '\n'))
 }
 
-// Finish gives the mean of all starts, and their quantiles.
-func (s *session) Finish(context.Context) (workload.Result, error) {
+// Finish returns the mean and the quantiles of all starts.
+func (s *runningTrial) Finish(context.Context) (workload.Result, error) {
 	n := float64(len(s.starts))
 	var used testbed.Usage
 	var firsts []float64
@@ -179,7 +179,7 @@ func (s *session) Finish(context.Context) (workload.Result, error) {
 	return workload.Result{Values: values, Used: map[string]testbed.Usage{cost.Parts[0]: used}, Work: n}, s.keep()
 }
 
-// of is the quantile of values in ascending order, between the two that are nearest.
+// of returns the quantile of values in ascending order, interpolated between the two nearest values.
 func (q quantile) of(sorted []float64) float64 {
 	at := float64(q) * float64(len(sorted)-1)
 	below := int(at)
@@ -189,8 +189,8 @@ func (q quantile) of(sorted []float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// density starts instances, and measures what they use while nobody asks anything of them.
-func (s *session) density(ctx context.Context, n int) (workload.Result, error) {
+// density starts instances, and measures the resources that they use while idle.
+func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, error) {
 	before, err := s.by.uses(ctx)
 	if err != nil {
 		return workload.Result{}, err
@@ -227,10 +227,10 @@ func (s *session) density(ctx context.Context, n int) (workload.Result, error) {
 	return workload.Result{Values: values}, nil
 }
 
-// errUnknown ends a run whose cluster tells nothing of what pods use.
-var errUnknown = errors.New("what idle pods use is counted on their nodes only: write accounting: node below testbed.kubernetes")
+// errUnknown ends a run if the cluster does not count the resources of pods.
+var errUnknown = errors.New("the resources of idle pods are counted on their nodes only: write accounting: node below testbed.kubernetes")
 
-// late is the rule that a start broke which took longer than it may.
+// late returns the broken rule of a start that took longer than the limit.
 func (c *Config) late(ctx context.Context, what string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -11,9 +11,9 @@ import (
 )
 
 type failure struct {
-	name string
-	exit *testbed.ExitError
-	stderr string // standard error
+	name   string
+	exit   *testbed.ExitError
+	stderr string
 }
 
 // Error returns the exit status and the last lines of standard error.

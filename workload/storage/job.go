@@ -106,11 +106,11 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 	}
 	report, parseErr := fio.Parse(bytes.NewReader(stdout.kept))
 	if err != nil {
-		said := string(stderr.kept)
-		if said == "" {
-			said = exit.Stderr
+		text := string(stderr.kept)
+		if text == "" {
+			text = exit.Stderr
 		}
-		return &jobResult{report: report, used: used}, &failure{name: j.name, exit: exit, said: said}
+		return &jobResult{report: report, used: used}, &failure{name: j.name, exit: exit, stderr: text}
 	}
 	if parseErr != nil {
 		return nil, workload.Invalidf(workload.RuleParse, "fio (%s): %v", j.name, parseErr)

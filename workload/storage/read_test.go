@@ -120,9 +120,9 @@ func FuzzLastLines(f *testing.F) {
 	f.Add("a\nb\r\n\x1b[31m\xff")
 	f.Add(strings.Repeat("ä", 1000))
 	f.Fuzz(func(t *testing.T, text string) {
-		said := lastLines(text)
-		if utf8.RuneCountInString(said) > mostSaid+1 || !safetext.Printable(said) {
-			t.Errorf("%q", said)
+		last := lastLines(text)
+		if utf8.RuneCountInString(last) > mostSaid+1 || !safetext.Printable(last) {
+			t.Errorf("%q", last)
 		}
 	})
 }

@@ -1,11 +1,10 @@
-// Package answer is what the workload startup runs where nothing else is: a program that
-// prints one byte (program.go), and on a cluster the two ends by which that byte is seen.
+// Package answer has the programs that the workload startup runs by itself: a program that prints one byte
+// (program.go), and on a cluster two helpers that find the time of this byte.
 //
-// In each pod that is started, the Caller starts the program, reads the first byte of its
-// output, and makes a connection to say so. In the arm's own pod, which is up already, the Listener
-// takes these connections. So the answer has gone through the pod's network, and is
-// seen when it comes: not when the kubelet next looks at its containers, which it does once
-// in a second.
+// In each pod that a trial starts, the Caller starts the program, reads the first byte of its output, and then calls
+// the Listener over the network. The Listener runs in the arm's own pod, which is up already. The call goes through
+// the started pod's network, and its time is known at once. The kubelet, in contrast, looks at a pod's containers
+// only once a second.
 //
 // The package is small, since it is in every pod.
 package answer
@@ -27,25 +26,23 @@ import (
 	"tare/testbed/orders"
 )
 
-// Caller is the first process of a pod that is started. Its arguments are the address of the
-// Listener, the name that it calls itself, the path of the program of this package, which is
-// written there, and the program under test with its arguments. It stays until it is killed,
-// also when that program has ended.
+// Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the name by
+// which it calls, the path to which it writes the program of this package, and the program under test with its
+// arguments. It stays until it is killed, even if the program ends.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
-// Listener takes the calls, and the orders of package orders.
+// Listener takes the calls. It also serves requests of package orders.
 var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Context) error { return new(listener).serve(ctx) }}
 
-// Helpers are both.
 var Helpers = []testbed.Helper{Caller, Listener}
 
-// CallerCommand are the arguments and the variables of a Caller.
+// CallerCommand returns the arguments and the environment of a Caller.
 func CallerCommand(self, address, name, path string, program testbed.Command) (args, env []string) {
 	args = slices.Concat([]string{self, address, name, path}, program.Args)
 	return args, append(slices.Clone(program.Env), testbed.HelperVariable+"="+Caller.Name)
 }
 
-// call is the Caller.
+// call runs the Caller.
 func call(ctx context.Context, args []string) error {
 	if len(args) < 4 {
 		return fmt.Errorf("%q: the arguments are ADDRESS NAME PATH PROGRAM…", args)
@@ -69,7 +66,7 @@ func call(ctx context.Context, args []string) error {
 		}
 		return fmt.Errorf("%s printed nothing", testbed.Quote(program))
 	}
-	go func() { _, _ = io.Copy(io.Discard, said) }() // what follows is let through
+	go func() { _, _ = io.Copy(io.Discard, said) }() // the program's further output is discarded
 	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("say that %s has answered: %w", name, err)
@@ -82,10 +79,10 @@ func call(ctx context.Context, args []string) error {
 	return nil
 }
 
-// begin starts the program, whose output is read, and tells how it ended.
+// begin starts the program. The channel receives the program's end.
 func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-chan error, err error) {
 	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
-	cmd.Stderr = os.Stderr // the pod's log
+	cmd.Stderr = os.Stderr // standard error goes to the pod's log
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -99,30 +96,30 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Order is what the Listener is asked: with Wait, to wait for the call of that name. The
-// first order has none, and is answered by the port that calls go to.
+// Order is a request to the Listener to wait for the call with the name in Wait. The first request has no name; the
+// response has the port for calls.
 type Order struct {
 	Wait string        `json:"wait,omitempty"`
-	For  time.Duration `json:"for,omitempty"` // at most
+	For  time.Duration `json:"for,omitempty"` // longest wait
 }
 
-// Answer is what it answers.
+// Answer is the response to an Order.
 type Answer struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
-	// Ago is how long before the answer the call came.
+	// Ago is the time between the call and the response.
 	Ago time.Duration `json:"ago,omitempty"`
 }
 
-// listener notes when calls come.
+// listener records the times of calls.
 type listener struct {
-	mu    sync.Mutex
-	at    map[string]time.Time
-	port  int
-	heard chan struct{} // closed and made anew with each call
+	mu     sync.Mutex
+	at     map[string]time.Time
+	port   int
+	called chan struct{} // closed and replaced at each call
 }
 
-// mostName bounds what a caller may call itself.
+// mostName bounds the length of a caller's name, in bytes.
 const mostName = 256
 
 func (l *listener) serve(ctx context.Context) error {
@@ -131,12 +128,12 @@ func (l *listener) serve(ctx context.Context) error {
 		return fmt.Errorf("listen for the calls of pods: %w", err)
 	}
 	defer func() { _ = on.Close() }()
-	l.at, l.heard, l.port = map[string]time.Time{}, make(chan struct{}), on.Addr().(*net.TCPAddr).Port
-	go l.hear(on)
+	l.at, l.called, l.port = map[string]time.Time{}, make(chan struct{}), on.Addr().(*net.TCPAddr).Port
+	go l.accept(on)
 	return orders.Main(ctx, l.obey)
 }
 
-func (l *listener) hear(on net.Listener) {
+func (l *listener) accept(on net.Listener) {
 	for {
 		c, err := on.Accept()
 		if err != nil {
@@ -147,21 +144,21 @@ func (l *listener) hear(on net.Listener) {
 			_ = c.SetDeadline(time.Now().Add(orders.Limit))
 			text, _ := io.ReadAll(io.LimitReader(c, mostName))
 			if name, whole := strings.CutSuffix(string(text), "\n"); whole {
-				l.note(name)
+				l.record(name)
 			}
 		}()
 	}
 }
 
-func (l *listener) note(name string) {
+func (l *listener) record(name string) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.at[name]; !known {
 		l.at[name] = now
 	}
-	close(l.heard)
-	l.heard = make(chan struct{})
+	close(l.called)
+	l.called = make(chan struct{})
 }
 
 func (l *listener) obey(ctx context.Context, o Order) (any, error) {
@@ -173,13 +170,13 @@ func (l *listener) obey(ctx context.Context, o Order) (any, error) {
 	for {
 		l.mu.Lock()
 		at, known := l.at[o.Wait]
-		heard := l.heard
+		called := l.called
 		l.mu.Unlock()
 		if known {
 			return Answer{Called: true, Ago: time.Since(at)}, nil
 		}
 		select {
-		case <-heard:
+		case <-called:
 		case <-limit.C:
 			return Answer{}, nil
 		case <-ctx.Done():

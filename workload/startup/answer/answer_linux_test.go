@@ -25,7 +25,7 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-// listen starts a listener, and gives the address of calls.
+// listen starts a listener, and returns the address for calls.
 func listen(t *testing.T, site testbed.Site) (*orders.Helper, string) {
 	t.Helper()
 	l, err := orders.Start(t.Context(), site, testbed.Host, answer.Listener.Name)
@@ -44,7 +44,7 @@ func listen(t *testing.T, site testbed.Site) (*orders.Helper, string) {
 	return l, fmt.Sprintf("127.0.0.1:%d", a.Port)
 }
 
-// caller starts one, as in a pod.
+// caller starts a Caller, as in a pod.
 func caller(t *testing.T, site testbed.Site, address, name, path string, why *bytes.Buffer, program ...string) testbed.Process {
 	t.Helper()
 	args, env := answer.CallerCommand("/proc/self/exe", address, name, path, testbed.Command{Args: program, Env: []string{"MARK=here"}})
@@ -56,8 +56,8 @@ func caller(t *testing.T, site testbed.Site, address, name, path string, why *by
 	return p
 }
 
-// A call comes when the program has printed its first byte, under its own name and no other, and
-// the caller stays. The program has its variables, and not those of the caller.
+// A call comes when the program has printed its first byte, under the caller's name and no other, and the caller
+// stays. The program has its own variables, and not the caller's.
 func TestCall(t *testing.T) {
 	site := localtest.Host(t)
 	l, address := listen(t, site)
@@ -91,7 +91,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// A program that prints nothing ends the caller, which says why.
+// If a program prints nothing, the caller ends, and its error has the reason.
 func TestCallOfNothing(t *testing.T) {
 	site := localtest.Host(t)
 	_, address := listen(t, site)

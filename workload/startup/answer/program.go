@@ -7,18 +7,18 @@ import (
 	"runtime"
 )
 
-// Byte is what the program prints.
+// Byte is the byte that the program prints.
 const Byte = '.'
 
-// The program is made here, byte by byte, in place of being compiled: it has a few hundred
-// bytes, needs no library, no dynamic loader and no runtime, and makes two system calls. Whatever
-// a start takes longer than that of this program is not the program's.
+// The program is assembled here instead of being compiled. It has a few hundred bytes, needs no library, dynamic
+// loader or runtime, and makes two system calls. Time that a start takes beyond this program's start is therefore not
+// the program's:
 //
 //	write(1, ".", 1)
 //	argc > 1: wait for a signal, for ever
 //	else: exit_group(0)
 
-// amd64 is its code for x86-64; the byte that is printed follows.
+// amd64 is the program's code for x86-64. The printed byte follows the code.
 var amd64 = []byte{
 	0xb8, 1, 0, 0, 0, // mov eax, 1 (write)
 	0x89, 0xc7, // mov edi, eax
@@ -35,7 +35,7 @@ var amd64 = []byte{
 	0xeb, 0xf7, // jmp idle
 }
 
-// arm64 is its code for AArch64.
+// arm64 is the program's code for AArch64.
 var arm64 = []uint32{
 	0xd2800808, // mov x8, #64 (write)
 	0xd2800020, // mov x0, #1
@@ -57,13 +57,13 @@ var arm64 = []uint32{
 	0x17fffffa, // b idle
 }
 
-// Where the file is loaded, and the sizes of its headers.
+// Load address of the file, and the sizes of its headers.
 const (
 	base    = 0x400000
 	headers = 64 + 56
 )
 
-// machines are the code and the number of each architecture in ELF.
+// machines holds the code and ELF machine number of each architecture.
 var machines = map[string]struct {
 	number uint16
 	code   func() []byte
@@ -78,12 +78,12 @@ var machines = map[string]struct {
 	}},
 }
 
-// Program is a static ELF executable of Linux for an architecture, named as in GOARCH. It
-// prints Byte and ends, or, with any argument, stays until it is killed.
+// Program returns a static ELF executable of Linux for an architecture, named as in GOARCH. The executable prints
+// Byte and ends; with any argument it stays until it is killed.
 func Program(architecture string) ([]byte, error) {
 	m, ok := machines[architecture]
 	if !ok {
-		return nil, fmt.Errorf("there is no smallest program for %s: give the workload one to run", architecture)
+		return nil, fmt.Errorf("Tare has no program that prints a byte for %s: give the workload a program in run", architecture)
 	}
 	code := append(m.code(), Byte)
 	le := binary.LittleEndian
@@ -107,8 +107,7 @@ func Program(architecture string) ([]byte, error) {
 	return append(file, code...), nil
 }
 
-// Write writes the program of this architecture to a file that everybody may execute. One
-// that is there is replaced.
+// Write writes the program for this architecture to a file that every user may execute. It replaces an existing file.
 func Write(path string) error {
 	text, err := Program(runtime.GOARCH)
 	if err != nil {
@@ -117,7 +116,7 @@ func Write(path string) error {
 	if err := os.WriteFile(path+".new", text, 0o755); err != nil {
 		return fmt.Errorf("the program that prints a byte: %w", err)
 	}
-	if err := os.Chmod(path+".new", 0o755); err != nil { // whatever the umask is
+	if err := os.Chmod(path+".new", 0o755); err != nil { // the umask may have removed permissions
 		return fmt.Errorf("the program that prints a byte: %w", err)
 	}
 	return os.Rename(path+".new", path)

@@ -12,8 +12,8 @@ import (
 	"tare/workload/startup/answer"
 )
 
-// The program is a valid static executable for both architectures, whose code is inside of what
-// is loaded and ends in the byte that is printed.
+// The program is a valid static executable for both architectures. Its code is inside the loaded segment and ends in
+// the printed byte.
 func TestProgramIsELF(t *testing.T) {
 	for architecture, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		text, err := answer.Program(architecture)
@@ -38,13 +38,13 @@ func TestProgramIsELF(t *testing.T) {
 	}
 }
 
-// It prints its byte and ends; with an argument it stays until it is killed.
+// The program prints its byte and ends; with an argument it stays until it is killed.
 func TestProgramRuns(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("it is a program of Linux")
 	}
 	path := filepath.Join(t.TempDir(), "first-byte")
-	for range 2 { // an older one is replaced
+	for range 2 { // the second call replaces the file
 		if err := answer.Write(path); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestProgramRuns(t *testing.T) {
 	runs(t, path)
 }
 
-// The other architecture's runs in an emulator, where there is one.
+// The program for the other architecture runs in an emulator if there is one.
 func TestProgramElsewhere(t *testing.T) {
 	emulator, err := exec.LookPath("qemu-aarch64")
 	if runtime.GOARCH != "amd64" || err != nil {

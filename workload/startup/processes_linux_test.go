@@ -24,7 +24,7 @@ func config(run ...string) *Config {
 	return c
 }
 
-// trial runs one, and takes away what it leaves.
+// trial runs a trial, and calls its Clear.
 func trial(t *testing.T, c *Config, site testbed.Site) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
@@ -46,8 +46,7 @@ func starts(t *testing.T, raw *workloadtest.Raw) (list []start) {
 	return list
 }
 
-// Tare's own program and any other are started as often as is asked, and the value is the mean
-// of those.
+// Tare's own program and any other are started as often as the config asks for. The metric is the mean of the starts.
 func TestColdStarts(t *testing.T) {
 	site := localtest.Host(t)
 	for name, c := range map[string]*Config{"own": config(), "given": config("sh", "-c", "echo up"), "stays": config("sh", "-c", "echo up; sleep 1000")} {
@@ -72,8 +71,8 @@ func TestColdStarts(t *testing.T) {
 	}
 }
 
-// A command in front that takes 5 ms more is in every start; what it does after the first byte is
-// in none.
+// A wrapper that takes 5 ms more before the first byte adds them to every start. Its time after the first byte does
+// not count.
 func TestKnownEffect(t *testing.T) {
 	site := localtest.Host(t)
 	front := func(text string) testbed.Site {
@@ -106,7 +105,7 @@ func TestKnownEffect(t *testing.T) {
 	}
 }
 
-// Quantiles are told where a hundred starts lie beyond them.
+// A quantile is a metric if a hundred starts lie beyond it.
 func TestQuantiles(t *testing.T) {
 	for n, want := range map[int]string{1: "", 199: "", 200: "start-p50", 999: "start-p50", 1000: "start-p50 start-p90"} {
 		c := config()
@@ -134,7 +133,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// A trial that is cut into slices has as many starts, one in each slice at least.
+// A sliced trial has as many starts as a whole one, at least one in each slice.
 func TestSlices(t *testing.T) {
 	site := localtest.Host(t)
 	for _, c := range []struct{ starts, slices, want int }{{10, 4, 10}, {2, 4, 4}} {
@@ -157,7 +156,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// One start is tried of either kind, and nothing is left.
+// Try starts one instance of either kind, and leaves nothing.
 func TestTry(t *testing.T) {
 	site := localtest.Host(t)
 	stays := config("sh", "-c", "echo up; sleep 1000")
@@ -198,7 +197,7 @@ func TestBrokenRules(t *testing.T) {
 	}
 }
 
-// A program that has printed its first byte is to end within the limit.
+// A program that has printed its first byte must end within the limit.
 func TestRealTimeNotEnded(t *testing.T) {
 	m := fit.Machine(t)
 	c := config("sh", "-c", "echo up; sleep 1000")
@@ -209,7 +208,7 @@ func TestRealTimeNotEnded(t *testing.T) {
 	}
 }
 
-// density is what so many instances use in a moment.
+// density returns the resources that n instances use.
 func density(t *testing.T, n int, run ...string) map[string]float64 {
 	t.Helper()
 	c := config(run...)
@@ -224,14 +223,14 @@ func density(t *testing.T, n int, run ...string) map[string]float64 {
 	return r.Values
 }
 
-// Idle instances keep memory in proportion to their number; none is left.
+// The memory of idle instances grows with their number, and no instance is left.
 func TestDensity(t *testing.T) {
 	one, ten := density(t, 1), density(t, 10)
-	// The kernel charges memory in batches, which are not small beside what one sleep has.
+	// The kernel charges memory in batches, which are large compared with the memory of one sleep.
 	if one[memory] < 4096 || ten[memory] < 2*one[memory] || ten[memory] > 20*one[memory] {
 		t.Errorf("memory of one %v, of ten %v", one[memory], ten[memory])
 	}
-	// 8 MiB that are written to add 8 MiB for each.
+	// Instances that write 8 MiB each add 8 MiB each.
 	const hold = `x=$(head -c 8388608 /dev/zero | tr '\0' x); echo up; read -r _ < "$0"`
 	fifo := t.TempDir() + "/fifo"
 	if err := exec.Command("mkfifo", fifo).Run(); err != nil {

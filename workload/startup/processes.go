@@ -19,27 +19,27 @@ import (
 	"tare/workload/startup/answer"
 )
 
-// here starts processes on this machine.
-type here struct {
+// processStarter starts processes on this machine.
+type processStarter struct {
 	config  *Config
 	site    testbed.Site
 	args    []string
-	staying []string // what follows the arguments of an instance that is to stay
+	staying []string // additional arguments of an instance that stays
 	up      []testbed.Process
 }
 
-func (c *Config) here(ctx context.Context, site testbed.Site) (*here, error) {
+func (c *Config) processStarter(ctx context.Context, site testbed.Site) (*processStarter, error) {
 	args, err := program.At(site, c.Command).Resolve(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	h := &here{config: c, site: site, args: args}
+	h := &processStarter{config: c, site: site, args: args}
 	if len(args) > 0 {
 		return h, nil
 	}
 	scratch, ok := testbed.As[testbed.Scratch](site)
 	if !ok {
-		return nil, fmt.Errorf("there is no place for Tare's own program here: give the workload %s one to run", name)
+		return nil, fmt.Errorf("the site has no directory for Tare's own program: give the workload %s a program in run", name)
 	}
 	dir, err := scratch.Scratch()
 	if err != nil {
@@ -56,8 +56,8 @@ type instance struct {
 	first   time.Duration
 }
 
-// start starts one, and waits for its first byte.
-func (h *here) start(ctx context.Context, more ...string) (i instance, err error) {
+// start starts an instance, and waits for its first byte.
+func (h *processStarter) start(ctx context.Context, more ...string) (i instance, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return i, err
@@ -71,7 +71,7 @@ func (h *here) start(ctx context.Context, more ...string) (i instance, err error
 			err = nil
 		}
 		said <- err
-		_, _ = io.Copy(io.Discard, r) // so that it can go on
+		_, _ = io.Copy(io.Discard, r) // reading all output keeps the program from blocking
 		_ = r.Close()
 	}()
 	begun := time.Now()
@@ -84,14 +84,14 @@ func (h *here) start(ctx context.Context, more ...string) (i instance, err error
 		return i, err
 	}
 	if timed, ok := testbed.ProcessAs[testbed.Timed](i.process); ok {
-		begun = timed.Begun() // without what Tare does before
+		begun = timed.Begun() // the time excludes Tare's own work before the start
 	}
 	select {
 	case err = <-said:
 	case <-limited.Done():
 		return i, errors.Join(h.config.late(ctx, "nothing was printed"), i.process.Kill())
 	}
-	if err != nil { // it closed its output, or ended
+	if err != nil { // the program closed its output or ended
 		stop := context.AfterFunc(limited, func() { _ = i.process.Kill() })
 		_, why := i.process.Wait()
 		stop()
@@ -101,7 +101,7 @@ func (h *here) start(ctx context.Context, more ...string) (i instance, err error
 	return i, nil
 }
 
-// broken is the rule of a program that failed.
+// broken returns the rule that a failed program broke.
 func broken(ctx context.Context, what string, why error) error {
 	var exit *testbed.ExitError
 	switch {
@@ -115,7 +115,7 @@ func broken(ctx context.Context, what string, why error) error {
 	return &workload.Invalid{Rule: workload.RuleExit, Detail: what}
 }
 
-func (h *here) once(ctx context.Context) (start, error) {
+func (h *processStarter) once(ctx context.Context) (start, error) {
 	i, err := h.start(ctx)
 	if err != nil {
 		return start{}, err
@@ -141,7 +141,7 @@ func (h *here) once(ctx context.Context) (start, error) {
 	return start{First: i.first.Seconds(), used: used}, err
 }
 
-func (h *here) stay(ctx context.Context, n int) error {
+func (h *processStarter) stay(ctx context.Context, n int) error {
 	for range n {
 		i, err := h.start(ctx, h.staying...)
 		if err != nil {
@@ -152,8 +152,8 @@ func (h *here) stay(ctx context.Context, n int) error {
 	return nil
 }
 
-// uses asks all of them. One that has ended is no idle instance.
-func (h *here) uses(ctx context.Context) (sum use, err error) {
+// uses adds up the resources of all instances. An instance that has ended is an error.
+func (h *processStarter) uses(ctx context.Context) (sum use, err error) {
 	for _, p := range h.up {
 		shared, ok := testbed.ProcessAs[testbed.Proportional](p)
 		if !ok {
@@ -182,8 +182,8 @@ func (h *here) uses(ctx context.Context) (sum use, err error) {
 	return sum, nil
 }
 
-// end kills all of them at the same time, and waits until they are gone.
-func (h *here) end(context.Context) error {
+// end kills all instances at the same time, and waits for their end.
+func (h *processStarter) end(context.Context) error {
 	var wait sync.WaitGroup
 	errs := make([]error, len(h.up))
 	for i, p := range h.up {
@@ -194,5 +194,5 @@ func (h *here) end(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// leave leaves the program for the next trial; it goes with the site.
-func (h *here) leave(context.Context) error { return nil }
+// release keeps the program for the next trial; the site removes it.
+func (h *processStarter) release(context.Context) error { return nil }
