@@ -9,7 +9,7 @@ import (
 	"tare/testbed/kube/sitetest"
 )
 
-// TestInPod measures in a pod of a cluster: the agent there becomes the probe.
+// TestInPod measures in a pod of a cluster, where the agent becomes the probe.
 func TestInPod(t *testing.T) {
 	site := sitetest.Open(t, sitetest.Bed(t), "plain", New().Declare().Needs, sitetest.Unlimited())
 	sitetest.Ready(t, site)
@@ -20,7 +20,7 @@ func TestInPod(t *testing.T) {
 		switch refused := slices.Equal(r.Unavailable, metricNames); {
 		case err != nil:
 			t.Errorf("%s: %v", test, err)
-		case refused != (test == "mount"): // the pod has no rights
+		case refused != (test == "mount"): // the pod lacks the rights for mount
 			t.Errorf("%s: %+v", test, r)
 		case !refused:
 			t.Logf("%-16s %7.0f ns", test, r.Values[cpuMetric]*nanoseconds)

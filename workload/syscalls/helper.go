@@ -8,38 +8,38 @@ import (
 	"tare/testbed/orders"
 )
 
-// Helper becomes the probe.
+// Helper executes the probe in its place.
 var Helper = testbed.Helper{Name: name, Run: orders.Reading("the order", execute)}
 
-// order is what a helper is told on its standard input.
+// order is a request to the helper, on its standard input.
 type order struct {
 	Mode      string `json:"mode"`
 	Test      Test   `json:"test"`
-	Amount    int    `json:"amount"` // milliseconds of each process, or operations
+	Amount    int    `json:"amount"` // measured time of each process in milliseconds, or number of operations
 	Processes int    `json:"processes"`
-	CPU       int    `json:"cpu"` // of the first of them, among those allowed; any number
+	CPU       int    `json:"cpu"` // index of the first process' CPU among the allowed ones; any number
 	File      string `json:"file,omitempty"`
 	Directory string `json:"directory"`
 }
 
 // The modes of the probe.
 const (
-	modeRun     = "run"     // processes that take times
-	modeExactly = "exactly" // operations, without times
+	modeRun     = "run"     // processes that measure times
+	modeExactly = "exactly" // operations without times
 )
 
 func (c *Config) order() order {
 	return order{Test: c.Tests.One(), Processes: 1, File: c.File, Directory: c.Directory}
 }
 
-// try is the order to do one operation.
+// try returns the request for one operation.
 func (c *Config) try() order {
 	o := c.order()
 	o.Mode, o.Amount = modeExactly, 1
 	return o
 }
 
-// arguments are those of the probe, whose file is open as a descriptor.
+// arguments returns the arguments of the probe. self is the descriptor of the probe's file.
 func (o order) arguments(self int) ([]string, error) {
 	if o.File == "" {
 		var err error

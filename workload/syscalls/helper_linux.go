@@ -19,13 +19,13 @@ import (
 	"tare/testbed"
 )
 
-// inMemory makes a file of the probe in memory. It stays open when a program is executed.
+// inMemory writes the probe to a file in memory. The file stays open in an executed program.
 func inMemory() (*os.File, error) {
 	if len(program) == 0 {
 		return nil, errors.New("the probe is written for x86-64 and arm64")
 	}
 	fd, err := unix.MemfdCreate("tare-probe", unix.MFD_EXEC)
-	if err == unix.EINVAL { // before Linux 6.3 all of them may be executed
+	if err == unix.EINVAL { // before Linux 6.3, every file in memory may be executed
 		fd, err = unix.MemfdCreate("tare-probe", 0)
 	}
 	if err != nil {
@@ -38,9 +38,8 @@ func inMemory() (*os.File, error) {
 	return f, nil
 }
 
-// execute has the probe take the place of this process. Its environment is empty, since a
-// longer one moves its stack: Mytkowicz et al., Producing wrong data without doing anything
-// obviously wrong, ASPLOS 2009.
+// execute replaces this process by the probe. The probe's environment is empty, since a longer environment moves the
+// stack: Mytkowicz et al., Producing wrong data without doing anything obviously wrong, ASPLOS 2009.
 func execute(_ context.Context, o order) error {
 	f, err := inMemory()
 	if err != nil {
@@ -52,14 +51,15 @@ func execute(_ context.Context, o order) error {
 		return err
 	}
 	err = syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", fd), argv, nil)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) { // no /proc there, or not all of it
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) { // /proc is missing or incomplete
 		err = executeDescriptor(fd, argv)
 	}
-	runtime.KeepAlive(f) // else the collector may close it before that
+	runtime.KeepAlive(f) // the collector must not close the file before Exec
 	return fmt.Errorf("execute the probe from memory: %w", err)
 }
 
-// executeDescriptor needs no /proc. The limit on open files stays as Go has set it.
+// executeDescriptor executes the probe without /proc. Unlike syscall.Exec, it keeps the limit on open files that Go
+// has set.
 func executeDescriptor(fd int, argv []string) error {
 	list, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {
@@ -75,7 +75,7 @@ func errorText(errno uint64) string { return syscall.Errno(errno).Error() }
 
 func signalText(signal int) string { return syscall.Signal(signal).String() }
 
-// probeLimit is how long one operation of all tests may take together.
+// probeLimit is the longest time that one operation of every test may take in all.
 const probeLimit = 20 * time.Second
 
 // probe does one operation of each test on this machine.
@@ -96,14 +96,14 @@ func probe(ctx context.Context) []testbed.Finding {
 	return append([]testbed.Finding{works}, refused...)
 }
 
-// tryHere does one operation of a test.
+// tryHere does one operation of a test on this machine.
 func tryHere(ctx context.Context, t Test) error {
 	f, err := inMemory()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	const self = 3 // the first of a command's further files
+	const self = 3 // descriptor of a command's first extra file
 	c := New().(*Config)
 	c.Tests = factor.Of(t)
 	argv, err := c.try().arguments(self)
@@ -116,7 +116,7 @@ func tryHere(ctx context.Context, t Test) error {
 	cmd.Stdout, cmd.Stderr = &out, io.Discard
 	ran := cmd.Run()
 	if _, failed, err := readLines([]byte(out.String())); err == nil && failed != nil {
-		return errors.New(failed.trouble())
+		return errors.New(failed.failure())
 	}
 	return ran
 }

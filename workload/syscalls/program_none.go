@@ -2,5 +2,5 @@
 
 package syscalls
 
-// program is the probe, which no other processor has.
+// program is empty: there is no probe for this architecture.
 var program []byte

@@ -1,30 +1,28 @@
-// Package syscalls measures small operations of the kernel, each of which passes one or a few of
-// the hooks that a sandbox or a Linux security module guards: what UnixBench measures, and
-// connect, bind, ptrace, mount and the check of a capability beside it.
+// Package syscalls measures small operations of the kernel. Each passes one or a few of the hooks of a sandbox or a
+// Linux security module. The operations are those of UnixBench, and also connect, bind, ptrace, mount and the check
+// of a capability.
 //
 //	workloads:
 //	  - syscalls: {tests: [getppid, pipe, open], duration: 1s}
 //
-// Each test is a cell of its own; no index is made of them. docs/syscalls.md says what one
-// operation of each is.
+// Each test is a separate cell; there is no index over all tests. docs/syscalls.md describes one operation of each
+// test.
 //
-// What is measured is the probe (directory probe): a static program of a few kB that makes raw
-// system calls. Nothing of Go's runtime is in what is timed: its threads, its signals for
-// preemption and its collector would be, and a process with threads can neither fork cheaply nor
-// unshare a mount namespace. Of the tests only getppid, stat and the like could be
-// done in Go nearly honestly; they are in the probe as well, so that one thing is compared. The helper
-// of this package executes the probe from memory, in place of itself: no file of it is needed where
-// it runs, and it is started in whatever layers put around a command under test.
+// The measured program is the probe (directory probe): a static program of a few kB that makes raw system calls. Go's
+// runtime would distort the times with its threads, its preemption signals and its collector, and a process with
+// threads can neither fork cheaply nor unshare a mount namespace. getppid, stat and similar tests could be measured
+// in Go nearly without error; they are in the probe too, so that all tests use the same program. The helper of this
+// package replaces itself by the probe from memory. The probe therefore needs no file at its place, and starts inside
+// the layers around a command under test.
 //
-// The headline is CPU time. On a machine that is shared, wall clock tells how much of the CPU
-// others left: at a load of 5 to 17 on two CPUs, runs of a second spread by 50 to 120 % in wall
-// clock, and by 11 to 28 % in CPU time.
+// The headline is CPU time. On a shared machine, wall clock depends on the CPU time that other programs leave: at a
+// load of 5 to 17 on two CPUs, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
 //
-// Slices, processes, trials: a process does batches of about a millisecond, and its value is
-// their median. What a process draws by chance (where its memory is, in which page frames) stays with it
-// over all its batches, so that batches are no units; intervals made of them claim differences between
-// equals. A trial, and each slice, begins processes anew, and its value is the mean of theirs; the
-// trial is the unit, or the set-up where several trials share one (package analysis/contrast).
+// Slices, processes, trials: a process measures batches of about a millisecond, and its value is their median. Some
+// random properties of a process (the location of its memory, its page frames) are the same in all of its batches.
+// Batches are therefore not independent, and intervals computed from them would claim differences between equal arms.
+// A trial, and each slice, starts new processes, and its value is the mean of theirs. The unit of analysis is the
+// trial, or the set-up if several trials share one (package analysis/contrast).
 package syscalls
 
 import (
@@ -42,7 +40,7 @@ import (
 
 const name = "syscalls"
 
-// Test is one of the tests, by its name in the probe.
+// Test is the name of a test in the probe.
 type Test string
 
 // tests lists the tests in the order of docs/syscalls.md.
@@ -59,11 +57,11 @@ func (Test) Values() []string { return slices.Clone(tests) }
 type Config struct {
 	Tests     factor.Levels[Test] `yaml:"tests" factor:"test" json:"tests" doc:"operations, each measured in trials of its own"`
 	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"measured time of a trial; slices share it"`
-	Processes int                 `yaml:"processes" json:"processes" min:"1" doc:"processes of a trial, one after the other, each with a memory layout of its own; a slice has one at least"`
-	In        testbed.Place       `yaml:"in" json:"in" doc:"where they run: client-pod, server-pod (for layers that are around the server), or host, which is the machine that Tare is on and needs no network"`
+	Processes int                 `yaml:"processes" json:"processes" min:"1" doc:"processes of a trial, one after the other, each with its own memory layout; a slice has at least one"`
+	In        testbed.Place       `yaml:"in" json:"in" doc:"place where the processes run: client-pod, server-pod (for layers around the server), or host, which is Tare's own machine and needs no network"`
 	Image     string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods, on a cluster; that of the testbed if absent"`
-	File      string              `yaml:"file" json:"file,omitempty" doc:"file that open and stat are about; Tare's own program if absent"`
-	Directory string              `yaml:"directory" json:"directory" doc:"where read, write and copy have files without a name, and what mount binds to itself"`
+	File      string              `yaml:"file" json:"file,omitempty" doc:"file for the tests open and stat; Tare's own program if absent"`
+	Directory string              `yaml:"directory" json:"directory" doc:"directory for the unnamed files of read, write and copy; mount binds it to itself"`
 	Judged    []string            `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons: operation-cpu if absent"`
 }
 
@@ -85,7 +83,7 @@ var Kind = workload.Kind{
 	Helpers: []testbed.Helper{Helper},
 }
 
-// Declare says where the workload runs. The machine that Tare is on has none of a cluster's layers.
+// Declare describes the places where the workload runs. Tare's own machine has none of a cluster's layers.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	if c.In != testbed.Host {
@@ -99,7 +97,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// Bounds of the parameters.
+// Bounds on the parameters.
 const (
 	leastDuration = 20 * time.Millisecond
 	longest       = time.Hour
@@ -138,28 +136,28 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// mostPath bounds a path: the probe keeps one in 4 KiB.
+// mostPath bounds the length of a path: the probe stores a path in 4 KiB.
 const mostPath = 3000
 
-// leastProcess is how long a process measures at least: some batches.
+// leastProcess is the shortest measured time of a process, enough for some batches.
 const leastProcess = 5 * time.Millisecond
 
-// The metrics, each the time of one operation.
+// The metrics; each is the time of one operation.
 const (
-	cpuMetric  = "operation-cpu"      // CPU time: the median batch of a process
-	wallMetric = "operation-wall"     // wall clock, in the same way
-	meanMetric = "operation-cpu-mean" // CPU time of all batches together
+	cpuMetric  = "operation-cpu"      // CPU time: median over the batches of a process
+	wallMetric = "operation-wall"     // wall clock: median over the batches of a process
+	meanMetric = "operation-cpu-mean" // CPU time: mean over all batches
 )
 
 var metricNames = []string{cpuMetric, wallMetric, meanMetric}
 
-// startUp is what beginning a slice takes beside what is measured; each process takes a little more.
+// startUp is the time that starting a slice takes besides the measured time. Each process takes a little more.
 const (
 	startUp        = 60 * time.Millisecond
 	processStartUp = 3 * time.Millisecond
 )
 
-// Measures says what a trial measures.
+// Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
 	judged := c.Judged
 	if len(judged) == 0 {

@@ -26,7 +26,7 @@ import (
 	"tare/workload"
 )
 
-// filtered has this program install a filter and execute its further arguments.
+// filtered makes this program install a filter and execute its further arguments.
 const filtered = "TARE_TEST_FILTER"
 
 func TestMain(m *testing.M) {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	localtest.Main(m, Helper)
 }
 
-// behind executes a command behind a filter of system calls for getppid: one that looks at an
-// argument very often, or denies it, or ends the process.
+// behind executes a command with a filter for the system call getppid. The filter reads an argument very often, or
+// denies the call, or ends the process.
 func behind(what string, args []string) error {
 	runtime.LockOSThread()
 	const number, argument = 0, 16 // offsets in struct seccomp_data
@@ -46,7 +46,7 @@ func behind(what string, args []string) error {
 	looks, filters := 0, 1
 	switch what {
 	case "look":
-		looks, filters = 4000, 4 // a filter takes 4096 instructions; no answer that looked at an argument is remembered
+		looks, filters = 4000, 4 // a filter has at most 4096 instructions; the kernel does not cache the result of a filter that reads an argument
 	case "deny":
 		action = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	case "kill":
@@ -80,7 +80,7 @@ func behind(what string, args []string) error {
 	return syscall.Exec(path, args, environment)
 }
 
-// within is a site whose commands under test are behind that filter.
+// within is a site whose commands under test run with that filter.
 func within(site testbed.Site, what string) testbed.Site {
 	self, err := os.Executable()
 	if err != nil {
@@ -143,13 +143,13 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestOperations counts the system calls of 10 and of 20 operations more.
+// TestOperations counts the additional system calls of 10 and of 20 more operations.
 func TestOperations(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("needs strace: ", err)
 	}
-	makes := map[string]string{ // by one operation
+	makes := map[string]string{ // system calls of one operation
 		"getppid": "getppid", "pipe": "write read", "context-switch": "write write read read", "open": "openat close", "stat": "newfstatat",
 		"read-256": "read", "write-1024": "write", "copy-4096": "read write", "fork": "clone wait4", "execl": "execveat",
 		"shell": "clone execve wait4", "socket": "socket close", "bind": "socket bind close", "connect": "connect", "connect-tcp": "connect",
@@ -170,7 +170,7 @@ func TestOperations(t *testing.T) {
 			}
 			for call, n := range want {
 				got := many[call] - few[call]
-				if test == "shell" && got >= n { // whose programs make more
+				if test == "shell" && got >= n { // the programs of the shell make more system calls
 					continue
 				}
 				if got != n {
@@ -178,7 +178,8 @@ func TestOperations(t *testing.T) {
 				}
 			}
 			for call := range many {
-				// Preparation is the same for any number; a signal of a child may interrupt nothing else.
+				// The preparation is the same for any number of operations. A signal of a child can interrupt no
+				// other test.
 				if want[call] == 0 && many[call] != few[call] && test != "shell" && test != "execl" {
 					t.Errorf("%d calls of %s with more operations, %d before", many[call], call, few[call])
 				}
@@ -187,7 +188,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// counts gives how often each system call was made.
+// counts returns the number of calls of each system call.
 func counts(t *testing.T, strace, test string, n int) map[string]int {
 	t.Helper()
 	f, err := inMemory()
@@ -222,8 +223,8 @@ func counts(t *testing.T, strace, test string, n int) map[string]int {
 	return got
 }
 
-// TestKnownEffect: filters that look at an argument 16,000 times for each getppid take many times
-// as long, and nothing of stat.
+// TestKnownEffect checks filters that read an argument 16,000 times for each getppid: getppid takes many times as
+// long, and stat does not change.
 func TestKnownEffect(t *testing.T) {
 	site := localtest.Host(t)
 	for test, many := range map[string]bool{"getppid": true, "stat": false} {
@@ -242,12 +243,12 @@ func TestKnownEffect(t *testing.T) {
 	}
 }
 
-// TestDenied: what the layers of an arm deny is a failure of the arm.
+// TestDenied checks that the arm has failed if its layers deny a test.
 func TestDenied(t *testing.T) {
 	site := localtest.Host(t)
 	for what, want := range map[string]string{
-		"deny": "exit-status: getppid: getppid: operation not permitted; outside of the layers it works there",
-		"kill": "exit-status: getppid: the process was ended by bad system call; outside of the layers it works there",
+		"deny": "exit-status: getppid: getppid: operation not permitted; without the layers it works there",
+		"kill": "exit-status: getppid: the process was ended by bad system call; without the layers it works there",
 	} {
 		_, err := measure(t, small("getppid"), within(site, what), 1)
 		if err == nil || err.Error() != want {
@@ -265,7 +266,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestUnavailable: what the place denies without layers is unavailable there.
+// TestUnavailable checks that a test is unavailable if the place denies it without layers.
 func TestUnavailable(t *testing.T) {
 	denying := place{localtest.Host(t)}
 	for n := 1; n < 3; n++ {
@@ -285,7 +286,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// place is a site at which nothing may call getppid.
+// place is a site at which no process may call getppid.
 type place struct{ testbed.Site }
 
 func (p place) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
@@ -293,7 +294,7 @@ func (p place) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return within(p.Site, "deny").Start(ctx, where, cmd)
 }
 
-// TestWithoutProc executes the probe by its descriptor alone.
+// TestWithoutProc executes the probe by its descriptor, without /proc.
 func TestWithoutProc(t *testing.T) {
 	if os.Getenv("TARE_TEST_DESCRIPTOR") != "" {
 		f, err := inMemory()
@@ -311,12 +312,12 @@ func TestWithoutProc(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TARE_TEST_DESCRIPTOR=1")
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 { // what the probe gives for a mode that it does not know
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 { // exit status of the probe for an unknown mode
 		t.Errorf("%v: %s", err, text)
 	}
 }
 
-// TestLayout: each process has a memory layout of its own.
+// TestLayout checks that each process has its own memory layout.
 func TestLayout(t *testing.T) {
 	if text, err := os.ReadFile("/proc/sys/kernel/randomize_va_space"); err != nil || strings.TrimSpace(string(text)) != "2" {
 		t.Skip("this system draws no layout")
@@ -328,7 +329,7 @@ func TestLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := small("getppid").try()
-		o.Amount = 100_000_000 // it is killed long before
+		o.Amount = 100_000_000 // the process is killed long before its end
 		argv, _ := o.arguments(3)
 		cmd := exec.CommandContext(t.Context(), "/proc/self/fd/3")
 		cmd.Args, cmd.ExtraFiles = argv, []*os.File{f}

@@ -65,7 +65,7 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// TestValues: a trial is the mean of its processes, each of which is a median.
+// TestValues checks that a trial's value is the mean over its processes, and a process' value a median.
 func TestValues(t *testing.T) {
 	c := New().(*Config)
 	c.Tests = factor.Of(Test("pipe"))
@@ -78,7 +78,7 @@ func TestValues(t *testing.T) {
 		if err != nil || failed != nil {
 			t.Fatal(failed, err)
 		}
-		s.told = append(s.told, lines...)
+		s.lines = append(s.lines, lines...)
 	}
 	got := s.values()
 	want := map[string]float64{cpuMetric: 2e-6, wallMetric: 3e-6, meanMetric: 16e6 / 7000 / 1e9}
@@ -86,7 +86,7 @@ func TestValues(t *testing.T) {
 	if diff := cmp.Diff(want, got.Values, near); diff != "" || got.Work != 7000 {
 		t.Error(diff, got.Work)
 	}
-	s.told[1].Step = 10_000_000 // a clock that ticks every 10 ms
+	s.lines[1].Step = 10_000_000 // a clock that ticks every 10 ms
 	got = s.values()
 	if diff := cmp.Diff(map[string]float64{wallMetric: 3e-6}, got.Values, near); diff != "" || len(got.Unavailable) != 2 {
 		t.Error(diff, got.Unavailable)
@@ -108,7 +108,7 @@ func TestLines(t *testing.T) {
 		lines, failed, err := readLines([]byte(text))
 		got := ""
 		if failed != nil {
-			got = failed.trouble()
+			got = failed.failure()
 		}
 		if err != nil {
 			got = "error"
@@ -127,13 +127,13 @@ func FuzzLines(f *testing.F) {
 		if err != nil && (lines != nil || failed != nil) {
 			t.Error("an error, and lines")
 		}
-		if failed != nil && failed.trouble() == "" {
+		if failed != nil && failed.failure() == "" {
 			t.Error("no reason")
 		}
 	})
 }
 
-// TestBuilt: the programs are those that the sources give.
+// TestBuilt checks that the programs were compiled from the present sources.
 func TestBuilt(t *testing.T) {
 	golden.Built(t, "probe", "probe", "build", "probe.c", "../../../testbed/launcher/native/system.h", "tests.h", "probe-amd64", "probe-arm64")
 }

@@ -15,32 +15,32 @@ import (
 	"tare/workload"
 )
 
-// Prepare begins a trial that is one slice.
+// Prepare begins a trial with one slice.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	return workload.Uncut(ctx, c, t)
 }
 
-// PrepareSlices begins a trial of n slices. They share its duration and its processes; each has
-// one process at least.
+// PrepareSlices begins a trial with n slices. They share its duration and its processes; each slice has at least one
+// process.
 func (c *Config) PrepareSlices(_ context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	return &trial{config: c, on: t, slices: n, each: (c.Processes + n - 1) / n}, nil
 }
 
-// trial is one under way.
+// trial is a running trial.
 type trial struct {
 	config *Config
 	on     *workload.Trial
 	slices int
-	each   int // processes of a slice
+	each   int // number of processes in a slice
 
 	used    testbed.Usage
-	told    []line
+	lines   []line
 	raw     bytes.Buffer
-	refused bool // the test cannot run at this place, whatever the layers are
+	refused bool // set if the test cannot run at this place even without layers
 }
 
-// Run runs the processes of one slice. They are pinned to the CPUs one after the other, in all
-// arms alike.
+// Run runs the processes of one slice. Successive processes are pinned to successive CPUs, in the same way in all
+// arms.
 func (t *trial) Run(ctx context.Context, i int) error {
 	if t.refused {
 		return nil
@@ -64,12 +64,12 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	if len(a.lines) != t.each {
 		return errors.Join(workload.Invalidf(workload.RuleParse, "%d of %d processes told what they measured", len(a.lines), t.each), t.keep())
 	}
-	t.told = append(t.told, a.lines...)
+	t.lines = append(t.lines, a.lines...)
 	return nil
 }
 
-// judge says whose it is that a test cannot run: that of the layers of the arm, which is a
-// failure of the arm, or that of the place without them, where the test is unavailable.
+// judge finds the cause of a test that cannot run. If the test runs without the arm's layers, the arm has failed. If
+// it does not, the test is unavailable at this place.
 func (t *trial) judge(ctx context.Context, why line) error {
 	outside, err := ask(ctx, t.on.Site, t.config.In, t.config.try(), false)
 	if err != nil {
@@ -80,14 +80,14 @@ func (t *trial) judge(ctx context.Context, why line) error {
 		return nil
 	}
 	if outside.failed != nil {
-		return errors.Join(workload.Invalidf(workload.RuleExit, "%s", outside.failed.trouble()), t.keep())
+		return errors.Join(workload.Invalidf(workload.RuleExit, "%s", outside.failed.failure()), t.keep())
 	}
-	return errors.Join(workload.Invalidf(workload.RuleExit, "%s; outside of the layers it works there", why.trouble()), t.keep())
+	return errors.Join(workload.Invalidf(workload.RuleExit, "%s; without the layers it works there", why.failure()), t.keep())
 }
 
 func (t *trial) keep() error { return workload.Keep(t.on.Raw, "probe.jsonl", t.raw.Bytes()) }
 
-// Finish gives the means over the processes.
+// Finish returns the means over the processes.
 func (t *trial) Finish(context.Context) (workload.Result, error) {
 	r := workload.Result{Unavailable: metricNames}
 	if !t.refused {
@@ -101,15 +101,15 @@ func (t *trial) values() workload.Result {
 	r := workload.Result{Values: map[string]float64{}}
 	var total float64
 	coarse := false
-	for _, l := range t.told {
+	for _, l := range t.lines {
 		n := float64(l.Operations)
-		r.Values[cpuMetric] += l.CPU / n / float64(len(t.told)) / nanoseconds
-		r.Values[wallMetric] += l.Wall / n / float64(len(t.told)) / nanoseconds
+		r.Values[cpuMetric] += l.CPU / n / float64(len(t.lines)) / nanoseconds
+		r.Values[wallMetric] += l.Wall / n / float64(len(t.lines)) / nanoseconds
 		total, r.Work = total+l.CPUTotal, r.Work+n*float64(l.Batches)
 		coarse = coarse || l.Step > coarsest
 	}
 	r.Values[meanMetric] = total / r.Work / nanoseconds
-	if coarse { // of a sandbox's own kernel, which counts in ticks
+	if coarse { // the kernel of a sandbox may count CPU time in ticks
 		r.Unavailable = []string{cpuMetric, meanMetric}
 		delete(r.Values, cpuMetric)
 		delete(r.Values, meanMetric)
@@ -119,11 +119,11 @@ func (t *trial) values() workload.Result {
 
 const nanoseconds = 1e9 // in a second
 
-// coarsest is the largest step of a clock of CPU time, in ns, by which batches can be timed.
+// coarsest is the largest step of a CPU clock, in ns, with which batches can be timed.
 const coarsest = 100_000
 
-// Try does one operation in the layers of the site. What the place cannot do is no failure:
-// there the test is unavailable.
+// Try does one operation inside the site's layers. If the operation also fails without the layers, the test is
+// unavailable at this place, and Try returns no error.
 func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	inside, err := ask(ctx, site, c.In, c.try(), true)
 	if err != nil || inside.failed == nil {
@@ -136,21 +136,21 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	case outside.failed != nil && outside.failed.refusal():
 		return nil
 	case outside.failed != nil:
-		return errors.New(outside.failed.trouble())
+		return errors.New(outside.failed.failure())
 	}
-	return errors.New(inside.failed.trouble() + "; outside of the layers it works there")
+	return errors.New(inside.failed.failure() + "; without the layers it works there")
 }
 
-// answer is what a helper that became the probe has told.
-type answer struct {
+// output is the output of a helper that became the probe.
+type output struct {
 	text   []byte
 	lines  []line
-	failed *line // the process that could not go on
+	failed *line // line of the process that failed
 	used   testbed.Usage
 }
 
-// ask has the probe carry out an order, in the layers of the site or outside of them.
-func ask(ctx context.Context, site testbed.Site, where testbed.Place, o order, subject bool) (a answer, err error) {
+// ask runs the probe with a request, inside the site's layers (subject) or outside of them.
+func ask(ctx context.Context, site testbed.Site, where testbed.Place, o order, subject bool) (a output, err error) {
 	cmd, err := orders.Command(site, where, Helper.Name, o)
 	if err != nil {
 		return a, err
@@ -167,7 +167,7 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, o order, s
 	var exit *testbed.ExitError
 	switch {
 	case err == nil && a.failed != nil:
-		return a, workload.Invalidf(workload.RuleExit, "%s, but the exit status is 0", a.failed.trouble())
+		return a, workload.Invalidf(workload.RuleExit, "%s, but the exit status is 0", a.failed.failure())
 	case err == nil || a.failed != nil && errors.As(err, &exit):
 		return a, nil
 	case errors.As(err, &exit):
@@ -176,27 +176,27 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, o order, s
 	return a, err
 }
 
-// line is what one process of the probe tells, in ns for one batch.
+// line is the output of one process of the probe; times are in ns per batch.
 type line struct {
 	Test       Test    `json:"test"`
-	Operations uint64  `json:"operations"` // of a batch
+	Operations uint64  `json:"operations"` // operations in a batch
 	Batches    uint64  `json:"batches"`
-	CPU        float64 `json:"cpu"` // of the median batch
+	CPU        float64 `json:"cpu"` // CPU time of the median batch
 	CPUTotal   float64 `json:"cpuTotal"`
 	Wall       float64 `json:"wall"`
 	WallTotal  float64 `json:"wallTotal"`
-	Step       uint64  `json:"step"`         // by which its clock of CPU time advances
-	On         *int    `json:"on,omitempty"` // CPU that it was pinned to
+	Step       uint64  `json:"step"`         // step of the process' CPU clock
+	On         *int    `json:"on,omitempty"` // CPU that the process was pinned to
 
-	// Of a process that could not go on: the call, and why.
+	// The next fields describe a failed call of the process.
 	Failed string  `json:"failed,omitempty"`
 	Errno  uint64  `json:"errno,omitempty"`
 	Signal int     `json:"signal,omitempty"`
-	Result *uint64 `json:"result,omitempty"` // neither an error nor what was expected
+	Result *uint64 `json:"result,omitempty"` // result of the call if it is unexpected and no error
 }
 
-// trouble says why a process could not go on: "ptrace: operation not permitted".
-func (l line) trouble() string {
+// failure describes the failed call: "ptrace: operation not permitted".
+func (l line) failure() string {
 	switch {
 	case l.Signal > 0:
 		return fmt.Sprintf("%s: %s was ended by %s", l.Test, l.Failed, signalText(l.Signal))
@@ -208,42 +208,42 @@ func (l line) trouble() string {
 	return fmt.Sprintf("%s: %s failed", l.Test, l.Failed)
 }
 
-// refusal says whether a process could not go on because something is not allowed or not there
-// in this kernel or, of the shell, among the programs; else what it was told to do was wrong.
+// refusal reports whether a call failed because the kernel does not allow it or does not have it, or because the test
+// shell found no program. Any other failure is a wrong request.
 func (l line) refusal() bool {
 	return l.Failed == shell || l.Signal > 0 || slices.Contains(refusals, l.Errno)
 }
 
 const shell = "/bin/sh"
 
-// refusals are errors of Linux: EPERM, EACCES, EINVAL and ENOSPC (of user namespaces), ENOSYS,
-// EOPNOTSUPP, EAFNOSUPPORT.
+// refusals lists numbers of Linux's errors: EPERM, EACCES, EINVAL and ENOSPC (the latter two by user namespaces),
+// ENOSYS, EOPNOTSUPP, EAFNOSUPPORT.
 var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
 
-// mostLines bounds what is read of one slice.
+// mostLines bounds the number of lines that one slice may print.
 const mostLines = 2 * mostProcesses
 
-// readLines reads what processes told, up to the one that could not go on.
+// readLines parses the output of the probe up to the first failed process.
 func readLines(text []byte) (lines []line, failed *line, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for decoder.More() {
 		var l line
 		if err := decoder.Decode(&l); err != nil {
-			return nil, nil, fmt.Errorf("what the probe tells: %w", err)
+			return nil, nil, fmt.Errorf("output of the probe: %w", err)
 		}
 		if l.Failed != "" {
 			return lines, &l, nil
 		}
 		for _, v := range []float64{l.CPU, l.CPUTotal, l.Wall, l.WallTotal} {
 			if v < 0 || math.IsInf(v, 0) {
-				return nil, nil, fmt.Errorf("what the probe tells: %v ns", v)
+				return nil, nil, fmt.Errorf("output of the probe: %v ns", v)
 			}
 		}
 		if l.Operations == 0 || l.Batches == 0 {
-			return nil, nil, errors.New("what the probe tells: a process that did nothing")
+			return nil, nil, errors.New("output of the probe: a process that did nothing")
 		}
 		if lines = append(lines, l); len(lines) > mostLines {
-			return nil, nil, fmt.Errorf("what the probe tells: more than %d processes", mostLines)
+			return nil, nil, fmt.Errorf("output of the probe: more than %d processes", mostLines)
 		}
 	}
 	return lines, nil, nil
