@@ -9,26 +9,25 @@ import (
 	"tare/workload"
 )
 
-// Expected says what the program's standard output must have in common in all arms.
+// Expected is the property of the program's standard output that must be the same in all arms.
 type Expected string
 
-// Same asks for the same bytes in every run.
+// Same demands the same bytes in every run.
 const Same Expected = "same"
 
-// Values lists what can be asked for.
 func (Expected) Values() []string { return []string{string(Same)} }
 
-// did adds what one run has printed on stdout, and the files that it has made.
-func (t *tally) did(stdout *output, before []os.FileInfo) {
+// recordBehaviour records the standard output of one run, and the files that the run has made.
+func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 	if t.behaviour == nil {
 		t.behaviour = workload.Behaviour{}
 	}
-	seen := stdout.said.Seen()
+	seen := stdout.behaviour.Seen()
 	if stdout.digest != nil {
 		seen.Marks = []string{"sha256:" + hex.EncodeToString(stdout.digest.Sum(nil))}
 	}
 	t.behaviour.Add(experiment.Output, seen)
-	for i, after := range t.config.look() {
+	for i, after := range t.config.files() {
 		became := " was made"
 		switch was := before[i]; {
 		case after == nil, was != nil && os.SameFile(was, after) && was.ModTime().Equal(after.ModTime()) && was.Size() == after.Size():
@@ -40,8 +39,8 @@ func (t *tally) did(stdout *output, before []os.FileInfo) {
 	}
 }
 
-// look finds the files that the program is to make, as they are now; nil: there is none.
-func (c *Config) look() []os.FileInfo {
+// files returns the present state of the files that the program must make; nil: the file does not exist.
+func (c *Config) files() []os.FileInfo {
 	found := make([]os.FileInfo, len(c.Makes))
 	for i, name := range c.Makes {
 		if !filepath.IsAbs(name) {

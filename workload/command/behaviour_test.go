@@ -14,7 +14,7 @@ import (
 	"tare/workload/workloadtest"
 )
 
-// A trial tells how much its program printed and which files it made, in all its runs.
+// A trial records the amount of output and the files of its program, in all runs.
 func TestBehaviour(t *testing.T) {
 	dir := t.TempDir()
 	c := config(`echo "$n" >> count; echo one two; echo three; date +%N > made; : > empty; test -e kept || echo x > kept; exit 1`)
@@ -39,7 +39,7 @@ func TestBehaviour(t *testing.T) {
 	}
 }
 
-// Files are looked for where Tare runs.
+// Files are looked for on the machine where Tare runs.
 func TestFilesInPod(t *testing.T) {
 	c := config("true")
 	c.Makes, c.In = []string{"x"}, testbed.ClientPod

@@ -9,25 +9,22 @@
 //	        - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
 //	        - {name: wall, from: wall-clock}
 //
-// A trial runs the program once, after the warm-up runs; one that is cut into slices runs
-// it once in each, and its values are those of one run on average. Without metrics it is
-// timed: wall clock, CPU time and peak memory, of the program and all its
-// children that it waited for. The first metric is the headline unless others
-// say that they are.
+// A trial runs the program once, after the warm-up runs. A sliced trial runs it once in each slice, and its values
+// are averages over these runs. If the file gives no metrics, Tare measures wall clock, CPU time and peak memory, of
+// the program and of the children that it waited for. The first metric is the headline unless the file chooses
+// others.
 //
-// Standard output and error are kept with the run as they came, but for the values of
-// references ($NAME): those are masked. Metrics are read before that, of what the program
-// wrote. They are read from outputs of up to 16 MiB;
-// what is larger invalidates the trial rather than being read in part. A metric
-// that is not found invalidates the trial too, and shows what was there instead.
+// Standard output and error are kept with the run unchanged, except that the values of references ($NAME) are masked.
+// Metrics are read from the original output, up to a size of 16 MiB. A larger output makes the trial invalid, so that
+// no output is read in part. A metric that is not found makes the trial invalid too; the message shows the text that
+// was there.
 //
-// The program sees TARE_PEER and TARE_SERVICE where it runs in a pod or node:
-// the address of the server's pod, and of the service in front of it. In arguments
-// $(TARE_PEER) stands for it too. On a cluster
-// the pods may be of any image: nothing is asked of it but to hold the program.
+// In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod, and the
+// address of the service in front of it. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand for them. On a cluster
+// the pods may use any image that contains the program.
 //
-// With a server the program is the client of one that stays up beside it, in the server's pod
-// (package service), and is told its port by TARE_PORT. With factors, parts of the texts are swept:
+// With a server, the program is the client of a server that stays up in the server's pod (package service). TARE_PORT
+// is the server's port. With factors, parts of the texts have a value for each level:
 //
 //	command:
 //	  run: [./client, --rate, $(qps), "http://$(TARE_PEER):$(TARE_PORT)/"]
@@ -61,32 +58,31 @@ type Config struct {
 	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
 	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
-	Expect  Expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is told"`
-	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes anew, on the machine that Tare runs on; arms are compared by whether it does"`
-	// Server and Factors are left out of plans that have none.
+	Expect  Expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
+	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes again, on the machine that Tare runs on; Tare reports arms whose runs do not"`
+	// Plans without Server and Factors do not contain these fields.
 	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
 	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
-	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of what metrics say: [cpu]"`
+	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
 	Read    []Metric        `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
 }
 
-// Metric is one metric and where it is read from: exactly one of From, Regex
-// and JSON.
+// Metric is one metric and its source: exactly one of From, Regex and JSON.
 type Metric struct {
 	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
-	From     Source            `yaml:"from" json:"from,omitempty" doc:"what the program used"`
+	From     Source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
 	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
 	Which    Which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as it is to be shown"`
 	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"direction that is good; lower if absent"`
-	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for what is never zero, which is usual; difference for what may be, such as a count of errors"`
-	Discrete bool              `yaml:"discrete" json:"discrete,omitempty" doc:"whether the same value in every trial is to be expected; otherwise such a metric is taken to measure nothing"`
-	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether it is judged under the correction for many comparisons; the first metric is if none says so"`
+	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
+	Discrete bool              `yaml:"discrete" json:"discrete,omitempty" doc:"true if the metric may have the same value in every trial; otherwise Tare takes such a metric to measure nothing"`
+	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether it is judged under the correction for many comparisons; if no metric has this field, the first one is"`
 }
 
-// Source is something that the program used.
+// Source is a resource that the program used.
 type Source string
 
 // The sources.
@@ -136,10 +132,10 @@ const (
 // Values lists the outputs.
 func (Output) Values() []string { return []string{string(Stdout), string(Stderr)} }
 
-// Which says which of several numbers is taken.
+// Which selects one of several numbers.
 type Which string
 
-// The choices.
+// Values of Which.
 const (
 	First Which = "first"
 	Last  Which = "last"
@@ -167,14 +163,14 @@ var Kind = workload.Kind{
 	Helpers: []testbed.Helper{service.Helper},
 }
 
-// Declare says what the workload needs, and which program it starts.
+// Declare lists the needs of the workload, and the program that it starts.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Replaceable: true,
 		Elsewhere: "there are no images on this machine: leave image out, and its own program runs"}
 }
 
-// place is where the program runs: that of a server's client is a pod, unless the file says
-// another place.
+// place returns the place where the program runs. The client of a server runs in a pod, unless the file gives another
+// place.
 func (c *Config) place() testbed.Place {
 	if c.Server != nil && c.In == testbed.Host {
 		return testbed.ClientPod
@@ -182,8 +178,8 @@ func (c *Config) place() testbed.Place {
 	return c.In
 }
 
-// needs asks for the network when the program runs in a pod or node, and for a
-// cluster when its pods are to have an image of their own.
+// needs asks for the network if the program runs in a pod or node, and for a cluster if the program's pods have their
+// own image.
 func (c *Config) needs() experiment.Needs {
 	in := c.place()
 	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
@@ -195,20 +191,19 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// metrics are those given, or else how much time and memory the program takes.
-// The latter two are optional: the kernel may account a program that ends at
-// once with neither.
+// metrics returns the metrics of the file, or else wall clock, CPU time and peak memory. The last two are optional:
+// the kernel may count neither for a program that ends at once.
 func (c *Config) metrics() []Metric {
 	if len(c.Read) > 0 {
 		return c.Read
 	}
-	if c.Server != nil { // whose Cost has the other two, of both sides
+	if c.Server != nil { // the Cost of a server's client has CPU time and memory of both sides
 		return []Metric{{Name: "wall-clock", From: WallClock}}
 	}
 	return []Metric{{Name: "wall-clock", From: WallClock}, {Name: "cpu", From: CPU}, {Name: "peak-memory", From: PeakMemory}}
 }
 
-// Measures says what a trial measures, and how long it takes.
+// Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
 	one := c.Expects.Std()
 	if one == 0 {
@@ -261,5 +256,5 @@ func (c *Config) measured() []experiment.Metric {
 	return metrics
 }
 
-// usual is what a run is expected to take if nothing is said.
+// usual is the expected duration of a run if the file gives none.
 const usual = time.Second

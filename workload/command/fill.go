@@ -10,10 +10,10 @@ import (
 	"tare/workload/service"
 )
 
-// filler puts the levels in force into texts: $(qps).
+// filler replaces the names of factors in texts, such as $(qps), by their present levels.
 func (c *Config) filler() *strings.Replacer { return factor.Filler(c.Factors) }
 
-// texts lists all texts that factors may stand in.
+// texts lists all texts that may contain names of factors.
 func (c *Config) texts() []string {
 	all := append(slices.Clone([]string(c.Command)), c.Shell)
 	all = slices.AppendSeq(all, maps.Values(c.Env))
@@ -24,8 +24,8 @@ func (c *Config) texts() []string {
 	return all
 }
 
-// served is the server with the levels in force.
-func (c *Config) served() *service.Config {
+// filledServer returns the server with the present levels in its texts.
+func (c *Config) filledServer() *service.Config {
 	s, fill := *c.Server, c.filler()
 	s.Run, s.Env = filled(fill, s.Run), maps.Clone(s.Env)
 	for name, value := range s.Env {
@@ -42,7 +42,7 @@ func filled(fill *strings.Replacer, texts []string) []string {
 	return texts
 }
 
-// checkFactors refuses names that cannot stand in a text, and factors that nothing uses.
+// checkFactors reports names that cannot stand in a text, and factors that no text uses.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
 		if err := factor.CheckNamed(c.Factors, name, c.texts(), nil); err != nil {

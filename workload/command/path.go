@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// path is a way into a JSON document: names of members (string) and positions
-// in lists (int).
+// path is a path into a JSON document: names of members (string) and indexes into lists (int).
 type path []any
 
-// parsePath reads a path such as results[0].p99, .a.b, $.a, or a["b.c"][2]. A
-// leading dot or $ stands for the document.
+// parsePath parses a path such as results[0].p99, .a.b, $.a, or a["b.c"][2]. A leading dot or $ stands for the
+// document.
 func parsePath(text string) (path, error) {
 	rest := strings.TrimPrefix(text, "$")
 	if rest != "" && rest[0] != '.' && rest[0] != '[' {
@@ -57,7 +56,7 @@ func parsePath(text string) (path, error) {
 	return p, nil
 }
 
-// String writes the path so that parsePath reads it back.
+// String returns a text that parsePath parses to the same path.
 func (p path) String() string {
 	if len(p) == 0 {
 		return "$"
@@ -69,8 +68,8 @@ func (p path) String() string {
 	return b.String()
 }
 
-// number finds the number at the path in a document as decoded with UseNumber.
-// A string that holds a number will do, since many tools write one.
+// number returns the number at the path in a document that was decoded with UseNumber. A string that holds a number
+// counts as a number, since many tools write strings.
 func (p path) number(document any) (float64, error) {
 	at := document
 	for i, part := range p {
@@ -104,7 +103,7 @@ func (p path) number(document any) (float64, error) {
 	return 0, fmt.Errorf("%s is %s, not a number", p, form(at))
 }
 
-// form names what a JSON value is.
+// form returns the name of a JSON value's type.
 func form(v any) string {
 	switch v.(type) {
 	case nil:

@@ -16,19 +16,19 @@ import (
 
 const (
 	readLimit    = 16 << 20 // bytes of an output from which metrics are read
-	snippetShown = 160      // bytes of it that an error shows
+	snippetShown = 160      // bytes of the output that an error shows
 )
 
-// output is one of the program's outputs on its way into a file. Its beginning
-// is also kept if metrics are read from it.
+// output writes one of the program's outputs to a file. It also keeps the beginning if metrics are read from the
+// output.
 type output struct {
 	file io.WriteCloser
 	keep bool
 	kept bytes.Buffer
-	over bool // there was more than readLimit
+	over bool // set if the output is longer than readLimit
 
-	said   workload.Listener
-	digest hash.Hash // nil: nobody asks for it
+	behaviour workload.Listener
+	digest    hash.Hash // digest of the output; nil: no digest is needed
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -37,7 +37,7 @@ func (o *output) Write(p []byte) (int, error) {
 		o.kept.Write(p[:room])
 		o.over = o.over || room < len(p)
 	}
-	_, _ = o.said.Write(p) // it never fails, and neither does a digest
+	_, _ = o.behaviour.Write(p) // neither Write below can fail
 	if o.digest != nil {
 		_, _ = o.digest.Write(p)
 	}
@@ -69,10 +69,10 @@ func (m Metric) from() Output {
 	return m.Output
 }
 
-// pattern is Regex by lines: as in grep, ^ and $ match at each line.
+// pattern compiles Regex so that ^ and $ match at each line, as in grep.
 func (m Metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
 
-// numbers gives all that match; there is at least one.
+// numbers returns the numbers of all matches; there is at least one.
 func (m Metric) numbers(text []byte) ([]float64, error) {
 	if m.JSON != "" {
 		return jsonNumbers(text, m.JSON)
@@ -95,9 +95,9 @@ func (m Metric) numbers(text []byte) ([]float64, error) {
 	return numbers, nil
 }
 
-// jsonNumbers gives the number at a path in each of the documents that stand in
-// text one after the other. A lone document may have it or not; of several, as
-// in logs of JSON lines, those that lack it are passed over.
+// jsonNumbers returns the number at a path in each of the JSON documents that follow each other in text. If there are
+// several documents, as in logs of JSON lines, documents without a number at the path are skipped. If there is only
+// one, a missing number is an error.
 func jsonNumbers(text []byte, where string) ([]float64, error) {
 	p, err := parsePath(where)
 	if err != nil {
@@ -132,7 +132,7 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 	return nil, errors.New("no JSON")
 }
 
-// of takes one number from several, of which there is at least one.
+// of selects one of several numbers. There is at least one.
 func (w Which) of(numbers []float64) float64 {
 	sum := 0.0
 	for _, v := range numbers {

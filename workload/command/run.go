@@ -17,7 +17,7 @@ import (
 	"tare/workload/service"
 )
 
-// Prepare carries out the warm-up runs.
+// Prepare does the warm-up runs.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	r, err := c.begin(ctx, t)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return r.measure, nil
 }
 
-// begin carries out the warm-up runs, and gives what runs the program.
+// begin does the warm-up runs, and returns a runner for the measured ones.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
 	r := runner{config: c, site: t.Site, raw: t.Raw, serving: serving{raw: t.Raw}}
 	r.server, _ = t.Standing.(*service.Server)
@@ -37,14 +37,14 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
 	r.values = values
 	for n := range c.Warmup {
 		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1), false); err != nil {
-			return runner{}, of("warm-up run", n+1, err)
+			return runner{}, numbered("warm-up run", n+1, err)
 		}
 	}
 	return r, nil
 }
 
-// of says which of several runs it was that broke a rule.
-func of(which string, n int, err error) error {
+// numbered adds to an error the number of the run that failed.
+func numbered(which string, n int, err error) error {
 	var invalid *workload.Invalid
 	if errors.As(err, &invalid) {
 		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("%s %d: %s", which, n, invalid.Detail)}
@@ -52,14 +52,13 @@ func of(which string, n int, err error) error {
 	return fmt.Errorf("%s %d: %w", which, n, err)
 }
 
-// values are what the program is told: variables, and what stands for $(TARE_PEER) and its
-// like in arguments.
+// values holds the program's variables, and a replacer for $(TARE_PEER) and similar names in arguments.
 type values struct {
 	variables []string
 	fill      *strings.Replacer
 }
 
-// variables are the program's: those given, and where the peers and the server are.
+// variables returns the program's variables: the given ones, and the addresses of the peers and the server.
 func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
 	given, err := c.Env.Resolve(ctx)
 	if err != nil {
@@ -95,8 +94,8 @@ func (c *Config) variables(ctx context.Context, site testbed.Site, server *servi
 	return v, nil
 }
 
-// What a program in a pod or node is told: the server pod's address, that of the service in
-// front of it, and the server's port.
+// Variables of a program in a pod or node: the server's port, the address of the server's pod, and the address of the
+// service in front of it.
 const port = "TARE_PORT"
 
 var peerNames = []string{"TARE_PEER", "TARE_SERVICE"}
@@ -109,17 +108,17 @@ type runner struct {
 	serving
 }
 
-// measure is the run that counts.
+// measure does the measured run.
 func (r runner) measure(ctx context.Context) (workload.Result, error) {
-	t := tally{runner: r}
+	t := totals{runner: r}
 	if err := errors.Join(t.add(ctx, ""), t.keep()); err != nil {
 		return workload.Result{}, err
 	}
 	return t.outcome(), nil
 }
 
-// run runs the program once. Its outputs go to PREFIXstdout.txt and PREFIXstderr.txt, and
-// are kept for metrics to be read from them if it counts.
+// run runs the program once. Its outputs go to PREFIXstdout.txt and PREFIXstderr.txt. If the run counts, their
+// beginnings are kept for reading metrics.
 func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[Output]*output, err error) {
 	outputs = map[Output]*output{}
 	for _, name := range []Output{Stdout, Stderr} {
@@ -151,7 +150,7 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 	return used, outputs, c.judge(ctx, limited, used, err)
 }
 
-// arguments are what is started.
+// arguments returns the program and its arguments.
 func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]string, error) {
 	own := program.At(site, program.Text(c.Command, c.Shell))
 	args, err := reference.Arguments(filled(c.filler(), own)).Resolve(ctx, nil)
@@ -160,7 +159,7 @@ func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]
 
 var errTimeout = errors.New("timeout")
 
-// judge says whether the end of the program breaks a rule.
+// judge returns a broken rule if the program ended as it may not.
 func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err error) error {
 	var exit *testbed.ExitError
 	switch {

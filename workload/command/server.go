@@ -9,17 +9,17 @@ import (
 	"tare/workload/service"
 )
 
-// Shared names the server that cells share, if there is one.
+// Shared returns the name of the server that several cells share; "": there is no server.
 func (c *Config) Shared() string {
 	if c.Server == nil {
 		return ""
 	}
-	return c.served().Shared()
+	return c.filledServer().Shared()
 }
 
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
-	server, err := c.served().SetUp(ctx, s)
+	server, err := c.filledServer().SetUp(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -28,12 +28,12 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 
 // serving is a server during the measured part of a trial.
 type serving struct {
-	server *service.Server // nil: there is none
+	server *service.Server // nil: the workload has no server
 	raw    workload.Raw
-	used   testbed.Usage // in the stretches so far
+	used   testbed.Usage // resources that the server used in the counted parts so far
 }
 
-// during runs a stretch of the measured part, and counts what the server uses in it.
+// during calls run, and adds the resources that the server used meanwhile.
 func (s *serving) during(ctx context.Context, run func() error) error {
 	if s.server == nil {
 		return run()
@@ -44,14 +44,14 @@ func (s *serving) during(ctx context.Context, run func() error) error {
 	}
 	failed := run()
 	if ended := s.server.Judge(ctx); ended != nil {
-		return ended // which is why the program failed, if it did
+		return ended // the end of the server explains a failure of the program
 	}
 	used, err := s.server.Since(before)
 	s.used = s.used.Plus(used)
 	return errors.Join(failed, err)
 }
 
-// keep keeps what the server has printed with the trial.
+// keep writes the server's output to a raw file of the trial.
 func (s *serving) keep() error {
 	if s.server == nil {
 		return nil

@@ -9,38 +9,37 @@ import (
 	"tare/workload"
 )
 
-// PrepareSlices carries out the warm-up runs. Each slice is one run of the program.
+// PrepareSlices does the warm-up runs. Each slice is one run of the program.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	r, err := c.begin(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return &tally{runner: r}, nil
+	return &totals{runner: r}, nil
 }
 
-// tally adds up the runs of the program in one trial.
-type tally struct {
+// totals is the sum of the runs of the program in one trial.
+type totals struct {
 	runner
 	runs      int
 	used      testbed.Usage
-	sums      map[string]float64 // by metric, of those read from the output
+	sums      map[string]float64 // sums of the metrics read from the output, by metric
 	behaviour workload.Behaviour
 }
 
 // Run runs the program once.
-func (t *tally) Run(ctx context.Context, i int) error {
+func (t *totals) Run(ctx context.Context, i int) error {
 	if err := t.add(ctx, fmt.Sprintf("slice-%d-", i+1)); err != nil {
-		return of("slice", i+1, errors.Join(err, t.keep()))
+		return numbered("slice", i+1, errors.Join(err, t.keep()))
 	}
 	return nil
 }
 
-// add runs the program once and reads its metrics. Its outputs go to files whose names begin
-// with the prefix.
-func (t *tally) add(ctx context.Context, prefix string) error {
+// add runs the program once and adds its metrics. The names of the run's raw files begin with the prefix.
+func (t *totals) add(ctx context.Context, prefix string) error {
 	var used testbed.Usage
 	var outputs map[Output]*output
-	before := t.config.look()
+	before := t.config.files()
 	err := t.during(ctx, func() (err error) {
 		used, outputs, err = t.run(ctx, prefix, true)
 		return err
@@ -48,7 +47,7 @@ func (t *tally) add(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	t.did(outputs[Stdout], before)
+	t.recordBehaviour(outputs[Stdout], before)
 	if t.runs++; t.runs == 1 {
 		t.used, t.sums = used, map[string]float64{}
 	} else {
@@ -67,10 +66,10 @@ func (t *tally) add(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Finish gives what one run took on average; of memory, the most that any took.
-func (t *tally) Finish(context.Context) (workload.Result, error) { return t.outcome(), t.keep() }
+// Finish returns the averages over the runs; of memory, the maximum over the runs.
+func (t *totals) Finish(context.Context) (workload.Result, error) { return t.outcome(), t.keep() }
 
-func (t *tally) outcome() workload.Result {
+func (t *totals) outcome() workload.Result {
 	values := map[string]float64{}
 	var unavailable []string
 	n := float64(t.runs)
@@ -80,7 +79,7 @@ func (t *tally) outcome() workload.Result {
 			values[m.Name] = t.sums[m.Name] / n
 		case t.used.Unavailable && m.From != WallClock:
 			unavailable = append(unavailable, m.Name)
-		case v <= 0: // nothing accounted for is a missing value, not zero
+		case v <= 0: // no accounted resource is a missing value, not zero
 		case m.From == PeakMemory:
 			values[m.Name] = v
 		default:

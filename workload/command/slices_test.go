@@ -32,12 +32,12 @@ func runSlices(ctx context.Context, c *Config, site testbed.Site, raw workload.R
 	return sliced.Finish(ctx)
 }
 
-// counting says 1, then 2, and so on, one more in each run.
+// counting prints 1 in the first run, and one more in each further run.
 func counting(t *testing.T) string {
 	return fmt.Sprintf(`cd %q; n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n; echo "took $n ms"`, t.TempDir())
 }
 
-// A trial runs the program once in each slice. Warm-up runs are not counted.
+// A trial runs the program once in each slice. Warm-up runs do not count.
 func TestSlicesAreMeans(t *testing.T) {
 	c := config(counting(t), Metric{Name: "took", Regex: "took ([0-9]+) ms"}, Metric{Name: "faults", Regex: "took ([0-9]+) ms", Scale: experiment.Difference})
 	c.Warmup = 1
@@ -47,16 +47,16 @@ func TestSlicesAreMeans(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]float64{"took": 3.5, "faults": 3.5}, got.Values); diff != "" {
-		t.Error(diff) // of 2, 3, 4 and 5
+		t.Error(diff) // mean of 2, 3, 4 and 5
 	}
 	if got := raw.Texts(); got["slice-4-stdout.txt"] != "took 5 ms\n" || got["warmup-1-stdout.txt"] == "" || len(got) != 10 {
 		t.Errorf("raw output: %v", got)
 	}
 }
 
-// Times are those of one run on average, and memory is the most of any.
+// Times are averages over the runs, and memory is the maximum.
 func TestUsageOfSlices(t *testing.T) {
-	x := tally{runner: runner{config: config("")}, runs: 4, used: testbed.Usage{User: 3 * time.Second, System: time.Second, Wall: 8 * time.Second, MaxRSS: 9000}}
+	x := totals{runner: runner{config: config("")}, runs: 4, used: testbed.Usage{User: 3 * time.Second, System: time.Second, Wall: 8 * time.Second, MaxRSS: 9000}}
 	got, err := x.Finish(t.Context())
 	if diff := cmp.Diff(map[string]float64{"wall-clock": 2, "cpu": 1, "peak-memory": 9000}, got.Values); diff != "" || err != nil {
 		t.Error(diff, err)
@@ -78,7 +78,7 @@ func TestUsageOfSlices(t *testing.T) {
 	}
 }
 
-// A slice that fails says which one it was.
+// An error has the number of the slice that failed.
 func TestFailingSlice(t *testing.T) {
 	for _, c := range []struct{ shell, rule, detail string }{
 		{counting(t) + `; test $n -lt 3`, workload.RuleExit, "slice 3: /bin/sh -c "},

@@ -13,12 +13,12 @@ import (
 
 var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// longest is the longest run of a program. A thousand warm-up runs of it are a
-// duration that can be counted.
+// longest is the longest possible timeout of a run. A thousand warm-up runs of this length are still a valid
+// duration.
 const longest = 1000 * time.Hour
 
-// programs gives the one to start; a shell's is always there, and one of an image is
-// not asked for.
+// programs returns the program that the workload starts. /bin/sh and programs in an image are not listed, since Tare
+// does not check them.
 func (c *Config) programs() []experiment.Program {
 	if len(c.Command) == 0 || c.Image != "" {
 		return nil

@@ -23,48 +23,47 @@ type pair struct {
 	server  testbed.Place
 	address netip.Addr
 	port    uint16
-	buffer  int64 // socket buffers of UDP, in bytes
+	buffer  int64 // size of UDP's socket buffers, in bytes
 }
 
-// order is a run to be made. Its output goes to NAME-client.json and
-// NAME-server.json.
-type order struct {
+// runOptions describes a run of iperf3. Its output goes to NAME-client.json and NAME-server.json.
+type runOptions struct {
 	name      string
-	duration  time.Duration // that counts
-	omit      time.Duration // before it, not counted
+	duration  time.Duration // measured time
+	omit      time.Duration // warm-up before the measured time
 	direction Direction
 	streams   int
-	args      []string // more arguments of the client
-	fits      bool     // datagrams are to be as large as the path takes
+	args      []string // additional arguments of the client
+	fits      bool     // datagrams have the largest size that the path takes unfragmented
 }
 
-func (o order) length() time.Duration { return o.omit + o.duration }
+func (o runOptions) length() time.Duration { return o.omit + o.duration }
 
-func (o order) limit() time.Duration { return o.length() + 2*settle }
+func (o runOptions) limit() time.Duration { return o.length() + 2*settle }
 
-// outcome is what a run measured, and what its programs used.
-type outcome struct {
+// runResult is the result of a run, and the resources that its programs used.
+type runResult struct {
 	figures
 	client, server testbed.Usage
 }
 
-// The readings of a run are as dense as a useful mean round-trip time asks for,
-// and in long runs rarer, which holds down the size of the output.
+// Time between readings, in seconds. It is short enough for a useful mean round-trip time. Runs longer than long have
+// fewer readings, which limits the size of the output.
 const (
 	dense = 0.25 // seconds
 	rare  = 1.0
 	long  = time.Minute
 )
 
-func (o order) interval() string {
+func (o runOptions) interval() string {
 	if o.length() > long {
 		return decimal(rare)
 	}
 	return decimal(dense)
 }
 
-// arguments are the client's, besides the address.
-func (o order) arguments() []string {
+// arguments returns the client's arguments without the address.
+func (o runOptions) arguments() []string {
 	args := []string{"-t", decimal(o.length().Seconds()), "-i", o.interval(), "-P", strconv.Itoa(o.streams)}
 	switch o.direction {
 	case Download:
@@ -77,10 +76,10 @@ func (o order) arguments() []string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// settle is how long a server may take to listen, and afterwards to end.
+// settle is the longest time that a server may take to listen, and then to end.
 const settle = 10 * time.Second
 
-func (p pair) run(ctx context.Context, o order) (*outcome, error) {
+func (p pair) run(ctx context.Context, o runOptions) (*runResult, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, o.limit(), errTooLong)
 	defer cancel()
 	port := strconv.Itoa(int(p.port))
@@ -96,9 +95,9 @@ func (p pair) run(ctx context.Context, o order) (*outcome, error) {
 	if err != nil {
 		return nil, p.explain(ctx, limited, "client", err)
 	}
-	said, err := client.report()
+	clientReport, err := client.report()
 	if err != nil {
-		if client.early() && server.ended() {
+		if client.foundNoServer() && server.ended() {
 			if _, why := server.report(); why != nil {
 				return nil, p.explain(ctx, limited, "server", why)
 			}
@@ -113,24 +112,23 @@ func (p pair) run(ctx context.Context, o order) (*outcome, error) {
 	if err := workload.Keep(p.raw, o.name+"-server.json", server.stdout.Bytes()); err != nil {
 		return nil, err
 	}
-	heard, err := server.report()
+	serverReport, err := server.report()
 	if err != nil {
 		return nil, p.explain(ctx, limited, "server", err)
 	}
-	if err := errors.Join(tool.Check(said.Start.Version, "the site"), tool.Check(heard.Start.Version, "the site"), o.sized(said)); err != nil {
+	if err := errors.Join(tool.Check(clientReport.Start.Version, "the site"), tool.Check(serverReport.Start.Version, "the site"), o.sized(clientReport)); err != nil {
 		return nil, err
 	}
-	f, err := read(said, heard, o.direction, o.length().Seconds(), o.omit.Seconds())
+	f, err := read(clientReport, serverReport, o.direction, o.length().Seconds(), o.omit.Seconds())
 	if err != nil {
 		return nil, p.explain(ctx, limited, "output", err)
 	}
-	return &outcome{figures: f, client: client.usage, server: server.usage}, nil
+	return &runResult{figures: f, client: client.usage, server: server.usage}, nil
 }
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain turns a failure of one side into a broken rule, unless the trial
-// itself was called off.
+// explain turns a failure of one side into a broken rule, unless the trial itself was cancelled.
 func (p pair) explain(ctx, limited context.Context, side string, err error) error {
 	var invalid *workload.Invalid
 	switch {
@@ -144,9 +142,8 @@ func (p pair) explain(ctx, limited context.Context, side string, err error) erro
 	return fmt.Errorf("iperf3 %s: %w", side, err)
 }
 
-// connect starts clients until one finds the server listening. A server that
-// writes JSON says nothing before its end, and whatever else could be asked
-// (its sockets in /proc) is not to be seen from outside of every sandbox.
+// connect starts clients until one finds the server listening. A server with JSON output prints nothing before its
+// end, and its sockets in /proc are not visible from outside of every sandbox.
 func (p pair) connect(ctx context.Context, server *program, args []string) (*program, error) {
 	deadline := time.Now().Add(settle)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -155,12 +152,12 @@ func (p pair) connect(ctx context.Context, server *program, args []string) (*pro
 			return nil, err
 		}
 		<-client.done
-		if !client.early() || time.Now().After(deadline) {
+		if !client.foundNoServer() || time.Now().After(deadline) {
 			return client, nil
 		}
 		select {
 		case <-server.done:
-			return client, nil // the server's report tells why
+			return client, nil // the server's report has the reason
 		case <-ctx.Done():
 			return client, context.Cause(ctx)
 		case <-time.After(pause):
@@ -172,7 +169,7 @@ type program struct {
 	args           []string
 	process        testbed.Process
 	stdout, stderr bytes.Buffer
-	done           chan struct{} // closed when it has ended; then the rest may be read
+	done           chan struct{} // closed when the program has ended; usage and err may be read then
 	usage          testbed.Usage
 	err            error
 }
@@ -201,39 +198,38 @@ func (g *program) ended() bool {
 
 func (g *program) end() {
 	if !g.ended() {
-		_ = g.process.Kill() // it may have ended in this moment
+		_ = g.process.Kill() // an error is ignored: the program may have just ended
 		<-g.done
 	}
 }
 
-// early says whether the client found nobody listening. A proxy beside it, such as
-// the sidecar of a service mesh, takes every connection and drops it when it finds
-// nobody itself.
-func (g *program) early() bool {
-	said := g.stdout.String() + g.stderr.String()
-	if strings.Contains(said, `"test_start"`) {
+// foundNoServer reports whether the client found no server listening. A proxy beside the client, such as the sidecar of a
+// service mesh, accepts every connection and drops the connection if it finds no server.
+func (g *program) foundNoServer() bool {
+	text := g.stdout.String() + g.stderr.String()
+	if strings.Contains(text, `"test_start"`) {
 		return false
 	}
-	return strings.Contains(said, "unable to connect to server") && strings.Contains(said, "Connection refused") ||
-		strings.Contains(said, "unable to receive control message: Connection reset by peer") ||
-		strings.Contains(said, "unable to send cookie to server: Connection reset by peer") ||
-		strings.Contains(said, "control socket has closed unexpectedly")
+	return strings.Contains(text, "unable to connect to server") && strings.Contains(text, "Connection refused") ||
+		strings.Contains(text, "unable to receive control message: Connection reset by peer") ||
+		strings.Contains(text, "unable to send cookie to server: Connection reset by peer") ||
+		strings.Contains(text, "control socket has closed unexpectedly")
 }
 
-// report reads what the program said. iperf3 3.12 ends with status 0 even when
-// its JSON tells of an error, so that both count.
+// report parses the program's output. iperf3 3.12 ends with status 0 even if its JSON has an error, so report checks
+// both.
 func (g *program) report() (*iperf3.Report, error) {
 	r, err := parse(g.stdout.Bytes())
 	var invalid *workload.Invalid
-	toldError := errors.As(err, &invalid) && invalid.Rule == workload.RuleExit
+	reportsError := errors.As(err, &invalid) && invalid.Rule == workload.RuleExit
 	var exit *testbed.ExitError
 	switch {
-	case toldError || g.err == nil:
+	case reportsError || g.err == nil:
 		return r, err
 	case errors.As(g.err, &exit):
 		detail := exit.Error()
-		if said := strings.TrimSpace(g.stderr.String()); said != "" && exit.Stderr == "" {
-			detail += ": " + said
+		if text := strings.TrimSpace(g.stderr.String()); text != "" && exit.Stderr == "" {
+			detail += ": " + text
 		}
 		return nil, &workload.Invalid{Rule: workload.RuleExit, Detail: detail}
 	}

@@ -11,15 +11,14 @@ import (
 	"tare/workload/workloadtest"
 )
 
-// openSite opens a site of the local testbed with a wire of that rate, in bit/s.
+// openSite opens a site of the local testbed whose wire has this rate, in bit/s.
 func openSite(t *testing.T, rate float64) testbed.Site {
 	t.Helper()
 	needIperf3(t)
 	return localtest.Network(t, quantity.Rate(rate), 1500)
 }
 
-// TestLocalTestbed measures the service path of a shaped link, whose rate must
-// bound what is found.
+// TestLocalTestbed measures the service path of a shaped link, whose rate must bound the result.
 func TestLocalTestbed(t *testing.T) {
 	const rate = 20e6
 	site := openSite(t, rate)
@@ -41,8 +40,8 @@ func TestLocalTestbed(t *testing.T) {
 	}
 }
 
-// TestFasterThanTheTestbed gives the wire more than the testbed's rate, as the
-// layer link can: the search must not stop at the testbed's.
+// TestFasterThanTheTestbed gives the wire more than the testbed's rate, as the layer link can. The search must not
+// stop at the testbed's rate.
 func TestFasterThanTheTestbed(t *testing.T) {
 	site := openSite(t, 2e6)
 	shaper, _ := testbed.As[testbed.Shaper](site)
@@ -77,13 +76,13 @@ func TestNodeToNode(t *testing.T) {
 	}
 }
 
-// TestUnlimited searches on a wire without a cap, as that of a cluster is: the
-// first step offers what the sender can give.
+// TestUnlimited searches on a wire without a cap, like a cluster's. The first step offers as much as the sender can
+// send.
 func TestUnlimited(t *testing.T) {
 	site := openSite(t, 0)
 	var raw workloadtest.Raw
 	c := short(UDP, Upload, 1)
-	c.LossLimit = 0.9 // without a link, what is lost is up to who else has the processors
+	c.LossLimit = 0.9 // without a link, the loss depends on other programs on the processors
 	r, err := run(t.Context(), c, site, &raw)
 	if err != nil {
 		t.Fatalf("%v: %s", err, raw.Texts()["search.json"])

@@ -1,18 +1,15 @@
-// Package network measures the path between two pods with iperf3 (3.12 and
-// later), one protocol on one path in each trial.
+// Package network measures the path between two pods with iperf3 (3.12 and later), one protocol on one path in each
+// trial.
 //
-// A trial starts a fresh one-off server in the server's pod and a client in the
-// client's pod, and keeps the JSON of both as it came. What iperf3 cannot say
-// is missing, never zero; a run that failed invalidates the trial.
+// A trial starts a one-off server in the server's pod and a client in the client's pod, and keeps the JSON of both
+// unchanged. A value that iperf3 does not give is missing, never zero. A failed run makes the trial invalid.
 //
-// TCP is one run of the given duration after the warm-up: the bandwidth that
-// the receiver saw, retransmits, and the mean of the round-trip times that the
-// sender's kernel gave.
+// TCP is one run of the given duration after the warm-up. The metrics are the bandwidth at the receiver, retransmits,
+// and the mean of the round-trip times that the sender's kernel reported.
 //
-// UDP has no flow control, so that a sender at full speed (iperf3 -b 0) measures
-// how an overloaded receiver throws packets away. Instead a search finds the
-// highest offered rate of which less than the loss limit is lost (see search.go),
-// and one run of the full duration at that rate is the measurement.
+// UDP has no flow control: a sender at full speed (iperf3 -b 0) would measure how an overloaded receiver drops
+// packets. Therefore a search finds the highest offered rate that loses no more than the loss limit (see search.go),
+// and one run of the full duration at this rate is the measurement.
 package network
 
 import (
@@ -32,7 +29,7 @@ import (
 // Protocol is a transport protocol.
 type Protocol string
 
-// The protocols that are measured.
+// The measured protocols.
 const (
 	TCP Protocol = "tcp"
 	UDP Protocol = "udp"
@@ -41,7 +38,7 @@ const (
 // Values lists the protocols.
 func (Protocol) Values() []string { return []string{string(TCP), string(UDP)} }
 
-// Direction is the way that the data goes.
+// Direction is the direction of the data.
 type Direction string
 
 // The directions, as the client sees them.
@@ -54,16 +51,16 @@ const (
 // Values lists the directions.
 func (Direction) Values() []string { return []string{string(Upload), string(Download), string(Both)} }
 
-// Config is the parameters of the workload. iperf3 takes whole seconds only.
+// Config is the parameters of the workload. Durations are in whole seconds, since iperf3 takes no fractions.
 type Config struct {
 	Protocols  factor.Levels[Protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in trials of its own"`
 	Paths      factor.Levels[testbed.Path]  `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client pod to the server pod"`
-	Direction  factor.Levels[Direction]     `yaml:"direction" json:"direction" doc:"way that the data goes, as the client sees it"`
+	Direction  factor.Levels[Direction]     `yaml:"direction" json:"direction" doc:"direction of the data, as the client sees it"`
 	Streams    factor.Levels[int]           `yaml:"streams" json:"streams" doc:"parallel streams, 1 to 128"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement, in whole seconds"`
-	Omit       quantity.Duration            `yaml:"omit" json:"omit" doc:"warm-up before it that is not counted, in whole seconds"`
+	Omit       quantity.Duration            `yaml:"omit" json:"omit" doc:"warm-up before the measurement, in whole seconds; it does not count"`
 	Congestion string                       `yaml:"congestion" json:"congestion,omitempty" doc:"TCP congestion control; the kernel's default if absent"`
-	LossLimit  quantity.Percent             `yaml:"lossLimit" json:"lossLimit" doc:"share of UDP packets that may be lost at the rate that is reported"`
+	LossLimit  quantity.Percent             `yaml:"lossLimit" json:"lossLimit" doc:"largest share of UDP packets that may be lost at the reported rate"`
 	Probe      quantity.Duration            `yaml:"probe" json:"probe" doc:"length of one step of the UDP search, in whole seconds"`
 	Datagram   factor.Levels[quantity.Size] `yaml:"datagram" json:"datagram" doc:"payload of a UDP packet; 0B for the largest that the path takes unfragmented"`
 	Buffer     quantity.Size                `yaml:"buffer" json:"buffer" doc:"socket buffers of UDP; 0B for what the kernel grants, up to 2MiB"`
@@ -92,7 +89,7 @@ var Kind = workload.Kind{
 	Probe:   probe,
 }
 
-// Declare says that the workload needs two pods, and iperf3.
+// Declare lists the needs of the workload: two pods, and iperf3.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
@@ -102,20 +99,20 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Measures says what a trial of the protocol in force measures. For UDP a search
-// decides the rate, and takes the larger part of the time.
+// Measures returns the metrics of a trial of the present protocol. For UDP, the search for the rate takes most of the
+// time.
 func (c *Config) Measures() experiment.Measures {
-	one := order{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
+	one := runOptions{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
 	m := experiment.Measures{
 		Metrics:  c.measured(),
-		Cost:     &experiment.Cost{Prefix: string(c.Protocols.One()), Unit: "Gbit", Parts: []string{"client", "server"}}, // received
+		Cost:     &experiment.Cost{Prefix: string(c.Protocols.One()), Unit: "Gbit", Parts: []string{"client", "server"}}, // cost is per received Gbit
 		Expected: (c.Omit + c.Duration).Std() + startUp,
 		Limit:    one,
 	}
 	if c.Protocols.One() == UDP {
 		m.Searches = true
 		m.Expected += usualSteps * (c.Probe.Std() + startUp)
-		m.Limit = maxSteps*order{duration: c.Probe.Std()}.limit() + measureAttempts*one
+		m.Limit = maxSteps*runOptions{duration: c.Probe.Std()}.limit() + measureAttempts*one
 	}
 	return m
 }
@@ -132,8 +129,7 @@ func (c *Config) measured() []experiment.Metric {
 	}
 }
 
-// startUp is what starting and ending a client and a server takes besides the
-// time in which they send.
+// startUp is the time that starting and ending a client and a server takes besides the time of sending.
 const startUp = 150 * time.Millisecond
 
 var congestionName = regexp.MustCompile(`^[a-z0-9_-]*$`)
@@ -167,7 +163,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Prepare carries out the search for the UDP rate. TCP has nothing to prepare.
+// Prepare does the search for the UDP rate. TCP needs no preparation.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	network, ok := testbed.As[testbed.Network](t.Site)
 	if !ok {
@@ -189,8 +185,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
 }
 
-// wireRate is the rate of the wire in bit/s, 0 if it is unlimited: the one in
-// force, which a layer may have set, where the site can tell it.
+// wireRate returns the present rate of the wire in bit/s; 0: unlimited. If the site can read the rate, this is the
+// rate that a layer may have set.
 func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	shaper, ok := testbed.As[testbed.Shaper](site)
 	if !ok {
@@ -204,11 +200,11 @@ func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 }
 
 func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error) {
-	order := order{name: "iperf3", duration: c.Duration.Std(), omit: c.Omit.Std(), direction: c.Direction.One(), streams: c.Streams.One()}
+	options := runOptions{name: "iperf3", duration: c.Duration.Std(), omit: c.Omit.Std(), direction: c.Direction.One(), streams: c.Streams.One()}
 	if c.Congestion != "" {
-		order.args = []string{"-C", c.Congestion}
+		options.args = []string{"-C", c.Congestion}
 	}
-	o, err := p.run(ctx, order)
+	o, err := p.run(ctx, options)
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -224,9 +220,9 @@ func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error
 	return r, nil
 }
 
-// result completes the values with what the run cost. before is the payload
-// moved by earlier runs of the trial, in bytes.
-func (o *outcome) result(values map[string]float64, before float64) workload.Result {
+// result adds to the values the resources and the traffic of the run. before is the payload of earlier runs of the
+// trial, in bytes.
+func (o *runResult) result(values map[string]float64, before float64) workload.Result {
 	return workload.Result{
 		Values: values,
 		Used:   map[string]testbed.Usage{"client": o.client, "server": o.server},

@@ -123,7 +123,7 @@ func TestFailures(t *testing.T) {
 		name   string
 		site   script
 		want   string
-		client string // what is kept of it
+		client string // output of the client that is kept
 	}{
 		{"server cannot listen", script{client: refused, server: `echo '{"error": "unable to start listener for connections: Address already in use"}'; exit 1`},
 			"exit-status: iperf3 server: unable to start listener for connections: Address already in use",
@@ -227,7 +227,7 @@ func TestUDPOrder(t *testing.T) {
 		{1e12, "-t 3 -i 0.25 -P 4 -R -u -b 250000000000 --pacing-timer 20 -w 212992"},
 	}
 	for _, test := range tests {
-		got := strings.Join(c.udpOrder(pair{buffer: 212992}, "", test.rate, 2*time.Second, time.Second).arguments(), " ")
+		got := strings.Join(c.udpOptions(pair{buffer: 212992}, "", test.rate, 2*time.Second, time.Second).arguments(), " ")
 		if got != test.want {
 			t.Errorf("%v bit/s:\ngot  %s\nwant %s", test.rate, got, test.want)
 		}

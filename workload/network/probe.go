@@ -49,10 +49,10 @@ func tryLoopback(ctx context.Context) error {
 // loopback is a site on this machine's loopback interface, for the probe.
 type loopback struct {
 	port uint16
-	rate float64 // bit/s, the most that UDP is to offer
+	rate float64 // highest rate that the UDP search offers, in bit/s
 }
 
-// openLoopback makes the site on a port that is free now.
+// openLoopback makes the site on a free port.
 func openLoopback(rate float64) (loopback, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,11 +8,9 @@ import (
 	"tare/workload"
 )
 
-// parse reads the JSON of an iperf3, of which the series of intervals is used.
-// iperf3's own way to leave a warm-up out (-O) is not used, since its output then
-// lacks some of the bytes of the warm-up, which the CPU time of the processes
-// includes. An error that iperf3 tells of breaks the rule exit-status, JSON that
-// cannot be read the rule parse.
+// parse parses the JSON of iperf3. Tare reads the list of intervals. It does not use iperf3's own option to leave out
+// a warm-up (-O): the output then lacks some bytes of the warm-up, although the CPU time of the processes includes
+// them. An error in the JSON breaks the rule exit-status, and JSON that cannot be parsed breaks the rule parse.
 func parse(data []byte) (*iperf3.Report, error) {
 	var r iperf3.Report
 	if len(data) == 0 {
@@ -48,16 +46,16 @@ func number(v *float64, name string) (float64, error) {
 	return n, nil
 }
 
-// totals adds up the intervals of one side and way that begin after the
-// warm-up, besides whole, which is all of them.
+// totals are sums over the intervals after the warm-up, at one side and in one direction. Only whole includes the
+// warm-up.
 type totals struct {
 	whole       float64 // bytes, warm-up included
 	bytes       float64
 	seconds     float64
 	retransmits float64
-	sent        int  // intervals of a TCP sender
-	unavailable int  // of them, those without retransmits
-	window      bool // whether the sender's kernel tells of its connections
+	sent        int  // number of intervals of a TCP sender
+	unavailable int  // number of these intervals without retransmits
+	window      bool // set if the sender's kernel reports a congestion window
 	lost        float64
 	packets     float64
 	jitter      float64 // ms × packets
@@ -65,15 +63,14 @@ type totals struct {
 	readings    float64
 }
 
-// side is what one end of the run saw of one way.
+// side is one end of a run, with the data in one direction.
 type side struct {
 	report   *iperf3.Report
-	reverse  bool // of a run both ways, the way back
+	reverse  bool // in a run in both directions: the direction from server to client
 	receives bool
 }
 
-// total adds up. Intervals count from omit seconds on; those in which half of
-// the time or more is before that do not.
+// total adds up the intervals. An interval counts unless half of its time or more is before omit seconds.
 func (s side) total(omit float64) (totals, error) {
 	var t totals
 	for _, i := range s.report.Intervals {
@@ -131,23 +128,23 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 	return failed
 }
 
-// known says whether the retransmits are those of the connection. iperf3 takes them
-// from the kernel with the congestion window, which is never zero; gVisor's fills
-// in little of what is asked for, and leaves both at zero. UDP has none.
+// known reports whether the retransmits are those of the connection. iperf3 reads them from the kernel together with
+// the congestion window, which is never zero. gVisor's kernel fills in few of the fields, and leaves both at zero.
+// UDP has no retransmits.
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
-// figures is what a run measured after the warm-up.
+// figures are the results of a run after the warm-up.
 type figures struct {
-	received    float64 // bit/s of payload; both ways added
-	sent        float64 // bit/s of payload; both ways added
-	loss        float64 // UDP: share of packets, 0 to 1; the worse of both ways
-	jitter      float64 // UDP: seconds, mean; 0 if not given
-	retransmits float64 // TCP: segments; -1 if not told
-	rtt         float64 // TCP: seconds, mean of the readings of the senders' kernels; 0 if not given
+	received    float64 // bit/s of payload; sum of both directions
+	sent        float64 // bit/s of payload; sum of both directions
+	loss        float64 // UDP: share of packets, 0 to 1; the worse of both directions
+	jitter      float64 // UDP: seconds, mean; 0 if unknown
+	retransmits float64 // TCP: segments; -1 if unknown
+	rtt         float64 // TCP: seconds, mean of the readings of the senders' kernels; 0 if unknown
 	moved       float64 // bytes received, warm-up included
 }
 
-// read gives the figures of a run of that length, warm-up included, in seconds.
+// read computes the figures of a run. length includes the warm-up omit; both are in seconds.
 func read(client, server *iperf3.Report, d Direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way
@@ -197,10 +194,10 @@ func read(client, server *iperf3.Report, d Direction, length, omit float64) (fig
 	return f, nil
 }
 
-// covered is the share of the measurement that intervals must account for.
+// covered is the smallest share of the measured time that the intervals must cover.
 const covered = 0.5
 
-// plausible rejects totals that cannot be those of a run of that many seconds.
+// plausible returns an error for totals that are impossible in a run of this many seconds.
 func plausible(sent, received totals, udp bool, seconds float64) error {
 	for _, t := range []totals{sent, received} {
 		if !(t.seconds >= covered*seconds && t.seconds <= seconds/covered+1) {

@@ -12,8 +12,7 @@ import (
 	"tare/workload"
 )
 
-// The files in testdata are from iperf3 3.12 between two network namespaces
-// over a link of 1 Gbit/s.
+// The files in testdata are from iperf3 3.12 between two network namespaces over a link of 1 Gbit/s.
 func readReport(t *testing.T, name string) *iperf3.Report {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -62,8 +61,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestUnavailable reads what gVisor makes of a TCP run, and what is left of one without
-// retransmits: they are not zero but unknown.
+// TestUnavailable reads output of a TCP run in gVisor, and output without retransmits. The retransmits are unknown
+// instead of zero.
 func TestUnavailable(t *testing.T) {
 	whole := file(t, "tcp-upload-client.json")
 	for name, test := range map[string]struct {
@@ -143,11 +142,11 @@ func readBoth(client, server []byte, d Direction, length, omit float64) (figures
 	if err != nil {
 		return figures{}, err
 	}
-	heard, err := parse(server)
+	serverReport, err := parse(server)
 	if err != nil {
 		return figures{}, err
 	}
-	return read(said, heard, d, length, omit)
+	return read(said, serverReport, d, length, omit)
 }
 
 func FuzzReport(f *testing.F) {

@@ -8,50 +8,47 @@ import (
 	"tare/workload"
 )
 
-// The search for the highest UDP rate within a loss limit is a binary search as
-// in RFC 2544, section 26.1, with a limit above zero in place of none, and with
-// the loss verification of ETSI GS NFV-TST 009, section 12.3.3, against losses
-// that pass:
+// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1, but with a
+// limit above zero. It repeats steps whose loss may be temporary, following the loss verification of ETSI GS NFV-TST
+// 009, section 12.3.3:
 //
-//   - The first step offers the link's rate, or as much as the sender can give
-//     where the link has no cap. If that is within the limit, it is the result.
-//     Otherwise the rate that the sender reached is the upper end of the bracket,
-//     and the rate that was received is the next to be tried: where the link is
-//     the bottleneck, that is its capacity.
-//   - Until a rate is within the limit, each step takes a quarter off; from then
-//     on, each goes to the geometric mean of the bracket, until its ends are no
-//     more than resolution apart. The lower end is the result.
-//   - A step whose loss is over the limit, but not more than passing times, is
-//     repeated once and counts as failed only if it fails again: a pause of the
-//     receiver's CPU loses as many packets in a short step.
-//   - A step within the limit in which the sender reached clearly less than it
-//     was to offer ends the search: no more can be offered.
+//   - The first step offers the link's rate, or as much as the sender can send if the link has no cap. If the loss is
+//     within the limit, this rate is the result. Otherwise the search brackets the result: the sender's rate is the
+//     bracket's upper end, and the received rate is tried next. If the link is the bottleneck, the received rate is
+//     its capacity.
+//   - Each further step takes a quarter off the rate until the loss is within the limit. Then each step tries the
+//     geometric mean of the bracket, until the bracket's ends differ by no more than resolution. The lower end is the
+//     result.
+//   - A step whose loss is over the limit, but at most passing times the limit, is repeated once and fails only if it
+//     fails again. A pause of the receiver's CPU can lose this many packets in a short step.
+//   - The search ends at a step within the limit in which the sender clearly missed the offered rate: the sender
+//     cannot send more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
 	quarter    = 0.75 // factor between rates as long as none is within the limit
-	passing    = 20   // losses up to this many times the limit are tried again
-	reached    = 0.97 // share of the offered rate that counts as reached
-	usualSteps = 8    // for estimates of time
-	maxSteps   = 30   // after which the trial is given up
+	passing    = 20   // factor: a loss up to this many times the limit is tried again
+	reached    = 0.97 // share of the offered rate that the sender must reach
+	usualSteps = 8    // typical number of steps, for estimates of time
+	maxSteps   = 30   // largest number of steps; the trial then fails
 )
 
-// step is one run of the search. Rates are in bit/s of payload, each way.
+// step is one run of the search. Rates are in bit/s of payload, in each direction.
 type step struct {
-	Offered  float64 `json:"offered"` // 0: as much as the sender can give
+	Offered  float64 `json:"offered"` // 0: as much as the sender can send
 	Sent     float64 `json:"sent"`
 	Received float64 `json:"received"`
-	Loss     float64 `json:"loss"` // share of the packets
+	Loss     float64 `json:"loss"` // share of packets
 	Within   bool    `json:"within"`
 }
 
-// search looks for the highest rate within the limit.
+// search finds the highest rate within the limit.
 type search struct {
 	limit float64 // share of packets that may be lost
 	try   func(ctx context.Context, n int, offered float64) (step, error)
 	steps []step
 }
 
-// find gives the highest rate within the limit, at or below ceiling (0: no ceiling).
+// find returns the highest rate within the limit, at or below ceiling (0: no ceiling).
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
 	if err != nil || first.Within {
@@ -59,7 +56,7 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	}
 	lower, upper, next := 0.0, first.Sent, first.Received
 	for lower == 0 || upper/lower > 1+resolution {
-		at, err := s.verified(ctx, min(next, upper*0.999))
+		at, err := s.tryTwice(ctx, min(next, upper*0.999))
 		if err != nil {
 			return 0, err
 		}
@@ -80,9 +77,8 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	return lower, nil
 }
 
-// verified tries a rate, and again if it failed by so little that the loss may
-// have been a passing one.
-func (s *search) verified(ctx context.Context, offered float64) (step, error) {
+// tryTwice tries a rate. If the rate fails with a loss that may be temporary, it tries the rate once more.
+func (s *search) tryTwice(ctx context.Context, offered float64) (step, error) {
 	at, err := s.step(ctx, offered)
 	if err != nil || at.Within || at.Loss > passing*s.limit {
 		return at, err

@@ -7,9 +7,9 @@ import (
 
 // channel is a simulated path.
 type channel struct {
-	capacity float64 // delivered without loss up to here
-	most     float64 // what the sender can give; 0: anything
-	collapse float64 // how fast delivery falls with overload: 0 for a plain link
+	capacity float64 // rate up to which the channel delivers everything
+	most     float64 // highest rate of the sender; 0: unlimited
+	collapse float64 // fall of the delivered rate with overload; 0: a plain link
 	blips    map[int]float64
 }
 
@@ -32,8 +32,8 @@ func TestSearch(t *testing.T) {
 		channel     channel
 		ceiling     float64
 		limit       float64
-		low, high   float64 // where the result must lie
-		least, most int     // steps
+		low, high   float64 // bounds on the result
+		least, most int     // bounds on the number of steps
 	}{
 		{"no bottleneck below the ceiling", channel{capacity: 2e9}, 1e9, 0.01, 1e9, 1e9, 1, 1},
 		{"link with headers", channel{capacity: 0.9718e9}, 1e9, 0.01, 0.9718e9, 0.9816e9, 3, 6},

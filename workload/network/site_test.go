@@ -11,8 +11,8 @@ import (
 	"tare/workload/workloadtest"
 )
 
-// TestBehindAProxy has the client dropped twice by a proxy beside it, as long as
-// the server does not listen.
+// TestBehindAProxy has a proxy beside the client, which drops the client twice because the server does not listen
+// yet.
 func TestBehindAProxy(t *testing.T) {
 	for _, said := range []string{
 		"unable to receive control message: Connection reset by peer",
@@ -35,7 +35,7 @@ func TestBehindAProxy(t *testing.T) {
 	}
 }
 
-// TestOtherPrograms refuses what is not to be compared with other arms.
+// TestOtherPrograms checks that runs which cannot be compared with other arms are refused.
 func TestOtherPrograms(t *testing.T) {
 	client, server := file(t, "tcp-upload-client.json"), file(t, "tcp-upload-server.json")
 	tests := []struct{ name, client, server, want string }{
@@ -62,18 +62,18 @@ func TestOtherPrograms(t *testing.T) {
 	}
 }
 
-// TestSmallDatagrams refuses the size that TCP assumes where nothing is known.
+// TestSmallDatagrams refuses the segment size that TCP assumes for unknown paths.
 func TestSmallDatagrams(t *testing.T) {
 	said, err := parse([]byte(file(t, "gvisor-udp-client.json")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `the client's system ("Linux vm 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016 x86_64") does not tell how large a datagram the path takes: give the size that all arms are to use, such as datagram: 1400B`
-	if err := (order{fits: true}).sized(said); err == nil || err.Error() != want {
+	want := `the client's system ("Linux vm 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016 x86_64") does not give the largest datagram that the path takes: set one size for all arms, such as datagram: 1400B`
+	if err := (runOptions{fits: true}).sized(said); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	for _, o := range []order{
-		short(UDP, Upload, 1).udpOrder(pair{}, "", 1e6, time.Second, 0),
+	for _, o := range []runOptions{
+		short(UDP, Upload, 1).udpOptions(pair{}, "", 1e6, time.Second, 0),
 		{},
 	} {
 		said.Start.TestStart.Block = 1448
@@ -83,7 +83,7 @@ func TestSmallDatagrams(t *testing.T) {
 	}
 }
 
-// TestUnavailableRetransmits runs what gVisor says through a whole trial.
+// TestUnavailableRetransmits runs a whole trial with output from gVisor.
 func TestUnavailableRetransmits(t *testing.T) {
 	site := script{client: "cat testdata/gvisor-tcp-client.json", server: "cat testdata/gvisor-tcp-server.json"}
 	site.port = 7

@@ -15,18 +15,18 @@ import (
 	"tare/workload"
 )
 
-// A measurement that loses more than the limit, although its rate came out of
-// the search, is repeated: first at the same rate, then at one lower by backOff,
-// then each time by twice as much as before, measureAttempts measurements in all.
+// If a measurement loses more than the limit, although the search found its rate, it is repeated: first at the same
+// rate, then at a rate lower by backOff, and then with twice the reduction each time, with at most measureAttempts
+// measurements in all.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
 )
 
-// iperf3 keeps a rate by sending in bursts, one each pacing timer, which is
-// 1000 µs by itself: 125 kB at 1 Gbit/s, about half of what the smallest buffer
-// takes with what the kernel adds to each packet. Above that the timer is shortened
-// so that bursts do not grow, down to the shortest tick that still holds a rate.
+// iperf3 keeps a rate by sending one burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a
+// burst has 125 kB, about half of what the smallest buffer holds with the kernel's overhead for each packet. At
+// higher rates the timer is shortened so that bursts do not grow, down to the shortest period with which iperf3 still
+// keeps a rate.
 const (
 	burst        = 125_000 // bytes
 	shortestTick = 20      // µs
@@ -41,7 +41,7 @@ func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (work
 	}
 	moved := 0.0
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
-		o, err := p.run(ctx, c.udpOrder(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-c.probeOmit(), c.probeOmit()))
+		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-c.probeOmit(), c.probeOmit()))
 		if err != nil {
 			return step{}, err
 		}
@@ -63,13 +63,13 @@ func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (work
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
 }
 
-// probeOmit is the part of a step that is not counted: the first quarter.
+// probeOmit returns the warm-up of a step: its first quarter.
 func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
-// measureUDP measures at the rate found, or below if it does not hold. before is the
-// payload that the search moved, in bytes.
+// measureUDP measures at the rate that the search found, or at a lower rate if that one loses too much. before is the
+// payload of the search, in bytes.
 func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (workload.Result, error) {
-	total, loss, back := outcome{}, 0.0, backOff
+	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
 		name := "iperf3"
 		if attempt > 1 {
@@ -79,11 +79,11 @@ func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (
 			rate *= 1 - back
 			back *= 2
 		}
-		o, err := p.run(ctx, c.udpOrder(p, name, rate, c.Duration.Std(), c.Omit.Std()))
+		o, err := p.run(ctx, c.udpOptions(p, name, rate, c.Duration.Std(), c.Omit.Std()))
 		if err != nil {
 			return workload.Result{}, err
 		}
-		// The layers' CPU time covers all attempts, and so must the rest.
+		// The layers' CPU time covers all attempts, so the other sums must cover them too.
 		total.client, total.server = add(total.client, o.client), add(total.server, o.server)
 		total.moved += o.moved
 		if loss = o.loss; loss <= float64(c.LossLimit) {
@@ -95,7 +95,7 @@ func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (
 		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)
 }
 
-// udpValues are the metrics of a measurement. A jitter of zero is not data.
+// udpValues returns the metrics of a measurement. A jitter of zero is a missing value.
 func udpValues(f figures) map[string]float64 {
 	values := map[string]float64{"udp-bandwidth": f.received, "udp-loss": max(0, f.loss)}
 	if f.jitter > 0 {
@@ -108,12 +108,11 @@ func add(a, b testbed.Usage) testbed.Usage {
 	return testbed.Usage{User: a.User + b.User, System: a.System + b.System, Wall: a.Wall + b.Wall, MaxRSS: max(a.MaxRSS, b.MaxRSS), Unavailable: a.Unavailable || b.Unavailable}
 }
 
-// udpOrder makes an order. Without a size, iperf3 takes the segment size that
-// TCP found for its control connection, which fits the path's MTU in every arm:
-// start.test_start.blksize in its JSON. The rate is each stream's for iperf3; 0
-// is as much as the sender can give.
-func (c *Config) udpOrder(p pair, name string, rate float64, duration, omit time.Duration) order {
-	o := order{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
+// udpOptions describes a UDP run. Without a size, iperf3 uses the segment size of its TCP control connection, which
+// fits the path's MTU in every arm: start.test_start.blksize in its JSON. iperf3 takes the rate of each stream; 0 is
+// as much as the sender can send.
+func (c *Config) udpOptions(p pair, name string, rate float64, duration, omit time.Duration) runOptions {
+	o := runOptions{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
 	o.args = []string{"-u", "-b", decimal(each)}
 	if tick := math.Round(burst * 8e6 / each); each > 0 && tick < 1000 {
@@ -128,15 +127,15 @@ func (c *Config) udpOrder(p pair, name string, rate float64, duration, omit time
 	return o
 }
 
-// defaultSegment is the segment size that TCP assumes where it knows none (RFC 9293).
+// defaultSegment is the segment size that TCP assumes if the path's MTU is unknown (RFC 9293).
 const defaultSegment = 536
 
-// sized refuses datagrams that are small because the system tells nothing of the
-// path, as gVisor does: other arms would send larger ones, and be faster for it.
-func (o order) sized(client *iperf3.Report) error {
+// sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Other
+// arms would send larger datagrams, and would be faster.
+func (o runOptions) sized(client *iperf3.Report) error {
 	if !o.fits || client.Start.TestStart.Block != defaultSegment {
 		return nil
 	}
-	return fmt.Errorf("the client's system (%.80q) does not tell how large a datagram the path takes: "+
-		"give the size that all arms are to use, such as datagram: 1400B", client.Start.SystemInfo)
+	return fmt.Errorf("the client's system (%.80q) does not give the largest datagram that the path takes: "+
+		"set one size for all arms, such as datagram: 1400B", client.Start.SystemInfo)
 }

@@ -62,7 +62,7 @@ func (t *trial) Run(ctx context.Context, i int) error {
 		return t.judge(ctx, *a.failed)
 	}
 	if len(a.lines) != t.each {
-		return errors.Join(workload.Invalidf(workload.RuleParse, "%d of %d processes told what they measured", len(a.lines), t.each), t.keep())
+		return errors.Join(workload.Invalidf(workload.RuleParse, "%d of %d processes printed their times", len(a.lines), t.each), t.keep())
 	}
 	t.lines = append(t.lines, a.lines...)
 	return nil
