@@ -138,7 +138,7 @@ func file(t testing.TB, name string) string {
 }
 
 func readBoth(client, server []byte, d Direction, length, omit float64) (figures, error) {
-	said, err := parse(client)
+	clientReport, err := parse(client)
 	if err != nil {
 		return figures{}, err
 	}
@@ -146,7 +146,7 @@ func readBoth(client, server []byte, d Direction, length, omit float64) (figures
 	if err != nil {
 		return figures{}, err
 	}
-	return read(said, serverReport, d, length, omit)
+	return read(clientReport, serverReport, d, length, omit)
 }
 
 func FuzzReport(f *testing.F) {

@@ -14,7 +14,7 @@ import (
 // TestBehindAProxy has a proxy beside the client, which drops the client twice because the server does not listen
 // yet.
 func TestBehindAProxy(t *testing.T) {
-	for _, said := range []string{
+	for _, message := range []string{
 		"unable to receive control message: Connection reset by peer",
 		"unable to send cookie to server: Connection reset by peer",
 		"control socket has closed unexpectedly",
@@ -22,7 +22,7 @@ func TestBehindAProxy(t *testing.T) {
 	} {
 		tries := t.TempDir() + "/tries"
 		site := script{
-			client: `echo >> ` + tries + `; [ $(wc -l < ` + tries + `) -gt 2 ] || { echo '{"start": {}, "error": "` + said + `"}'; exit 1; }; cat testdata/tcp-upload-client.json`,
+			client: `echo >> ` + tries + `; [ $(wc -l < ` + tries + `) -gt 2 ] || { echo '{"start": {}, "error": "` + message + `"}'; exit 1; }; cat testdata/tcp-upload-client.json`,
 			server: "cat testdata/tcp-upload-server.json; while [ ! -e " + tries + " ] || [ $(wc -l < " + tries + ") -lt 3 ]; do sleep 0.01; done",
 		}
 		site.port = 7
@@ -30,7 +30,7 @@ func TestBehindAProxy(t *testing.T) {
 		c.Duration = quantity.Duration(2 * time.Second)
 		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if err != nil || r.Values["tcp-bandwidth"] <= 0 {
-			t.Errorf("%s: %v, %v", said, r.Values, err)
+			t.Errorf("%s: %v, %v", message, r.Values, err)
 		}
 	}
 }
@@ -64,20 +64,20 @@ func TestOtherPrograms(t *testing.T) {
 
 // TestSmallDatagrams refuses the segment size that TCP assumes for unknown paths.
 func TestSmallDatagrams(t *testing.T) {
-	said, err := parse([]byte(file(t, "gvisor-udp-client.json")))
+	client, err := parse([]byte(file(t, "gvisor-udp-client.json")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `the client's system ("Linux vm 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016 x86_64") does not give the largest datagram that the path takes: set one size for all arms, such as datagram: 1400B`
-	if err := (runOptions{fits: true}).sized(said); err == nil || err.Error() != want {
+	if err := (runOptions{fits: true}).sized(client); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	for _, o := range []runOptions{
 		short(UDP, Upload, 1).udpOptions(pair{}, "", 1e6, time.Second, 0),
 		{},
 	} {
-		said.Start.TestStart.Block = 1448
-		if err := o.sized(said); err != nil {
+		client.Start.TestStart.Block = 1448
+		if err := o.sized(client); err != nil {
 			t.Error(err)
 		}
 	}
