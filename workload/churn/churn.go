@@ -27,7 +27,6 @@
 // see objects become ready, by one watch for each kind; update.go refuses objects whose status does not show that an
 // update is complete; clean.go deletes leftovers; record.go computes metrics and raw files, trial.go runs a trial,
 // and try.go makes one object of each template.
-// template.
 package churn
 
 import (
@@ -64,22 +63,22 @@ type Config struct {
 	Objects     factor.Levels[int]                `yaml:"objects" json:"objects" doc:"number of objects, made from the templates in turn"`
 	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"requests offered per second"`
 	Templates   []Template                        `yaml:"templates" json:"templates" required:"true" doc:"templates that objects are made from"`
-	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is taken down and up again, or changed, while measuring; 0% measures the making of all"`
+	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is deleted and made again, or changed, while measuring; with 0% all objects are made while measuring"`
 	Operation   Operation                         `yaml:"operation" json:"operation" doc:"change that is made to the share of the objects given by churn"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"length of the churn, in whole turns (down and up) and at least one"`
 	PodSecurity Level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
 	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after objects are deleted and after objects are made; and after the measurement, while components are still observed"`
-	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"requests under way at a time, at most"`
+	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"most requests under way at a time"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
 	Request     quantity.Duration                 `yaml:"requestTimeout" json:"requestTimeout" doc:"how long a request may take, repetitions after status 429 included"`
-	Late        quantity.Duration                 `yaml:"late" json:"late" doc:"send lag, at its 99th percentile, beyond which the generator counts as late"`
-	Shortfall   quantity.Percent                  `yaml:"shortfall" json:"shortfall" max:"100%" doc:"share of the offered rate that may be missing from the rate reached"`
+	Late        quantity.Duration                 `yaml:"late" json:"late" doc:"limit on the send lag, at its 99th percentile; beyond it the generator counts as late"`
+	Shortfall   quantity.Percent                  `yaml:"shortfall" json:"shortfall" max:"100%" doc:"share of the offered rate that may be missing from the reached rate"`
 }
 
 // Template is a template of objects: exactly one of File and Inline.
 type Template struct {
 	Inline strictyaml.Document `yaml:"inline" json:"inline,omitempty" doc:"the object, with {{.Index}}, {{.Name}} and so on"`
-	File   string              `yaml:"file" json:"file,omitempty" doc:"a file with the same, relative to the experiment file; its content is kept with the run"`
+	File   string              `yaml:"file" json:"file,omitempty" doc:"file with the object in place of inline, relative to the experiment file; its content is kept with the run"`
 	Ready  Condition           `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
 	Fixed  int                 `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; such a template takes no turns"`
 
@@ -166,7 +165,8 @@ func (c *Config) measured() []experiment.Metric {
 		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
 }
 
-// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
+// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values
+// support.
 func distributionMetrics(name string, n int) []experiment.Metric {
 	metrics := []experiment.Metric{{Name: name + "-mean", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}}
 	for _, q := range quantiles {

@@ -105,7 +105,8 @@ func (c Condition) of(k kind) Condition {
 	return Condition{how: exists}
 }
 
-// watchedObject is the part of a watched object that Tare reads. Spec and status are decoded only when a condition needs them.
+// watchedObject is the part of a watched object that Tare reads. Spec and status are decoded only when a condition
+// needs them.
 type watchedObject struct {
 	Metadata struct {
 		Name              string            `json:"name"`

@@ -225,8 +225,8 @@ func (out *outcome) writeSummary(w io.Writer) error {
 	})
 }
 
-// writeRequests writes one CSV line for each request, with times in seconds since the start. The time of an event that did
-// not happen is empty.
+// writeRequests writes one CSV line for each request, with times in seconds since the start. The time of an event
+// that did not happen is empty.
 func (out *outcome) writeRequests(w io.Writer) error {
 	c := csv.NewWriter(w)
 	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // an error shows in the call of Error below

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// made returns requests. The i-th, from 1, has its response after i ms and is ready after 2i ms, except for requests that
-// fail or are never ready.
+// made returns requests. The i-th, from 1, has its response after i ms and is ready after 2i ms, except for requests
+// that fail or are never ready.
 func made(n int, failed, unready func(i int) bool) []*timedRequest {
 	var list []*timedRequest
 	for i := 1; i <= n; i++ {

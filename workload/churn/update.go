@@ -29,9 +29,9 @@ func (s *source) checkUpdate() error {
 	return nil
 }
 
-// hasGeneration reports whether the object shows which generation the condition is met for: the status, or the condition in
-// it, has an observedGeneration. Without a generation, an object that was ready before an update looks ready after
-// it.
+// hasGeneration reports whether the object shows which generation the condition is met for: the status, or the
+// condition in it, has an observedGeneration. Without a generation, an object that was ready before an update looks
+// ready after it.
 func (c Condition) hasGeneration(o *watchedObject) bool {
 	if c.how == exists {
 		return true
@@ -49,8 +49,8 @@ func (c Condition) hasGeneration(o *watchedObject) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// noteUndated records the first update among requests on the same object, since its status has no observedGeneration. It
-// reports whether the first request is an update, whose end cannot be seen.
+// noteUndated records the first update among requests on the same object, since its status has no observedGeneration.
+// It reports whether the first request is an update, whose end cannot be seen.
 func (w *watch) noteUndated(requests []*awaiting) bool {
 	for _, a := range requests {
 		if a.verb == update {

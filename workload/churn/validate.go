@@ -14,7 +14,7 @@ import (
 const (
 	mostObjects  = 200_000
 	mostRequests = 500_000
-	highestRate  = 10_000 // 1/s
+	highestRate  = 10_000 // in 1/s
 	longest      = 6 * time.Hour
 )
 

@@ -111,7 +111,7 @@ func (t *tracker) settle(o *timedRequest) {
 	}
 }
 
-// wait waits until the tracker waits for no order of the phase, or the limit has passed. It returns the number of
+// wait waits until the tracker waits for no request of the phase, or the limit has passed. It returns the number of
 // requests left.
 func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, err error) {
 	if t.left.Load() <= 0 {

@@ -64,7 +64,7 @@ type Config struct {
 	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
 	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
 	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
-	Read    []Metric        `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
+	Read    []Metric        `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
 }
 
 // Metric is one metric and its source: exactly one of From, Regex and JSON.
@@ -75,11 +75,11 @@ type Metric struct {
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
 	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
 	Which    Which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
-	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as it is to be shown"`
-	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"direction that is good; lower if absent"`
+	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
+	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
 	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
 	Discrete bool              `yaml:"discrete" json:"discrete,omitempty" doc:"true if the metric may have the same value in every trial; otherwise Tare takes such a metric to measure nothing"`
-	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether it is judged under the correction for many comparisons; if no metric has this field, the first one is"`
+	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether the metric is judged under the correction for many comparisons; if no metric has this field, the first one is"`
 }
 
 // Source is a resource that the program used.
@@ -87,11 +87,11 @@ type Source string
 
 // The sources.
 const (
-	WallClock  Source = "wall-clock"  // s
-	UserCPU    Source = "user-cpu"    // s
-	SystemCPU  Source = "system-cpu"  // s
+	WallClock  Source = "wall-clock"  // in s
+	UserCPU    Source = "user-cpu"    // in s
+	SystemCPU  Source = "system-cpu"  // in s
 	CPU        Source = "cpu"         // user and system, s
-	PeakMemory Source = "peak-memory" // B
+	PeakMemory Source = "peak-memory" // in bytes
 )
 
 // Values lists the sources.

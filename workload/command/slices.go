@@ -79,7 +79,7 @@ func (t *totals) outcome() workload.Result {
 			values[m.Name] = t.sums[m.Name] / n
 		case t.used.Unavailable && m.From != WallClock:
 			unavailable = append(unavailable, m.Name)
-		case v <= 0: // no accounted resource is a missing value, not zero
+		case v <= 0: // a resource that was not counted is missing, not zero
 		case m.From == PeakMemory:
 			values[m.Name] = v
 		default:

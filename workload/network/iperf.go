@@ -203,8 +203,8 @@ func (g *program) end() {
 	}
 }
 
-// foundNoServer reports whether the client found no server listening. A proxy beside the client, such as the sidecar of a
-// service mesh, accepts every connection and drops the connection if it finds no server.
+// foundNoServer reports whether the client found no server listening. A proxy beside the client, such as the sidecar
+// of a service mesh, accepts every connection and drops the connection if it finds no server.
 func (g *program) foundNoServer() bool {
 	text := g.stdout.String() + g.stderr.String()
 	if strings.Contains(text, `"test_start"`) {

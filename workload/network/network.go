@@ -53,8 +53,8 @@ func (Direction) Values() []string { return []string{string(Upload), string(Down
 
 // Config is the parameters of the workload. Durations are in whole seconds, since iperf3 takes no fractions.
 type Config struct {
-	Protocols  factor.Levels[Protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in trials of its own"`
-	Paths      factor.Levels[testbed.Path]  `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client pod to the server pod"`
+	Protocols  factor.Levels[Protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in separate trials"`
+	Paths      factor.Levels[testbed.Path]  `yaml:"paths" factor:"path" json:"paths" doc:"paths from the client pod to the server pod"`
 	Direction  factor.Levels[Direction]     `yaml:"direction" json:"direction" doc:"direction of the data, as the client sees it"`
 	Streams    factor.Levels[int]           `yaml:"streams" json:"streams" doc:"parallel streams, 1 to 128"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement, in whole seconds"`
@@ -63,7 +63,7 @@ type Config struct {
 	LossLimit  quantity.Percent             `yaml:"lossLimit" json:"lossLimit" doc:"largest share of UDP packets that may be lost at the reported rate"`
 	Probe      quantity.Duration            `yaml:"probe" json:"probe" doc:"length of one step of the UDP search, in whole seconds"`
 	Datagram   factor.Levels[quantity.Size] `yaml:"datagram" json:"datagram" doc:"payload of a UDP packet; 0B for the largest that the path takes unfragmented"`
-	Buffer     quantity.Size                `yaml:"buffer" json:"buffer" doc:"socket buffers of UDP; 0B for what the kernel grants, up to 2MiB"`
+	Buffer     quantity.Size                `yaml:"buffer" json:"buffer" doc:"socket buffers of UDP; 0B for the size that the kernel grants, up to 2MiB"`
 }
 
 // New gives the workload with its defaults.

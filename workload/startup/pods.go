@@ -59,7 +59,7 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 	}
 	addresses := on.PodAddresses(testbed.ClientPod)
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("the arm's pod has no address for the answers of others")
+		return nil, fmt.Errorf("the arm's pod has no address that started pods can call")
 	}
 	if s.listener, err = orders.Start(ctx, site, testbed.ClientPod, answer.Listener.Name); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (s *podStarter) failure(ctx context.Context, p *progress, err error) error 
 	case errors.As(err, &lost):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("it has not answered, or is not ready, after %v, which is the limit of a start", s.config.Timeout)
+		err = fmt.Errorf("it has not printed its first byte, or is not ready, after %v, which is the limit of a start", s.config.Timeout)
 		why := s.like.Why(ctx, p.name, err)
 		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("pod %s: %v", p.name, why)}
 	}

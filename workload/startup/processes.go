@@ -157,7 +157,7 @@ func (h *processStarter) uses(ctx context.Context) (sum use, err error) {
 	for _, p := range h.up {
 		shared, ok := testbed.ProcessAs[testbed.Proportional](p)
 		if !ok {
-			return use{}, errors.New("memory in proportional shares is not known on this system")
+			return use{}, errors.New("this system does not count memory in proportional shares (PSS)")
 		}
 		one, err := shared.Proportional()
 		if err != nil {

@@ -120,10 +120,10 @@ func (c *Config) validate() []experiment.FieldError {
 
 // The metrics.
 const (
-	mean          = "start-mean"     // s
+	mean          = "start-mean"     // in s
 	memory        = "memory"         // memory of all instances, in bytes
 	cpu           = "cpu"            // CPUs that all instances use together
-	machineMemory = "memory-machine" // B
+	machineMemory = "memory-machine" // in bytes
 )
 
 // phases lists the phases of a pod in the order in which it reaches them.

@@ -19,11 +19,11 @@ type Direct string
 
 // Values of Direct.
 const (
-	// PastCache makes a trial invalid if it went through the page cache.
+	// PastCache asks for I/O past the page cache; a trial that went through the cache is invalid.
 	PastCache Direct = "true"
-	// ThroughCache names the metrics buffered-.
+	// ThroughCache asks for I/O through the page cache; the metrics are named buffered-.
 	ThroughCache Direct = "false"
-	// Auto names the metrics of a trial buffered- if it went through the page cache.
+	// Auto asks for I/O past the page cache; the metrics of a trial that went through the cache are named buffered-.
 	Auto Direct = "auto"
 )
 

@@ -70,7 +70,7 @@ type output struct {
 	over bool
 }
 
-// Write keeps p as far as there is room.
+// Write keeps the part of p that fits.
 func (o *output) Write(p []byte) (int, error) {
 	n := min(len(p), mostOutput-len(o.kept))
 	o.over = o.over || n < len(p)

@@ -8,7 +8,7 @@ import (
 	"tare/workload"
 )
 
-// quantiles lists the quantiles that are metrics. A quantile needs at least beyond I/Os that took longer.
+// quantiles lists the quantiles that are metrics. A trial has a quantile only if at least beyond I/Os took longer.
 var quantiles = []struct {
 	name     string
 	percent  float64
@@ -35,8 +35,8 @@ func singleJob(r *fio.Report) (*fio.Job, error) {
 	return &r.Jobs[0], nil
 }
 
-// leastCold is the shortest time in which all data may be read once.
-const leastCold = 0.1 // s
+// leastCold is the shortest time, in s, in which all data may be read once.
+const leastCold = 0.1
 
 // read computes a trial's result from the report of the measured run.
 func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {

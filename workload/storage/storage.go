@@ -84,7 +84,7 @@ func (Mode) Values() []string { return []string{string(Filesystem), string(Block
 // Config is the parameters of the workload.
 type Config struct {
 	Profile    Profile                      `yaml:"profile" json:"profile,omitempty" doc:"published study whose operations, block sizes, depth, size and times are used where none are given"`
-	Operations factor.Levels[Operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in trials of its own"`
+	Operations factor.Levels[Operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in separate trials"`
 	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
@@ -95,7 +95,7 @@ type Config struct {
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`
 	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before the measurement; it does not count"`
 	Mode       Mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
-	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"fsync after that many writes; never if absent"`
+	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"number of writes after which fio calls fsync; never if absent"`
 	Cap        *Cap                         `yaml:"cap" json:"cap,omitempty" doc:"highest performance of the device: values above it are flagged, since they are not the device's"`
 	Volume     quantity.Size                `yaml:"volume" json:"volume,omitempty" doc:"size of the volume to ask for; size and some slack if absent"`
 }
@@ -223,7 +223,8 @@ func (c *Config) workers() int {
 	return c.Jobs.One() * c.IODepth.One()
 }
 
-// loop ties latency to I/O per second. With fsync there is no loop, since neither of the two has the time of fsync.
+// loop ties latency to I/O per second. With fsync there is no loop, since neither latency nor I/O per second includes
+// the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil

@@ -30,15 +30,15 @@ func (c *Config) validate() []experiment.FieldError {
 	}
 	switch {
 	case c.Cold && c.Direct != ThroughCache:
-		errs.Add("cold", "what goes past the page cache is always cold: cold goes with direct: false")
+		errs.Add("cold", "I/O past the page cache is always cold: use cold with direct: false")
 	case c.Cold && !slices.ContainsFunc(c.Operations, Operation.reads):
-		errs.Add("cold", "writes do not come from the page cache: cold is about reads")
+		errs.Add("cold", "writes do not come from the page cache: use cold for reads")
 	}
 	if c.Cold && slices.ContainsFunc(c.Jobs, func(n int) bool { return n > 1 }) {
-		errs.Add("cold", "jobs that read the same data find it in the page cache: cold takes jobs: 1")
+		errs.Add("cold", "jobs that read the same data find it in the page cache: cold needs jobs: 1")
 	}
 	if c.Cap != nil && (c.Cap.IOPS < 0 || c.Cap.Bandwidth < 0 || c.Cap.IOPS == 0 && c.Cap.Bandwidth == 0) {
-		errs.Add("cap", "it gives neither iops nor bandwidth, above zero")
+		errs.Add("cap", "give iops or bandwidth, above zero")
 	}
 	switch {
 	case c.SyncEvery < 0 || c.SyncEvery > 1<<20:

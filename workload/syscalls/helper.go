@@ -8,7 +8,7 @@ import (
 	"tare/testbed/orders"
 )
 
-// Helper executes the probe in its place.
+// Helper is a process that replaces itself by the probe.
 var Helper = testbed.Helper{Name: name, Run: orders.Reading("the order", execute)}
 
 // order is a request to the helper, on its standard input.

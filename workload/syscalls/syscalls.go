@@ -55,7 +55,7 @@ func (Test) Values() []string { return slices.Clone(tests) }
 
 // Config is the parameters of the workload.
 type Config struct {
-	Tests     factor.Levels[Test] `yaml:"tests" factor:"test" json:"tests" doc:"operations, each measured in trials of its own"`
+	Tests     factor.Levels[Test] `yaml:"tests" factor:"test" json:"tests" doc:"operations, each measured in separate trials"`
 	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"measured time of a trial; slices share it"`
 	Processes int                 `yaml:"processes" json:"processes" min:"1" doc:"processes of a trial, one after the other, each with its own memory layout; a slice has at least one"`
 	In        testbed.Place       `yaml:"in" json:"in" doc:"place where the processes run: client-pod, server-pod (for layers around the server), or host, which is Tare's own machine and needs no network"`
@@ -118,7 +118,7 @@ func (c *Config) validate() []experiment.FieldError {
 		errs.Add("in", "%s is not one of %s", c.In, places)
 	}
 	if c.Image != "" && c.In == testbed.Host {
-		errs.Add("image", "programs on the host are in no image: leave in out")
+		errs.Add("image", "programs on the host use no image: leave out image, or in: host")
 	}
 	for field, value := range map[string]string{"file": c.File, "directory": c.Directory} {
 		if value != "" && !path.IsAbs(value) || len(value) > mostPath {

@@ -30,7 +30,7 @@ func TestValidate(t *testing.T) {
 		{"many", func(c *Config) { c.Processes = 1001 }, []experiment.FieldError{{Field: "processes", Message: "1001 are more than 1000 processes"}}},
 		{"place", func(c *Config) { c.In = testbed.ServerNode }, []experiment.FieldError{{Field: "in", Message: "server-node is not one of [host client-pod server-pod]"}}},
 		{"server", func(c *Config) { c.In = testbed.ServerPod }, nil},
-		{"image", func(c *Config) { c.In, c.Image = testbed.Host, "busybox" }, []experiment.FieldError{{Field: "image", Message: "programs on the host are in no image: leave in out"}}},
+		{"image", func(c *Config) { c.In, c.Image = testbed.Host, "busybox" }, []experiment.FieldError{{Field: "image", Message: "programs on the host use no image: leave out image, or in: host"}}},
 		{"directory", func(c *Config) { c.Directory = "tmp" }, []experiment.FieldError{{Field: "directory", Message: `"tmp" is not an absolute path of up to 3000 bytes`}}},
 		{"headline", func(c *Config) { c.Judged = []string{"cpu"} }, []experiment.FieldError{{Field: "headline[0]", Message: `"cpu" is not one of [operation-cpu operation-wall operation-cpu-mean]`}}},
 	} {

@@ -26,7 +26,7 @@ func (c *Config) PrepareSlices(_ context.Context, t *workload.Trial, n int) (wor
 	return &trial{config: c, on: t, slices: n, each: (c.Processes + n - 1) / n}, nil
 }
 
-// trial is a running trial.
+// trial is the state of a running trial.
 type trial struct {
 	config *Config
 	on     *workload.Trial

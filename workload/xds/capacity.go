@@ -47,7 +47,7 @@ func (w Within) limit(what string) string {
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
 func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.Push.limit("push") }
 
-// most returns the most sidecars that a search which begins with n tries.
+// most returns the greatest number of sidecars in a search that begins with n sidecars.
 func (o *Objective) most(n int) int {
 	if o.Most > 0 {
 		return o.Most
@@ -59,7 +59,7 @@ func (c *Config) validateObjective(errs *experiment.FieldErrors) {
 	within(errs, "objective.ready.within", c.Objective.Ready.Within, 100*time.Millisecond)
 	within(errs, "objective.push.within", c.Objective.Push.Within, 10*time.Millisecond)
 	if c.Change == nil {
-		errs.Add("objective", "there is no change: what a push takes is part of it")
+		errs.Add("objective", "there is no change: the objective includes the time of a push")
 	}
 	for i, n := range c.Sidecars {
 		if n > c.Objective.most(n) {

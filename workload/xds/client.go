@@ -113,7 +113,8 @@ func (r *trial) sendAll(ctx context.Context, order func(i int, c *client) fleet.
 // longestWait is the longest that a client waits in one request. The server's memory is read after each request.
 const longestWait = time.Second
 
-// awaitStage waits until all clients have finished their stage, or the limit has passed, and returns the stage's record.
+// awaitStage waits until all clients have finished their stage, or the limit has passed, and returns the stage's
+// record.
 func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration, meter func(context.Context) []testbed.Resource) (*stage, error) {
 	end := time.Now().Add(limit)
 	for {

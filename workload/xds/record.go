@@ -35,7 +35,8 @@ func (q quantile) of(sorted []time.Duration, n int) (time.Duration, bool) {
 
 func (q quantile) name() string { return fmt.Sprintf("p%g", 100*float64(q)) }
 
-// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values support.
+// distributionMetrics lists the metrics of one distribution of n times: the mean, and the quantiles that n values
+// support.
 func distributionMetrics(name string, n int) []experiment.Metric {
 	names := []string{name + "-mean"}
 	for _, q := range quantiles {

@@ -118,7 +118,7 @@ func (up *xdsServer) layered(o fleet.Open) fleet.Open {
 	case xdstransport.Plaintext:
 		o.TLS = nil
 	case xdstransport.TLS:
-		var with fleet.TLS // the sidecars' own certificate is kept
+		var with fleet.TLS // only CA and ServerName are replaced; the sidecars' own certificate is kept
 		if o.TLS != nil {
 			with = *o.TLS
 		}

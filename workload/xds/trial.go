@@ -14,7 +14,7 @@ import (
 	"tare/workload/xds/fleet"
 )
 
-// trial is a trial that is running.
+// trial is the state of a running trial.
 type trial struct {
 	config  *Config
 	t       *workload.Trial

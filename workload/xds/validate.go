@@ -15,7 +15,7 @@ import (
 // Bounds of the load.
 const (
 	mostSidecars = 100_000
-	highestRate  = 10_000 // 1/s
+	highestRate  = 10_000 // in 1/s
 	longest      = time.Hour
 )
 
@@ -60,7 +60,7 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	if c.Node.ID == "" {
-		errs.Add("node.id", "a sidecar without identity is served by no server")
+		errs.Add("node.id", "the id is empty, and no server serves a sidecar without one")
 	}
 	if _, err := c.Node.metadata(); err != nil {
 		errs.Add("node.metadata", "%v", err)
@@ -80,13 +80,13 @@ func within(errs *experiment.FieldErrors, field string, d quantity.Duration, lea
 func (c *Config) validateServer(errs *experiment.FieldErrors) {
 	switch {
 	case c.Server != nil && c.Address != "":
-		errs.Add("address", "there is a server too: sidecars connect to one of them")
+		errs.Add("address", "there is a server too: give only one of them")
 	case c.Server != nil:
 		*errs = append(*errs, c.Server.Validate("server")...)
 	case c.Metrics > 0 && c.Address != "":
-		errs.Add("metricsPort", "it is that of a server which Tare starts; on a cluster let the testbed observe what is there")
+		errs.Add("metricsPort", "metrics are read from a server that Tare starts only; on a cluster, the testbed can observe other servers")
 	case c.Address == "":
-		errs.Add("address", "no server is given: name one that is there (address), or the program that is one (server)")
+		errs.Add("address", "no server is given: give the address of a running server (address), or its program (server)")
 	default:
 		host, port, err := net.SplitHostPort(c.Address)
 		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || host == "" {
@@ -101,6 +101,6 @@ func (c *Config) validateServer(errs *experiment.FieldErrors) {
 	case c.TLS.Key != "" && len(c.TLS.Key.References()) == 0:
 		errs.Add("tls.key", "a key in the file would be kept with the run: refer to it, $(file:/PATH)")
 	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
-		errs.Add("tls.cert", "a certificate and its key go together")
+		errs.Add("tls.cert", "give both the certificate and its key")
 	}
 }

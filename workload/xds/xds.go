@@ -48,10 +48,10 @@ const name = "xds"
 
 // Config is the parameters of the workload.
 type Config struct {
-	Server    *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program that is the xDS server; either this or address"`
+	Server    *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the xDS server; either this or address"`
 	Address   string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that already runs"`
 	Sidecars  factor.Levels[int]                `yaml:"sidecars" json:"sidecars" doc:"simulated sidecars, all clients together"`
-	Rate      factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or leave, per second"`
+	Rate      factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or disconnect, per second"`
 	Protocol  factor.Levels[sidecar.Protocol]   `yaml:"protocol" json:"protocol" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world)"`
 	Churn     factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that disconnects and reconnects while measuring; with 0% all sidecars connect while measuring"`
 	Metrics   int                               `yaml:"metricsPort" json:"metricsPort,omitempty" min:"0" max:"65535" doc:"port at which a server serves /metrics in Prometheus' format; its Go heap in use is then measured"`
@@ -61,11 +61,11 @@ type Config struct {
 	TLS       *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
 	Token     reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
 	Node      Node                              `yaml:"node" json:"node" doc:"identity that the sidecars give the server; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address that no other sidecar has"`
-	Paths     factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod to the server's"`
+	Paths     factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"paths from the client's pod to the server's"`
 	Clients   factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the sidecars, on a cluster pods"`
-	Ready     quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long sidecars may take to be ready after the last was due, and a push to reach all"`
+	Ready     quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"longest time after the last sidecar was due until all are ready, and longest time of a push to all"`
 	Settle    quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the server to come to rest after the sidecars have disconnected"`
-	Late      quantity.Duration                 `yaml:"late" json:"late" doc:"lateness in connecting, at its 99th percentile, beyond which the generator counts as late"`
+	Late      quantity.Duration                 `yaml:"late" json:"late" doc:"limit on the lateness in connecting, at its 99th percentile; beyond it the generator counts as late"`
 }
 
 // TLS is the certificates that sidecars trust and present.
@@ -80,7 +80,7 @@ type TLS struct {
 
 // Node is the identity that sidecars give the server.
 type Node struct {
-	ID       string              `yaml:"id" json:"id" doc:"identity; istiod wants sidecar~IP~NAME.NAMESPACE~NAMESPACE.svc.DOMAIN"`
+	ID       string              `yaml:"id" json:"id" doc:"identity; istiod expects sidecar~IP~NAME.NAMESPACE~NAMESPACE.svc.DOMAIN"`
 	Cluster  string              `yaml:"cluster" json:"cluster,omitempty" doc:"service cluster of the sidecar"`
 	Metadata strictyaml.Document `yaml:"metadata" json:"metadata,omitempty" doc:"metadata of the node, as a map"`
 }
@@ -223,17 +223,17 @@ func (c *Config) measured() int {
 
 // Metrics that are not part of a distribution.
 const (
-	connectRate  = "connect-rate"        // 1/s
-	readyLast    = "ready-last"          // s
-	pushLast     = "push-last"           // s, mean over the changes
-	sidecarBytes = "sidecar-bytes"       // B
-	pushBytes    = "push-bytes"          // B
+	connectRate  = "connect-rate"        // in 1/s
+	readyLast    = "ready-last"          // in s
+	pushLast     = "push-last"           // in s, mean over the changes
+	sidecarBytes = "sidecar-bytes"       // in bytes
+	pushBytes    = "push-bytes"          // in bytes
 	errorShare   = "errors"              // share of the attempts to connect
 	limitedShare = "limited"             // share of the attempts to connect
-	memoryReady  = "server-memory-ready" // B
-	memoryPeak   = "server-memory-peak"  // B
-	heapReady    = "server-heap-ready"   // B
-	heapPush     = "server-heap-push"    // B
+	memoryReady  = "server-memory-ready" // in bytes
+	memoryPeak   = "server-memory-peak"  // in bytes
+	heapReady    = "server-heap-ready"   // in bytes
+	heapPush     = "server-heap-push"    // in bytes
 )
 
 // Measures returns the metrics of a trial, and its duration.

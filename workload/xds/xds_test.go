@@ -366,23 +366,23 @@ func TestValidate(t *testing.T) {
 		want   string // "": no error
 	}{
 		{func(c *Config) {}, ""},
-		{func(c *Config) { c.Address = "" }, "address: no server is given: name one that is there (address), or the program that is one (server)"},
+		{func(c *Config) { c.Address = "" }, "address: no server is given: give the address of a running server (address), or its program (server)"},
 		{func(c *Config) { c.Address = "istiod" }, `address: "istiod" is not HOST:PORT`},
-		{func(c *Config) { c.Server = &service.Config{Run: []string{"x"}} }, "address: there is a server too: sidecars connect to one of them"},
-		{func(c *Config) { c.Metrics = 1 }, "metricsPort: it is that of a server which Tare starts; on a cluster let the testbed observe what is there"},
+		{func(c *Config) { c.Server = &service.Config{Run: []string{"x"}} }, "address: there is a server too: give only one of them"},
+		{func(c *Config) { c.Metrics = 1 }, "metricsPort: metrics are read from a server that Tare starts only; on a cluster, the testbed can observe other servers"},
 		{func(c *Config) { c.Sidecars = factor.Of(0, 10) }, "sidecars[0]: 0 is not a number of sidecars from 1 to 100000; sidecars[0]: 0 sidecars are too few for 1 clients"},
 		{func(c *Config) { c.Rate = factor.Of(quantity.Frequency(20000)) }, "rate[0]: 20000/s is not a rate above 0/s, and at most 10000/s"},
 		{func(c *Config) { c.Churn = factor.Of(quantity.Percent(2)) }, "churn[0]: 200% is more than all sidecars"},
 		{func(c *Config) { c.Change = &Change{} }, "change.run: no program is given: write it as a list, [program, argument…]"},
 		{func(c *Config) { c.Node.ID = "$(TARE_NAME)" }, "node.id: $(TARE_NAME) is not known here: known is $(TARE_IP), $(TARE_INDEX)"},
-		{func(c *Config) { c.Node.Metadata = "[]" }, "node.metadata: the metadata of the node is no map"},
-		{func(c *Config) { c.TLS = &TLS{Cert: "x"} }, "tls.cert: a certificate and its key go together"},
+		{func(c *Config) { c.Node.Metadata = "[]" }, "node.metadata: the metadata of the node is not a map"},
+		{func(c *Config) { c.TLS = &TLS{Cert: "x"} }, "tls.cert: give both the certificate and its key"},
 		{func(c *Config) { c.TLS = &TLS{Cert: "x", Key: "secret"} }, "tls.key: a key in the file would be kept with the run: refer to it, $(file:/PATH)"},
-		{func(c *Config) { c.Objective = &Objective{Ready: in(time.Second)} }, "objective.push.within: 0s is not a time from 10ms to 1h; objective: there is no change: what a push takes is part of it"},
+		{func(c *Config) { c.Objective = &Objective{Ready: in(time.Second)} }, "objective.push.within: 0s is not a time from 10ms to 1h; objective: there is no change: the objective includes the time of a push"},
 		{func(c *Config) {
 			c.Objective, c.Change = &objective, changing
 			c.Churn = factor.Of(quantity.Percent(1))
-		}, "churn[0]: a search has all sidecars come at each try: none is churned"},
+		}, "churn[0]: in a search all sidecars connect at each try: give no churn with an objective"},
 		{func(c *Config) { c.Objective, c.Change = &objective, changing; c.Sidecars = factor.Of(300) }, "sidecars[0]: 300 is more than the 200 of objective.most"},
 		{func(c *Config) { c.Configure = []string{""} }, "configure: no program is given: write it as a list, [program, argument…]"},
 		{func(c *Config) { c.Ready = 0 }, "readyTimeout: 0s is not a time from 100ms to 1h"},

@@ -1,5 +1,5 @@
-// Package answer has the programs that the workload startup runs by itself: a program that prints one byte
-// (program.go), and on a cluster two helpers that find the time of this byte.
+// Package answer has the programs of the workload startup: a program that prints one byte (program.go), and on a
+// cluster two helpers that find the time of this byte.
 //
 // In each pod that a trial starts, the Caller starts the program, reads the first byte of its output, and then calls
 // the Listener over the network. The Listener runs in the arm's own pod, which is up already. The call goes through
@@ -69,11 +69,11 @@ func call(ctx context.Context, args []string) error {
 	go func() { _, _ = io.Copy(io.Discard, said) }() // the program's further output is discarded
 	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("say that %s has answered: %w", name, err)
+		return fmt.Errorf("call the listener as %s: %w", name, err)
 	}
 	_, err = to.Write([]byte(name + "\n"))
 	if err := errors.Join(err, to.Close()); err != nil {
-		return fmt.Errorf("say that %s has answered: %w", name, err)
+		return fmt.Errorf("call the listener as %s: %w", name, err)
 	}
 	<-ctx.Done() // the pod stays as it is, whether or not the program does
 	return nil

@@ -11,8 +11,8 @@ import (
 const Byte = '.'
 
 // The program is assembled here instead of being compiled. It has a few hundred bytes, needs no library, dynamic
-// loader or runtime, and makes two system calls. Time that a start takes beyond this program's start is therefore not
-// the program's:
+// loader or runtime, and makes two system calls. The program itself takes almost no time, so that the
+// time of a start is that of the sandbox:
 //
 //	write(1, ".", 1)
 //	argc > 1: wait for a signal, for ever

@@ -21,7 +21,7 @@ import (
 	"tare/workload/xds/sidecar"
 )
 
-// Helper is the process.
+// Helper runs a Fleet in a process of its own.
 var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return orders.Main(ctx, New(ctx).Obey) }}
 
 // Order is a request to a fleet. At most one field is set; if none is, the response only gives the time.
@@ -58,7 +58,7 @@ type TLS struct {
 // Ramp connects or disconnects the first Count sidecars, one after the other.
 type Ramp struct {
 	Count int     `json:"count"`
-	Rate  float64 `json:"rate"`  // 1/s
+	Rate  float64 `json:"rate"`  // in 1/s
 	Phase float64 `json:"phase"` // time until the first sidecar is due, as a share of the gap between two sidecars
 }
 
@@ -91,7 +91,7 @@ type Report struct {
 	Counts
 }
 
-// Counts counts events of a stage.
+// Counts holds counts of events in a stage.
 type Counts struct {
 	Attempts  int               `json:"attempts"` // attempts to connect
 	Responses int               `json:"responses"`
@@ -142,7 +142,7 @@ func (f *Fleet) Obey(ctx context.Context, o Order) (*Answer, error) {
 // assemble makes the sidecars. None connects yet.
 func (f *Fleet) assemble(ctx context.Context, o Open) error {
 	if f.client != nil {
-		return errors.New("the fleet is there already")
+		return errors.New("the fleet already has sidecars")
 	}
 	host, port, err := net.SplitHostPort(o.Server)
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *TLS) config(host string) (*tls.Config, error) {
 	if t.CA != "" {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, errors.New("ca holds no certificate in PEM")
+			return nil, errors.New("ca contains no certificate in PEM")
 		}
 	}
 	if t.Cert != "" {

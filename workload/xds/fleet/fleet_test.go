@@ -146,7 +146,7 @@ func TestProblems(t *testing.T) {
 		{fleet.Order{Up: &fleet.Ramp{Count: 1, Rate: 1}}, "1 of 0 sidecars at 1/s"},
 		{fleet.Order{Open: &fleet.Open{Server: "nowhere", Node: node}}, "address nowhere: missing port in address"},
 		{fleet.Order{Open: &fleet.Open{Server: "127.0.0.1:1", Node: sidecar.Node{Metadata: json.RawMessage("[]")}}}, "the metadata of the node"},
-		{fleet.Order{Open: &fleet.Open{Server: "127.0.0.1:1", Node: node, TLS: &fleet.TLS{CA: "x"}}}, "ca holds no certificate in PEM"},
+		{fleet.Order{Open: &fleet.Open{Server: "127.0.0.1:1", Node: node, TLS: &fleet.TLS{CA: "x"}}}, "ca contains no certificate in PEM"},
 		{fleet.Order{Open: &fleet.Open{Server: "127.0.0.1:1", Node: node, TLS: &fleet.TLS{Cert: "x"}}}, "the sidecars' certificate: "},
 	} {
 		if _, err := f.Obey(t.Context(), c.order); err == nil || !strings.HasPrefix(err.Error(), c.want) {

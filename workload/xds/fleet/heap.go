@@ -25,7 +25,7 @@ func heap(ctx context.Context, url string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // neither a proxy nor a connection that outlives the request
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // requests use no proxy, and no connection outlives its request
 	answer, err := client.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("the heap of the server: %w", err)

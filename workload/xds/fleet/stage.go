@@ -31,7 +31,7 @@ const (
 	unexpected = -2
 )
 
-// newStage makes a stage that waits for the members whose element is true.
+// newStage makes a stage that waits for the members whose element in waits is true.
 func newStage(waits []bool) *stage {
 	s := &stage{start: time.Now(), times: make([]time.Duration, len(waits)), done: make(chan struct{})}
 	for i, wait := range waits {

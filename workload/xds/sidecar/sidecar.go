@@ -2,7 +2,7 @@
 // of the aggregated discovery service (ADS) on its own connection, subscribes in Envoy's order and acknowledges the
 // responses:
 //
-//	all clusters (CDS) → endpoints of those that say so (EDS) → all listeners (LDS) → routes of those that say so (RDS)
+//	all clusters (CDS) → endpoints of clusters with EDS → all listeners (LDS) → routes of listeners with RDS
 //
 // # Memory
 //
@@ -206,7 +206,8 @@ func (s *sidecar) wanted(of Type, w *response) names {
 // complete reports whether the server has answered each type that the sidecar asks for.
 func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[LDS] && s.has(RDS) }
 
-// has reports whether resources of a type have arrived, or none are asked for by name.
+// has reports whether resources of a type have arrived. It also returns true if the sidecar asks for none of them by
+// name.
 func (s *sidecar) has(t Type) bool { return s.got[t] || s.names[t].none() }
 
 // acknowledge accepts or rejects the last response of a type.

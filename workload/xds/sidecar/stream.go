@@ -99,7 +99,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// write writes frames.
+// write sends, at once, the frames that the given function adds to the writer.
 func (s *stream) write(frames func(*writer)) error {
 	w := writers.Get().(*writer)
 	defer writers.Put(w)
@@ -113,7 +113,7 @@ func (s *stream) write(frames func(*writer)) error {
 
 // queue queues a message for the next flush, or for a later one if the server's windows are full.
 func (s *stream) queue(message []byte) {
-	s.out = binary.BigEndian.AppendUint32(append(s.out, 0), uint32(len(message))) // flag: not compressed
+	s.out = binary.BigEndian.AppendUint32(append(s.out, 0), uint32(len(message))) // the first byte is a flag: the message is not compressed
 	s.out = append(s.out, message...)
 }
 

@@ -36,7 +36,7 @@ func Certificate() (cert, key []byte, err error) {
 }
 
 // Serving returns the TLS configuration of a server with this certificate. If mutual is set, clients must present a
-// certificate that this one has signed.
+// certificate that is signed by this one.
 func Serving(cert, key []byte, mutual bool) (*tls.Config, error) {
 	own, err := tls.X509KeyPair(cert, key)
 	if err != nil {
