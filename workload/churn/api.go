@@ -113,7 +113,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Bounds on what is read of an error response, kept of a message, and read of one list or page.
+// Bounds, in bytes, on the part of an error response, and of a list or page, that is read.
 const (
 	mostRefusal = 64 << 10
 	mostSaid    = 300 // characters of a message by the server or the system

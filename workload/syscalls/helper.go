@@ -17,7 +17,7 @@ type order struct {
 	Test      Test   `json:"test"`
 	Amount    int    `json:"amount"` // measured time of each process in milliseconds, or number of operations
 	Processes int    `json:"processes"`
-	CPU       int    `json:"cpu"` // index of the first process' CPU among the allowed ones; any number
+	CPU       int    `json:"cpu"` // index of the first process' CPU among the allowed CPUs, modulo their number
 	File      string `json:"file,omitempty"`
 	Directory string `json:"directory"`
 }

@@ -19,7 +19,7 @@ import (
 type client struct {
 	*orders.Helper
 	ahead  time.Duration   // lead of the clock at the client's place over this machine's clock
-	before service.Account // what the process had used before the measured part
+	before service.Account // account of the process at the beginning of the measured part
 }
 
 // start starts the clients for this many sidecars, and gives each client its share of them.

@@ -1,23 +1,22 @@
-// The probe is the program that the workload syscalls measures: small operations of the kernel,
-// each asked for by raw system calls, with the times taken by itself. It has no library, no
-// relocations, and no threads. It is loaded at a random address.
+// The probe is the program that the workload syscalls measures. It performs small operations of the kernel by raw
+// system calls, and takes the times itself. It has no library, no relocations, and no threads. It is loaded at a
+// random address.
 //
 //   probe run     TEST MILLISECONDS PROCESSES CPU SELF FILE DIRECTORY PATH
 //   probe one     TEST MILLISECONDS 1         CPU SELF FILE DIRECTORY PATH
 //   probe exactly TEST OPERATIONS   1         CPU SELF FILE DIRECTORY PATH
 //
-// run starts that many processes one after the other, each by executing this program anew from
-// the descriptor SELF, so that each has a memory layout of its own. one is such a process: it
-// finds out how many operations take about a millisecond of CPU time, does such batches until
-// the time is up, and writes one line of JSON. exactly does so many operations and takes no
-// times. Processes are pinned to CPUs, the first to number CPU of those allowed, the next to
-// the next one.
+// run starts PROCESSES processes one after the other. Each executes this program again from the descriptor SELF, so
+// that each has its own memory layout. one is such a process: it finds the number of operations that take about a
+// millisecond of CPU time, measures batches of this size until the time is up, and writes one line of JSON. exactly
+// does OPERATIONS operations without times. The processes are pinned to CPUs: the first to the CPU with index CPU
+// among the allowed ones, each further process to the next.
 
 #include "system.h"
 #include "tests.h"
 
-#define BATCH 1000000      // ns of CPU time that a batch takes at least
-#define LONG_BATCH 8000000 // ns of wall clock after which a batch is not made larger
+#define BATCH 1000000      // shortest CPU time of a batch, in ns
+#define LONG_BATCH 8000000 // wall clock in ns after which a batch is not made larger
 #define BATCHES 4096
 #define FEWEST 3
 
@@ -31,12 +30,11 @@ static word at(int clock) {
 	return (word)now.tv_sec * 1000000000 + (word)now.tv_nsec;
 }
 
-// used is the CPU time of this process, of its partner, and of the children that it has
-// waited for, in ns.
+// used returns the CPU time, in ns, of this process, of its partner, and of the children that it has waited for.
 static word used(void) {
 	word sum = at(CLOCK_PROCESS_CPUTIME_ID);
 	if (partner)
-		sum += at((int)(~(unsigned)partner << 3 | 2)); // the same clock of another process: clock_getcpuclockid(3)
+		sum += at((int)(~(unsigned)partner << 3 | 2)); // CPU clock of another process: clock_getcpuclockid(3)
 	if (waits) {
 		struct rusage u;
 		must("getrusage", sys(__NR_getrusage, RUSAGE_CHILDREN, &u));
@@ -45,8 +43,8 @@ static word used(void) {
 	return sum;
 }
 
-// batch is one batch of n operations: the time that it took by both clocks, but for what reading
-// them takes; 0 operations tell that.
+// batch times one batch of n operations by both clocks. The times include reading the clocks; with n = 0 they are
+// only that.
 static struct took { word cpu, wall; } batch(word n) {
 	struct took t;
 	t.cpu = used(), t.wall = at(CLOCK_MONOTONIC);
@@ -66,7 +64,7 @@ static struct took reading(void) {
 	return least;
 }
 
-// step is by how much the clock of CPU time advances: that of some sandboxes does so in ticks.
+// step returns the step of the CPU clock, in ns. The clock of some sandboxes advances in ticks.
 static word step(void) {
 	word first = at(CLOCK_PROCESS_CPUTIME_ID), begun = at(CLOCK_MONOTONIC), now;
 	while ((now = at(CLOCK_PROCESS_CPUTIME_ID)) == first)
@@ -75,8 +73,8 @@ static word step(void) {
 	return now - first;
 }
 
-// pin binds the process to number n of the CPUs that it may use, and gives which one that is;
-// -1 where it may not.
+// pin pins the process to the CPU with index n among the allowed ones, and returns the CPU's number; -1 if pinning is
+// not allowed.
 static long pin(word n) {
 	static byte mask[1024];
 	long size = sys(__NR_sched_getaffinity, 0, sizeof mask, mask);
@@ -105,7 +103,7 @@ static void sort(word *list, word n) {
 		}
 }
 
-static void tell(const char *name, const char *total, word *list, word n) {
+static void figures(const char *name, const char *total, word *list, word n) {
 	word sum = 0;
 	for (word i = 0; i < n; i++)
 		sum += list[i];
@@ -115,14 +113,14 @@ static void tell(const char *name, const char *total, word *list, word n) {
 }
 
 static void one(word milliseconds, word number) {
-	memset(cpu, 1, sizeof cpu); // the pages are there before time is taken
+	memset(cpu, 1, sizeof cpu); // the pages are allocated before times are taken
 	memset(wall, 1, sizeof wall);
 	long on = pin(number);
 	word ticks = step();
 	prepare();
 	struct took empty = reading();
 	word begun = at(CLOCK_MONOTONIC), end = begun + milliseconds * 1000000;
-	word n = (word)told.test->least, batches = 0;
+	word n = (word)request.test->least, batches = 0;
 	for (;; n *= 2) {
 		struct took t = batch(n);
 		if (t.cpu >= BATCH || t.wall >= LONG_BATCH || at(CLOCK_MONOTONIC) - begun > milliseconds * 250000)
@@ -134,12 +132,12 @@ static void one(word milliseconds, word number) {
 		wall[batches++] = t.wall > empty.wall ? t.wall - empty.wall : 0;
 	}
 	text("{\"test\":\"");
-	text(told.test->name);
+	text(request.test->name);
 	text("\"");
 	figure("operations", n);
 	figure("batches", batches);
-	tell("cpu", "cpuTotal", cpu, batches);
-	tell("wall", "wallTotal", wall, batches);
+	figures("cpu", "cpuTotal", cpu, batches);
+	figures("wall", "wallTotal", wall, batches);
 	figure("step", ticks);
 	if (on >= 0)
 		figure("on", (word)on);
@@ -147,7 +145,7 @@ static void one(word milliseconds, word number) {
 	flush();
 }
 
-// run starts the processes. One that does not end well ends the rest.
+// run starts the processes. It stops after the first process that fails.
 static int run(char **argv, word processes, word first) {
 	static char mode[] = "one", number[24];
 	char *envp[] = {0};
@@ -156,7 +154,7 @@ static int run(char **argv, word processes, word first) {
 		argv[5] = digits(number, first + i);
 		long pid = born();
 		if (pid == 0) {
-			sys(__NR_execveat, told.self, "", argv, envp, AT_EMPTY_PATH);
+			sys(__NR_execveat, request.self, "", argv, envp, AT_EMPTY_PATH);
 			leave(127);
 		}
 		int status = 0;
@@ -164,9 +162,9 @@ static int run(char **argv, word processes, word first) {
 		while ((r = sys(__NR_wait4, pid, &status, 0, 0)) == -EINTR)
 			;
 		expect("wait4", r, pid);
-		if (status & 0x7f) { // by a signal: nothing was said
+		if (status & 0x7f) { // the process was ended by a signal and wrote nothing
 			text("{\"test\":\"");
-			text(told.test->name);
+			text(request.test->name);
 			text("\",\"failed\":\"the process\"");
 			figure("signal", (word)(status & 0x7f));
 			text("}\n");
@@ -182,18 +180,18 @@ static __attribute__((used, noreturn)) void begin(word *stack) {
 	char **argv = (char **)(stack + 1);
 	word argc = stack[0];
 	if (argc == 4 && equal(argv[1], "chain")) {
-		told.self = (int)number(argv[3]);
+		request.self = (int)number(argv[3]);
 		chain(number(argv[2]));
 	}
 	if (argc != 10)
 		leave(2);
 	for (word i = 0; i < sizeof tests / sizeof tests[0]; i++)
 		if (equal(argv[2], tests[i].name))
-			told.test = &tests[i];
-	if (!told.test)
+			request.test = &tests[i];
+	if (!request.test)
 		fail("no such test", 0);
-	told.self = (int)number(argv[6]);
-	told.file = argv[7], told.directory = argv[8], told.path = argv[9];
+	request.self = (int)number(argv[6]);
+	request.file = argv[7], request.directory = argv[8], request.path = argv[9];
 	if (equal(argv[1], "run"))
 		leave(run(argv, number(argv[4]), number(argv[5])));
 	if (equal(argv[1], "exactly")) {
@@ -204,7 +202,7 @@ static __attribute__((used, noreturn)) void begin(word *stack) {
 	} else {
 		leave(2);
 	}
-	if (partner) { // nothing is to be left for others to wait for
+	if (partner) { // the partner must not be left as a child for other processes
 		sys(__NR_kill, partner, SIGKILL);
 		sys(__NR_wait4, partner, 0, __WALL, 0);
 	}

@@ -1,14 +1,14 @@
-// The tests: what each prepares, and what one operation of it is. What cannot be done ends the
-// process, with the call that failed and its error.
+// The tests: the preparation of each, and its operation. If a call fails, the process ends, and writes the call and
+// its error.
 
 enum kind { GETPPID, PIPE, CONTEXT, OPEN, STAT, READ, WRITE, COPY, FORK, EXECL, SHELL, SOCKET, BIND, CONNECT, CONNECT_TCP, PTRACE, MOUNT, CAPABILITY };
 
-// No pointers are in tables: the program is loaded anywhere, and has no relocations.
+// Tables contain no pointers: the program is loaded at a random address, and has no relocations.
 static const struct test {
 	char name[20];
 	enum kind kind;
-	int size;  // bytes of a call, where that is what differs
-	int least; // operations of the smallest batch
+	int size;  // size of the data of one call in bytes, if tests differ in it
+	int least; // number of operations in the smallest batch
 } tests[] = {
 	{"getppid", GETPPID, 0, 1},
 	{"pipe", PIPE, 512, 1},
@@ -25,7 +25,7 @@ static const struct test {
 	{"copy-1024", COPY, 1024, 1},
 	{"copy-4096", COPY, 4096, 1},
 	{"fork", FORK, 0, 1},
-	{"execl", EXECL, 0, 32}, // so that the fork of a batch is little beside them
+	{"execl", EXECL, 0, 32}, // 32 make the fork of a batch small compared with the operations
 	{"shell", SHELL, 0, 1},
 	{"socket", SOCKET, 0, 1},
 	{"bind", BIND, 0, 1},
@@ -36,29 +36,29 @@ static const struct test {
 	{"capability", CAPABILITY, 0, 1},
 };
 
-// What the process was told.
+// The arguments of the process.
 static struct {
 	const struct test *test;
 	int self;              // descriptor of this program's file
-	const char *file;      // that open and stat are about
-	const char *directory; // of the files of read, write and copy, and of mount
+	const char *file;      // file for open and stat
+	const char *directory; // directory for the files of read, write and copy, and for mount
 	const char *path;      // "PATH=…", for the shell
-} told;
+} request;
 
-#define FILE_SIZE (512 << 10) // of the files of read, write and copy: a whole number of blocks of any size
+#define FILE_SIZE (512 << 10) // size of the files of read, write and copy: a multiple of all block sizes
 
 static byte block[4096];
-static int from = -1, to = -1; // descriptors: of files, or the ends of a pipe
+static int from = -1, to = -1; // descriptors of files, or of the ends of a pipe
 static int back[2], forth[2];  // pipes to and from a partner
-static word left;              // blocks until the files begin anew
-static int partner;            // a process that takes part; 0: none
-static int waits;              // whether an operation makes processes and waits for them
+static word left;              // number of blocks until the files are read or written from the beginning again
+static int partner;            // process that takes part in the operations; 0: none
+static int waits;              // set if an operation makes processes and waits for them
 static struct sockaddr_in address;
 
 static __attribute__((noreturn)) void fail(const char *what, long result) {
 	filled = 0;
 	text("{\"test\":\"");
-	text(told.test ? told.test->name : "");
+	text(request.test ? request.test->name : "");
 	text("\",\"failed\":\"");
 	text(what);
 	text("\"");
@@ -71,7 +71,7 @@ static __attribute__((noreturn)) void fail(const char *what, long result) {
 	leave(1);
 }
 
-// must is for preparations, expect for operations: they succeed, or give that many bytes.
+// must checks the calls of preparations, and expect those of operations: the result must be no error, or this number.
 static long must(const char *what, long result) {
 	if (result < 0)
 		fail(what, result);
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) void expect(const char *what, long 
 		fail(what, result);
 }
 
-// born makes a process that ends with this one.
+// born makes a child process that is killed when this process ends.
 static int born(void) {
 	long pid = must("clone", sys(__NR_clone, SIGCHLD));
 	if (pid == 0)
@@ -90,21 +90,21 @@ static int born(void) {
 	return (int)pid;
 }
 
-// ended waits for a child and wants it to have ended well.
+// ended waits for a child, and fails unless its exit status is 0.
 static inline __attribute__((always_inline)) void ended(const char *what, long pid) {
 	int status = 0;
 	expect("wait4", sys(__NR_wait4, pid, &status, __WALL, 0), pid);
 	expect(what, status, 0);
 }
 
-// temporary opens a file of FILE_SIZE bytes in the directory that has no name.
+// temporary opens an unnamed file of FILE_SIZE bytes in the directory.
 static int temporary(void) {
-	long fd = sys(__NR_openat, AT_FDCWD, told.directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (fd < 0) { // not all file systems can
+	long fd = sys(__NR_openat, AT_FDCWD, request.directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (fd < 0) { // some file systems cannot make unnamed files
 		static char name[4200];
 		char buffer[24];
 		word n = 0;
-		for (const char *p = told.directory; *p && n < 4096; p++)
+		for (const char *p = request.directory; *p && n < 4096; p++)
 			name[n++] = *p;
 		for (const char *p = "/.tare-probe-"; *p; p++)
 			name[n++] = *p;
@@ -124,14 +124,14 @@ static void rewind(void) {
 		expect("lseek", sys(__NR_lseek, from, 0, 0), 0);
 	if (to >= 0)
 		expect("lseek", sys(__NR_lseek, to, 0, 0), 0);
-	left = FILE_SIZE / (word)told.test->size;
+	left = FILE_SIZE / (word)request.test->size;
 }
 
 static void prepare(void) {
 	int type = SOCK_STREAM | SOCK_CLOEXEC;
 	address.sin_family = AF_INET;
 	address.sin_addr.s_addr = __builtin_bswap32(INADDR_LOOPBACK);
-	switch (told.test->kind) {
+	switch (request.test->kind) {
 	case PIPE: {
 		int ends[2];
 		must("pipe2", sys(__NR_pipe2, ends, O_CLOEXEC));
@@ -142,11 +142,11 @@ static void prepare(void) {
 		must("pipe2", sys(__NR_pipe2, forth, 0));
 		must("pipe2", sys(__NR_pipe2, back, 0));
 		partner = born();
-		if (partner == 0) { // which ends when the other end does
+		if (partner == 0) { // the partner ends when the other end of the pipe is closed
 			sys(__NR_close, forth[1]);
 			sys(__NR_close, back[0]);
-			while (sys(__NR_read, forth[0], block, told.test->size) == told.test->size)
-				expect("write", sys(__NR_write, back[1], block, told.test->size), told.test->size);
+			while (sys(__NR_read, forth[0], block, request.test->size) == request.test->size)
+				expect("write", sys(__NR_write, back[1], block, request.test->size), request.test->size);
 			leave(0);
 		}
 		sys(__NR_close, forth[0]);
@@ -171,10 +171,10 @@ static void prepare(void) {
 		break;
 	case CONNECT:
 		type = SOCK_DGRAM | SOCK_CLOEXEC;
-		address.sin_port = __builtin_bswap16(9); // discard; nothing is sent there
+		address.sin_port = __builtin_bswap16(9); // port discard; no packet is sent
 		from = (int)must("socket", sys(__NR_socket, AF_INET, type, 0));
 		break;
-	case CONNECT_TCP: { // a port that is taken, and nobody listens at
+	case CONNECT_TCP: { // a port that is bound, without a listener
 		int size = sizeof address;
 		to = (int)must("socket", sys(__NR_socket, AF_INET, type, 0));
 		must("bind", sys(__NR_bind, to, &address, sizeof address));
@@ -190,7 +190,7 @@ static void prepare(void) {
 		break;
 	case MOUNT: {
 		long r = sys(__NR_unshare, CLONE_NEWNS);
-		if (r < 0) // without the right, inside of a user namespace of its own
+		if (r < 0) // without the right to mount, use a new user namespace
 			must("unshare", sys(__NR_unshare, CLONE_NEWUSER | CLONE_NEWNS));
 		must("mount", sys(__NR_mount, 0, "/", 0, MS_REC | MS_PRIVATE, 0));
 		break;
@@ -200,20 +200,20 @@ static void prepare(void) {
 	}
 }
 
-// chain is what execl runs: it executes itself that many times, and ends.
+// chain is the program that execl executes: it executes itself this many times, and ends.
 static void chain(word n) {
 	if (n == 0)
 		leave(0);
 	char count[24], self[24];
 	char mode[] = "chain", name[] = "probe";
-	char *argv[] = {name, mode, digits(count, n - 1), digits(self, (word)told.self), 0}, *envp[] = {0};
-	sys(__NR_execveat, told.self, "", argv, envp, AT_EMPTY_PATH);
+	char *argv[] = {name, mode, digits(count, n - 1), digits(self, (word)request.self), 0}, *envp[] = {0};
+	sys(__NR_execveat, request.self, "", argv, envp, AT_EMPTY_PATH);
 	leave(1);
 }
 
 static void script(void) {
-	// What UnixBench's tst.sh does, without files: five programs in a row.
-	char shell[] = "/bin/sh", option[] = "-c", *envp[] = {(char *)told.path, 0};
+	// The commands of UnixBench's tst.sh without its files: five programs, one after the other.
+	char shell[] = "/bin/sh", option[] = "-c", *envp[] = {(char *)request.path, 0};
 	char line[] = "echo 'the quick brown fox' | sort | od | sort -n -k 1 | tee /dev/null | wc > /dev/null";
 	char *argv[] = {shell, option, line, 0};
 	long pid = must("clone", sys(__NR_clone, SIGCHLD));
@@ -226,11 +226,11 @@ static void script(void) {
 
 // operate does n operations.
 static void operate(word n) {
-	const int size = told.test->size;
-	switch (told.test->kind) {
+	const int size = request.test->size;
+	switch (request.test->kind) {
 	case GETPPID:
 		while (n--)
-			if (__builtin_expect(sys(__NR_getppid) < 0, 0)) // 0 is a parent in another process id namespace
+			if (__builtin_expect(sys(__NR_getppid) < 0, 0)) // 0 is a parent in another PID namespace
 				fail("getppid", sys(__NR_getppid));
 		break;
 	case PIPE:
@@ -247,12 +247,12 @@ static void operate(word n) {
 		break;
 	case OPEN:
 		while (n--)
-			expect("close", sys(__NR_close, must("open", sys(__NR_openat, AT_FDCWD, told.file, O_RDONLY | O_CLOEXEC, 0))), 0);
+			expect("close", sys(__NR_close, must("open", sys(__NR_openat, AT_FDCWD, request.file, O_RDONLY | O_CLOEXEC, 0))), 0);
 		break;
 	case STAT: {
-		word about[32]; // struct stat, of 144 bytes or fewer
+		word about[32]; // a struct stat, which has at most 144 bytes
 		while (n--)
-			expect("newfstatat", sys(__NR_newfstatat, AT_FDCWD, told.file, about, 0), 0);
+			expect("newfstatat", sys(__NR_newfstatat, AT_FDCWD, request.file, about, 0), 0);
 		break;
 	}
 	case READ:
@@ -315,13 +315,13 @@ static void operate(word n) {
 		break;
 	case MOUNT:
 		while (n--) {
-			expect("mount", sys(__NR_mount, told.directory, told.directory, 0, MS_BIND, 0), 0);
-			expect("umount2", sys(__NR_umount2, told.directory, MNT_DETACH), 0);
+			expect("mount", sys(__NR_mount, request.directory, request.directory, 0, MS_BIND, 0), 0);
+			expect("umount2", sys(__NR_umount2, request.directory, MNT_DETACH), 0);
 		}
 		break;
 	case CAPABILITY:
-		// Asks for CAP_SYS_RESOURCE, and then finds that the address is none: it has no effect
-		// whatever the answer.
+		// Asks for CAP_SYS_RESOURCE, and then fails because the address is invalid. The call has no effect, whether
+		// or not the capability is there.
 		while (n--) {
 			long r = sys(__NR_prctl, PR_SET_MM, PR_SET_MM_BRK, -1L, 0, 0);
 			if (__builtin_expect(r != -EPERM && r != -EINVAL, 0))

@@ -148,7 +148,7 @@ func (f *Fleet) assemble(ctx context.Context, o Open) error {
 	if err != nil {
 		return err
 	}
-	// All sidecars use one address, the first that the name resolves to, so that no DNS server is measured.
+	// All sidecars use one address, the first that the name resolves to, so that the trial measures no DNS server.
 	found, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
 		return fmt.Errorf("the address of the server: %w", err)
