@@ -9,10 +9,10 @@ import (
 )
 
 // Helper is a process that replaces itself by the probe.
-var Helper = testbed.Helper{Name: name, Run: orders.Reading("the order", execute)}
+var Helper = testbed.Helper{Name: name, Run: orders.Reading("the request", execute)}
 
-// order is a request to the helper, on its standard input.
-type order struct {
+// request is a request to the helper, on its standard input.
+type request struct {
 	Mode      string `json:"mode"`
 	Test      Test   `json:"test"`
 	Amount    int    `json:"amount"` // measured time of each process in milliseconds, or number of operations
@@ -28,19 +28,19 @@ const (
 	modeExactly = "exactly" // operations without times
 )
 
-func (c *Config) order() order {
-	return order{Test: c.Tests.One(), Processes: 1, File: c.File, Directory: c.Directory}
+func (c *Config) request() request {
+	return request{Test: c.Tests.One(), Processes: 1, File: c.File, Directory: c.Directory}
 }
 
 // try returns the request for one operation.
-func (c *Config) try() order {
-	o := c.order()
+func (c *Config) try() request {
+	o := c.request()
 	o.Mode, o.Amount = modeExactly, 1
 	return o
 }
 
 // arguments returns the arguments of the probe. self is the descriptor of the probe's file.
-func (o order) arguments(self int) ([]string, error) {
+func (o request) arguments(self int) ([]string, error) {
 	if o.File == "" {
 		var err error
 		if o.File, err = os.Executable(); err != nil {

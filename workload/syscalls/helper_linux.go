@@ -40,7 +40,7 @@ func inMemory() (*os.File, error) {
 
 // execute replaces this process by the probe. The probe's environment is empty, since a longer environment moves the
 // stack: Mytkowicz et al., Producing wrong data without doing anything obviously wrong, ASPLOS 2009.
-func execute(_ context.Context, o order) error {
+func execute(_ context.Context, o request) error {
 	f, err := inMemory()
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 var errLinux = errors.New("the probe is a program for Linux")
 
-func execute(context.Context, order) error { return errLinux }
+func execute(context.Context, request) error { return errLinux }
 
 func errorText(errno uint64) string { return fmt.Sprintf("error %d", errno) }
 

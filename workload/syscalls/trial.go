@@ -46,7 +46,7 @@ func (t *trial) Run(ctx context.Context, i int) error {
 		return nil
 	}
 	processes := t.slices * t.each
-	o := t.config.order()
+	o := t.config.request()
 	o.Mode, o.Processes, o.CPU = modeRun, t.each, (t.on.Round-1)*processes+i*t.each
 	o.Amount = max(int(t.config.Duration.Std()/time.Millisecond)/processes, int(leastProcess/time.Millisecond))
 	a, err := ask(ctx, t.on.Site, t.config.In, o, true)
@@ -150,7 +150,7 @@ type output struct {
 }
 
 // ask runs the probe with a request, inside the site's layers (subject) or outside of them.
-func ask(ctx context.Context, site testbed.Site, where testbed.Place, o order, subject bool) (a output, err error) {
+func ask(ctx context.Context, site testbed.Site, where testbed.Place, o request, subject bool) (a output, err error) {
 	cmd, err := orders.Command(site, where, Helper.Name, o)
 	if err != nil {
 		return a, err

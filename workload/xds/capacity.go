@@ -102,7 +102,7 @@ type tryRecord struct {
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
 	Took     float64 `json:"took"`                   // time until the last of the sidecars that were ready in time, in s
-	Push     float64 `json:"push"` // time of the slowest change that reached enough sidecars, in s
+	Push     float64 `json:"push"`                   // time of the slowest change that reached enough sidecars, in s
 	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time, in s
 	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory, in bytes
 	Heap     int64   `json:"serverHeap,omitempty"`   // heap in use when all sidecars were ready, in bytes

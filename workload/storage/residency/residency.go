@@ -19,7 +19,7 @@ import (
 )
 
 // Helper examines files in a pod. It reads an Order, and prints a Report.
-var Helper = testbed.Helper{Name: "storage-residency", Run: orders.Answering("the order", look)}
+var Helper = testbed.Helper{Name: "storage-residency", Run: orders.Answering("the request", look)}
 
 // Order is a request to the helper.
 type Order struct {
