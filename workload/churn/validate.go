@@ -127,7 +127,7 @@ func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	reached := out.rate()
 	switch {
 	case out.succeeded == 0:
-		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.sent), out.commonest())
+		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.requests), out.commonest())
 	case out.succeeded > 0 && out.unready > 0 && out.ready.TotalCount() == 0:
 		return workload.Invalidf(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
 	case t.Late(lag, c.Late.Std()):
@@ -136,7 +136,7 @@ func (c *Config) judge(t *workload.Trial, out *outcome) error {
 		return workload.Invalidf(workload.RuleLate, "a watch was broken for %v, in which objects may have become ready unseen", out.unseen.Round(time.Millisecond))
 	case reached < out.offered*(1-float64(c.Shortfall)):
 		return workload.Invalidf(workload.RuleRate, "%.1f of %.1f requests per second reached, less than %v allows (%d answers of 429, %d failures)",
-			reached, out.offered, c.Shortfall, out.throttled, len(out.sent)-out.succeeded)
+			reached, out.offered, c.Shortfall, out.throttled, len(out.requests)-out.succeeded)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestPast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.past(t.Context()); !errors.Is(err, test.want) {
+		if err := tr.checkDirect(t.Context()); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
 		}
 	}
