@@ -7,8 +7,8 @@ import (
 	"tare/journal"
 )
 
-// Decided says whether every headline comparison is decided after so many rounds of a plan that looks then: it has a
-// verdict of grade measured, or more rounds would give it none.
+// Decided reports whether every headline comparison is decided after a number of rounds of a plan
+// with looks: it has a verdict of grade measured, or more rounds cannot give it one.
 func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	then := *plan
 	then.Decided = rounds
