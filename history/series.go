@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// New makes the history of runs, in any order. The runs become part of it.
+// New builds the history of runs, which may be in any order. The history keeps the runs.
 func New(runs []*Run, skipped []Skipped, o Options) *History {
 	o = o.normalised()
 	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: Confidence, Experiments: []*Experiment{}, Skipped: skipped}
@@ -41,12 +41,10 @@ func (o Options) normalised() Options {
 	return o
 }
 
-// LeastSegment is the smallest number of runs that has a rank-sum interval
-// against as many others.
+// LeastSegment is the smallest number of runs for a rank-sum interval against as many others.
 const LeastSegment = 4
 
-// arrange puts runs in the order in which they ran, those of unknown time first,
-// and leaves out copies of a run.
+// arrange sorts runs by start, those of unknown start first, and leaves out copies of a run.
 func arrange(runs []*Run) {
 	slices.SortStableFunc(runs, func(a, b *Run) int {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
@@ -67,11 +65,11 @@ func arrange(runs []*Run) {
 	}
 }
 
-// series makes every series of an experiment, in the order of the latest plans,
-// and looks for changes in them.
+// series builds every series of an experiment, in the order of the latest plans, and finds the
+// changes in them.
 func series(runs []*Run, o Options) []Series {
 	list, at := []Series{}, map[key]int{}
-	for _, r := range slices.Backward(runs) { // the latest first, for order and metric
+	for _, r := range slices.Backward(runs) { // the latest plan determines order and metric
 		for _, v := range r.values {
 			if _, known := at[v.key]; !known {
 				at[v.key] = len(list)
@@ -108,7 +106,7 @@ func (s *Series) add(run int, r *Run, v value) {
 	s.Points = append(s.Points, p)
 }
 
-// part puts every point into a stretch.
+// part assigns every point to a stretch.
 func (s *Series) part() {
 	var last parameters
 	for _, p := range s.Points {
@@ -125,7 +123,7 @@ func (s *Series) part() {
 	}
 }
 
-// stretchOf is the index of the stretch with these parameters, or -1.
+// stretchOf returns the index of the stretch with these parameters, or -1.
 func (s *Series) stretchOf(asked parameters) int {
 	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return maps.Equal(st.asked, asked) })
 }
@@ -141,8 +139,8 @@ func (s scale) place(v value) (y, se float64, ok bool) {
 	return y, se, ok
 }
 
-// mix keeps experiments and observations apart: where a series has both, the
-// observations are left out; where it has nothing else, it is labelled.
+// mix separates experiments from observational runs. If a series has both, the observational ones
+// are left out. If it has no experiment, it is marked as observational.
 func (s *Series) mix(runs []*Run) {
 	observed := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported != "" }
 	sound := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported == "" }

@@ -48,8 +48,8 @@ type noise interface {
 	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level,
 	// assuming normal noise; infinite if n values cannot support any claim.
 	claim(n int, alpha float64) float64
-	// equal returns the distance from the margin's bound at which equivalence is claimed, at the
-	// level of each of the two tests.
+	// equal returns the least distance by which an estimate must lie within the margin for a claim of
+	// equivalence, at the level of each of the two tests.
 	equal(n int, alpha float64) float64
 	// most returns the largest number for which drawing noise is worth its time.
 	most() int

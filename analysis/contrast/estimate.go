@@ -35,16 +35,18 @@ const (
 	MethodAlignedBoth = "aligned-rank+stein"
 	// MethodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with the hull
 	// of the interval by ranks and the paired t interval, and the larger p of both. With skewed
-	// noise a slope is skewed even if the noise is the same in all arms. Ranks alone then claim a difference of equal arms in every seventh run of 40 rounds with exponential noise. The t interval is about the
-	// mean, where the skewness cancels.
+	// noise a slope is skewed even if the noise is the same in all arms. Ranks alone then claim a
+	// difference of equal arms in every seventh run of 40 rounds with exponential noise. The t
+	// interval is about the mean, where the skewness cancels.
 	MethodUneven = "signed-rank+t"
 	// MethodNoisier, for an arm that seems to spread more than the others: the hull of the interval
 	// by aligned ranks, which alone is too narrow in this case, and the paired t interval.
 	MethodNoisier = "aligned-rank+t"
 	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with the hull of Mann and
 	// Whitney's interval and Welch's, and the larger p of both. Ranks allow noise of any shape but
-	// assume the same shape in both samples: with sizes of 100 and 10 and spreads of 1 and 5 they claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare
-	// large outliers.
+	// assume the same shape in both samples: with sizes of 100 and 10 and spreads of 1 and 5 they
+	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but
+	// not rare large outliers.
 	MethodTwoSample = "rank-sum+welch"
 	// MethodRankSum, unpaired: ranks alone, for values that do not vary.
 	MethodRankSum = "rank-sum"
