@@ -1,25 +1,26 @@
-// Package compare puts runs side by side that were made at different times, on
-// different machines, or of different versions of a layer.
+// Package compare compares runs that were made at different times, on different
+// machines, or of different versions of a layer.
 //
-// Three things are said of them, in this order. What differs between them
-// besides their numbers: the machine, the layers' parameters, the workloads, the
-// testbed (differences.go), because whatever differs is being compared, too.
-// Then the overheads: how much more or less a layer costs than it did, each
-// overhead against the baseline of its own run (changes.go). Then the levels:
-// every arm against one arm of one run, the reference (levels.go).
+// A result has three parts, in this order. First the properties in which the
+// runs differ: the machine, the layers' parameters, the workloads, the testbed
+// (differences.go). Any of these may cause a difference in the numbers. Second
+// the overheads: how much more or less a layer costs than before, each overhead
+// against the baseline of its own run (changes.go). Third the levels: every arm
+// against one arm of one run, the reference (levels.go).
 //
-// The second is worth more than the third. A level tells of the machine at least
-// as much as of the layer; an overhead is measured against a baseline in the
-// next minute on the same machine, and what slows both down cancels in it before
-// runs are compared at all. What is left is a machine on which the layer itself
-// is relatively dearer.
+// Overheads are worth more than levels. A level depends on the machine at least
+// as much as on the layer. An overhead is measured against a baseline on the same
+// machine within minutes, so whatever slows both down cancels before runs are
+// compared. What does not cancel is a machine on which the layer itself is
+// relatively more expensive.
 //
-// Between runs nothing was randomised: no coin decided which trial ran when or
-// where. All that is said across runs is therefore observational, however narrow
-// its interval, and the result says so. Cells are the same when their ID is, that
-// is the workload's name and the levels of all factors; metrics when name, unit,
-// direction and scale are. The decisions are those of package analysis, by the
-// rules of the reference's run.
+// Nothing was randomised between runs: no random order decided which trial ran
+// when or where. All comparisons across runs are therefore observational,
+// however narrow their intervals, and the result states it. Cells are the same
+// if they have the same ID, which is the workload's name and the levels of all
+// factors. Metrics are the same if they have the same name, unit, direction and
+// scale. Verdicts are those of package analysis, by the rules of the reference's
+// run.
 package compare
 
 import (
