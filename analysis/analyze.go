@@ -21,7 +21,7 @@ const mostRounds = 10_000
 // be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
-	trials = thatCount(plan, trials)
+	trials = countedTrials(plan, trials)
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
 	run.Environment = env
@@ -95,7 +95,7 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
 	run.Valid = len(run.Reasons) == 0
 	run.Comparisons, run.Controls = j.results(t.plan)
-	for _, f := range j.failings {
+	for _, f := range j.failureTests {
 		run.Failures = append(run.Failures, f.Failures)
 	}
 	t.withhold(run)
@@ -228,7 +228,7 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		Grade:           h.grade,
 	}
 	if h.grade == Normal { // a claim of this grade rests on the t interval
-		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.byName(), e.T.P, e.T.Equiv
+		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.tMethod(), e.T.P, e.T.Equiv
 	}
 	if h.control != nil {
 		c.Floor = math.Abs(contrast.Overhead(h.control.Main.At.Point, h.Metric))
@@ -245,8 +245,8 @@ func (h *hypothesis) pairs() int {
 	return h.Size()
 }
 
-// byName returns the name of the t interval's method.
-func (h *hypothesis) byName() string {
+// tMethod returns the name of the t interval's method.
+func (h *hypothesis) tMethod() string {
 	switch {
 	case contrast.Ranks(h.Method) && h.Paired && h.Method == contrast.MethodBoth:
 		return contrast.MethodStein

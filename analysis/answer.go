@@ -85,8 +85,8 @@ func (a *ArmAnswer) claims() int {
 	return 1
 }
 
-// answered is the order in which points are listed.
-var answered = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
+// verdictOrder is the order in which points are listed.
+var verdictOrder = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
 
 // add adds a comparison to the point of its metric and verdict.
 func (a *ArmAnswer) add(c *Comparison) {
@@ -122,7 +122,7 @@ func (a *ArmAnswer) settle() {
 		a.Points[i].Of = cells[a.Points[i].Metric.Name]
 	}
 	slices.SortStableFunc(a.Points, func(x, y Point) int {
-		return slices.Index(answered, x.Verdict) - slices.Index(answered, y.Verdict)
+		return slices.Index(verdictOrder, x.Verdict) - slices.Index(verdictOrder, y.Verdict)
 	})
 	switch {
 	case has[Costs] && has[Gains]:

@@ -94,14 +94,14 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 		if first := j.treatments[i]; h.restated || h.verdict == first.verdict && h.verdict == first.seen {
 			continue
 		}
-		a := &Alternative{Trials: t.taken(h), Comparison: h.comparison(t.plan)}
+		a := &Alternative{Trials: t.invalidOf(h), Comparison: h.comparison(t.plan)}
 		with.complete(&a.Comparison, h)
 		run.Comparisons[i].WithInvalid = a
 	}
 }
 
-// taken returns the number of invalid trials among the values of a comparison.
-func (t *table) taken(h *hypothesis) (n int) {
+// invalidOf returns the number of invalid trials among the values of a comparison.
+func (t *table) invalidOf(h *hypothesis) (n int) {
 	arm, base := t.slots[h.cell][h.arm], t.slots[h.cell][h.base]
 	used := func(list []slot, i int) bool {
 		if i >= len(list) {

@@ -108,7 +108,7 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 		for c, cell := range x.plan.Cells {
 			for _, m := range cell.Metrics {
 				if f := t.costs(c, s, base, m); len(f.rounds) > 0 {
-					f.parts = []*hypothesis{f.ask(t, j, AnyPart), f.ask(t, j, EachPart)}
+					f.parts = []*hypothesis{f.newHypothesis(t, j, AnyPart), f.newHypothesis(t, j, EachPart)}
 					all, asked = append(all, f), append(asked, f.parts...)
 				}
 			}
@@ -251,9 +251,9 @@ func (f *costFit) per(p PartName) float64 {
 // logarithm needs something left of the baseline.
 const largestShare = 1 - 1e-6
 
-// ask creates the hypothesis on a part. The margin of equivalence holds for all parts of one kind
+// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for all parts of one kind
 // together.
-func (f *costFit) ask(t *table, j *judgement, p PartName) *hypothesis {
+func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
 	d.Means, d.Moved, d.Missing, d.Margin = !f.ratio(), make([]int, len(f.rounds)), f.missing(p), t.margin(f.cell, m)
@@ -269,7 +269,7 @@ func (f *costFit) ask(t *table, j *judgement, p PartName) *hypothesis {
 	} else {
 		d.Margin /= f.per(p)
 	}
-	h := j.askTogether(t, f.cell, last, f.base, f.of, d)
+	h := j.newJointHypothesis(t, f.cell, last, f.base, f.of, d)
 	h.unplanned = true
 	h.bias /= f.per(p)
 	return h
@@ -304,12 +304,12 @@ func (f *costFit) miss(confidence float64) *Miss {
 		cost := stat.Mean(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })), nil)
 		low, high = min(low, cost), max(high, cost)
 		left[k] = stat.Mean(by, nil) * (1 - weight)
-		p := nothingLeft(by)
+		p := residualP(by)
 		if p >= least*(1-1e-6) {
 			continue
 		}
 		least = p
-		found.X, found.P = x[k], min(1, p*float64(independent(len(x))))
+		found.X, found.P = x[k], min(1, p*float64(independentTests(len(x))))
 		found.By = meanOf(by, confidence)
 	}
 	if high > low {

@@ -12,7 +12,7 @@ import (
 func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	then := *plan
 	then.Decided = rounds
-	run := Judge(&then, thatCount(&then, trials))
+	run := Judge(&then, countedTrials(&then, trials))
 	return run.Valid && !slices.ContainsFunc(run.Comparisons, func(c Comparison) bool {
 		return c.Metric.Headline && (c.Verdict == NotResolved || c.Verdict == Interim || c.Grade == Normal)
 	})

@@ -61,7 +61,7 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
 			for _, set := range effectSets(len(t.plan.Factorial)) {
-				h := j.askTogether(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
+				h := j.newJointHypothesis(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
 				h.unplanned = bits.OnesCount(uint(set)) > plannedFactors
 				list, sets = append(list, h), append(sets, set)
 			}

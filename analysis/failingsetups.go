@@ -14,7 +14,7 @@ import (
 // "Construction of confidence limits about effect measures", Statistics in Medicine 27). If rounds
 // share set-ups, all executions of one may fail together. The interval is then wider by the root of
 // their number, the largest possible design effect (Rao and Scott 1992, Biometrics 48).
-func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
+func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
 	of := sum(references)
 	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
 	f.Reference, f.P, f.Method = &reference, r.TwoSided(arm.differs(references)), MethodFisher
@@ -30,7 +30,7 @@ func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
 // are compared by Fisher's exact test. If rounds share set-ups, the failures of each set-up are
 // assigned by chance to the arm and its references. A reference with fewer or more executions in a
 // set-up than the arm is left out of that set-up.
-func (n tally) differs(references []tally) float64 {
+func (n failureCount) differs(references []failureCount) float64 {
 	if n.setUps == nil {
 		return fisher(n.executed, sum(references).executed)
 	}
@@ -47,12 +47,12 @@ func (n tally) differs(references []tally) float64 {
 	return stats.DealtCounts(blocks)
 }
 
-// able reports whether the failures in all arms of the cell could be significant for this arm,
+// testable reports whether the failures in all arms of the cell could be significant for this arm,
 // under any assignment to arms.
-func (n tally) able(references, arms []tally, alpha float64) bool {
+func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {
-		return able(all.failed, n.executions, sum(references).executions, alpha)
+		return testable(all.failed, n.executions, sum(references).executions, alpha)
 	}
 	failing := 0
 	for _, s := range all.setUps {
@@ -62,7 +62,7 @@ func (n tally) able(references, arms []tally, alpha float64) bool {
 }
 
 // sum adds up the executions of several arms.
-func sum(list []tally) (all tally) {
+func sum(list []failureCount) (all failureCount) {
 	all.setUps = map[int]executed{}
 	for _, n := range list {
 		all.executed = all.plus(n.executed)

@@ -128,8 +128,8 @@ func (t *table) failures(c, a int) (n int) {
 	return n
 }
 
-// tally counts the executions of an arm in a cell.
-type tally struct {
+// failureCount counts the executions of an arm in a cell.
+type failureCount struct {
 	executed
 	rules  map[string]int
 	setUps map[int]executed // by set-up, if rounds share set-ups; otherwise nil
@@ -142,11 +142,11 @@ func (e executed) plus(o executed) executed {
 	return executed{e.executions + o.executions, e.failed + o.failed}
 }
 
-// tallies counts every execution, by cell and arm.
-func tallies(t *table, trials []journal.Trial) [][]tally {
-	all := make([][]tally, len(t.plan.Cells))
+// failureCounts counts every execution, by cell and arm.
+func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
+	all := make([][]failureCount, len(t.plan.Cells))
 	for c := range all {
-		all[c] = make([]tally, len(t.plan.Arms))
+		all[c] = make([]failureCount, len(t.plan.Arms))
 	}
 	for i := range trials {
 		trial := &trials[i]
@@ -181,19 +181,19 @@ func tallies(t *table, trials []journal.Trial) [][]tally {
 	return all
 }
 
-// outage is the comparison of an arm's failures with its reference's, before and after its verdict.
-type outage struct {
+// failureTest is the comparison of an arm's failures with its reference's, before and after its verdict.
+type failureTest struct {
 	Failures
 	cell, arm int
 	counts    bool // a hypothesis of the family, since it can be rejected at all
 }
 
-// failings compares the failures of every arm in the cells that have any.
-func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
-	var list []*outage
+// failureTests compares the failures of every arm in the cells that have any.
+func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failureTest {
+	var list []*failureTest
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
-	for c, arms := range tallies(t, trials) {
-		if base < 0 || !slices.ContainsFunc(arms, func(n tally) bool { return n.failed > 0 }) {
+	for c, arms := range failureCounts(t, trials) {
+		if base < 0 || !slices.ContainsFunc(arms, func(n failureCount) bool { return n.failed > 0 }) {
 			continue
 		}
 		references, pooled := arms[base:base+1:base+1], false
@@ -201,7 +201,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 			references, pooled = append(references, arms[control]), true
 		}
 		for a, arm := range t.plan.Arms {
-			f := &outage{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
+			f := &failureTest{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
 				Failed: frequency(arms[a].failed, arms[a].executions, r.AtLook()), Rules: arms[a].byRule(r), P: 1, PAdjusted: 1,
 				Observational: t.plan.Import != nil}}
 			switch arm.Role {
@@ -214,7 +214,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 				if control >= 0 && !pooled {
 					f.P = max(f.P, r.TwoSided(arms[a].differs(arms[control:control+1])))
 				}
-				f.counts = arms[a].able(references, arms, r.Alpha)
+				f.counts = arms[a].testable(references, arms, r.Alpha)
 				if t.unlike(c, a, base) != nil { // other work fails in other ways, so it is not compared
 					f.P, f.counts = 1, false
 				}
@@ -225,7 +225,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 	return list
 }
 
-func (n tally) byRule(r contrast.Rules) []RuleFailures {
+func (n failureCount) byRule(r contrast.Rules) []RuleFailures {
 	var list []RuleFailures
 	for rule, count := range n.rules {
 		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.AtLook())})
@@ -244,9 +244,9 @@ func fisher(a, b executed) float64 {
 	return p
 }
 
-// able reports whether total failures or fewer, assigned to samples of m and n, could be
+// testable reports whether total failures or fewer, assigned to samples of m and n, could be
 // significant at all.
-func able(total, m, n int, alpha float64) bool {
+func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
 			return true
@@ -256,7 +256,7 @@ func able(total, m, n int, alpha float64) bool {
 }
 
 // decide sets the verdict from the p after Holm's correction.
-func (f *outage) decide(alpha float64) {
+func (f *failureTest) decide(alpha float64) {
 	if f.Role != experiment.Treatment {
 		return
 	}

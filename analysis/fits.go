@@ -138,7 +138,7 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, 
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
 		p, err := fit(r.values[offset : offset+len(points)])
-		if err == nil && !slices.ContainsFunc(append(p.Slopes, p.Intercept), immoderate) {
+		if err == nil && !slices.ContainsFunc(append(p.Slopes, p.Intercept), tooLarge) {
 			f.from, f.fits = append(f.from, r), append(f.fits, p)
 		}
 	}
@@ -166,8 +166,8 @@ func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
 	return func(y []float64) (stats.Plane, error) { return stats.FitLine(x, y) }
 }
 
-// immoderate reports whether a number is too large to be squared and summed.
-func immoderate(v float64) bool { return !(math.Abs(v) < 1e150) } // true for NaN
+// tooLarge reports whether a number is too large to be squared and summed.
+func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // true for NaN
 
 // each computes a number for each round.
 func (f *roundFits) each(of func(i int) float64) []float64 {
@@ -238,13 +238,13 @@ func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 		if left = append(left, mean); math.Abs(mean) > math.Abs(left[worst]) {
 			worst = k
 		}
-		p = min(p, nothingLeft(f.units(residuals))*float64(tests))
+		p = min(p, residualP(f.units(residuals))*float64(tests))
 	}
 	return left, worst, p
 }
 
-// nothingLeft returns the p that the mean of residuals is 0.
-func nothingLeft(residuals []float64) float64 {
+// residualP returns the p that the mean of residuals is 0.
+func residualP(residuals []float64) float64 {
 	e, err := stats.PairedT(residuals, 0.95)
 	switch {
 	case err == nil:
@@ -255,9 +255,9 @@ func nothingLeft(residuals []float64) float64 {
 	return 1
 }
 
-// independent returns the number of tests to correct a p for. The residuals of a line at three
+// independentTests returns the number of tests to correct a p for. The residuals of a line at three
 // levels are one number, three times.
-func independent(levels int) int {
+func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1
 	}

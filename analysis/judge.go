@@ -30,18 +30,18 @@ type hypothesis struct {
 	agree           bool            // the t interval alone would give the same verdict
 	byT             Verdict         // verdict of the t interval alone
 	unplanned       bool            // no goal of precision covers it
-	still           bool            // all values of the metric in the cell are the same, in every arm
+	constant        bool            // all values of the metric in the cell are the same, in every arm
 	unlike          []UnlikeSetting // settings in which the arm's work differs from the baseline's; nil: none
 }
 
 // judgement is all comparisons of a run, in the order cell, metric, arm.
 type judgement struct {
 	contrast.Rules
-	treatments []*hypothesis
-	controls   []*hypothesis
-	failings   []*outage // comparisons of the program's failures, which share the treatments' family
-	reasons    []Reason  // reasons why the run gives no verdicts
-	family     int       // number of hypotheses on treatments under Holm's correction
+	treatments   []*hypothesis
+	controls     []*hypothesis
+	failureTests []*failureTest // comparisons of the program's failures, which share the treatments' family
+	reasons      []Reason       // reasons why the run gives no verdicts
+	family       int            // number of hypotheses on treatments under Holm's correction
 }
 
 // judge makes every comparison and decides it. The controls come first: they determine the size
@@ -49,7 +49,7 @@ type judgement struct {
 func judge(t *table, trials []journal.Trial) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
-	j.failings = failings(t, trials, j.Rules)
+	j.failureTests = failureTests(t, trials, j.Rules)
 	for _, i := range j.settle() {
 		j.reasons = append(j.reasons, j.controls[i].failure(t.plan))
 	}
@@ -59,13 +59,13 @@ func judge(t *table, trials []journal.Trial) *judgement {
 			j.family--
 		}
 	}
-	j.family += len(j.countedFailings())
+	j.family += len(j.countedFailureTests())
 	return j
 }
 
-// countedFailings returns the comparisons of failures that belong to the family.
-func (j *judgement) countedFailings() (list []*outage) {
-	for _, f := range j.failings {
+// countedFailureTests returns the comparisons of failures that belong to the family.
+func (j *judgement) countedFailureTests() (list []*failureTest) {
+	for _, f := range j.failureTests {
 		if f.counts {
 			list = append(list, f)
 		}
@@ -90,8 +90,8 @@ func (j *judgement) settle() (failed []int) {
 			h.bias = h.control.bias
 		}
 	}
-	decide(j.treatments, j.countedFailings(), j.Rules)
-	for _, f := range j.failings {
+	decide(j.treatments, j.countedFailureTests(), j.Rules)
+	for _, f := range j.failureTests {
 		f.decide(j.Alpha)
 	}
 	return failed
@@ -122,26 +122,26 @@ func (j *judgement) compare(t *table) {
 }
 
 func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
-	h := j.ask(t, c, a, b, t.plan.Arms[a].Name, t.compared(c, a, b, m))
+	h := j.newHypothesis(t, c, a, b, t.plan.Arms[a].Name, t.compared(c, a, b, m))
 	h.Observational, h.unlike = t.plan.Import != nil, t.unlike(c, a, b)
 	return h
 }
 
-// ask creates the hypothesis that arm a and its base b do not differ in a cell. For a hypothesis on
+// newHypothesis creates the hypothesis that arm a and its base b do not differ in a cell. For a hypothesis on
 // several arms, a and b represent them.
-func (j *judgement) ask(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
+func (j *judgement) newHypothesis(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
 	cell, m := t.plan.Cells[c], d.Metric
 	h := j.estimated(Question{Cell: cell.ID, Arm: name, Restates: t.restates(c, m), Data: d})
-	h.cell, h.arm, h.base, h.still = c, a, b, t.still(c, m)
+	h.cell, h.arm, h.base, h.constant = c, a, b, t.constant(c, m)
 	if original := cell.Metric(h.Restates); original != nil {
 		h.restated, h.echo = true, m.Headline && original.Headline
 	}
 	return h
 }
 
-// askTogether creates a hypothesis on several arms. Its control is the control of the metric.
-func (j *judgement) askTogether(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
-	h := j.ask(t, c, a, b, name, d)
+// newJointHypothesis creates a hypothesis on several arms. Its control is the control of the metric.
+func (j *judgement) newJointHypothesis(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
+	h := j.newHypothesis(t, c, a, b, name, d)
 	for _, control := range j.controls {
 		if control.cell == c && control.Metric.Name == d.Metric.Name {
 			h.control, h.bias = control, control.bias
@@ -172,8 +172,8 @@ const fewestNormal = 3
 //
 // Everything is decided three times: by the values present, by estimates that allow for the values
 // that failed trials lack, and by the t intervals alone, to see whether the estimators agree.
-func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
-	headline := claims(all) + len(failings)
+func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
+	headline := claims(all) + len(failureTests)
 	for _, h := range all {
 		h.family = 1
 		if h.Metric.Headline {
@@ -181,15 +181,15 @@ func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
 		}
 		h.few = h.tooFew(r)
 	}
-	failed := make([]float64, len(failings))
-	for i, f := range failings {
+	failed := make([]float64, len(failureTests))
+	for i, f := range failureTests {
 		failed[i] = f.P
 	}
 	seen := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.Estimate) })
 	stands := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.robust) })
 	normal := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.ifNormal(h.robust) })
 	byT := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.T, h.T.Equiv })
-	for i, f := range failings {
+	for i, f := range failureTests {
 		f.PAdjusted = stands.others[i]
 	}
 	for i, h := range all {
@@ -265,13 +265,13 @@ func (h *hypothesis) ifNormal(e contrast.Estimate) (contrast.View, float64) {
 	return h.measured(e)
 }
 
-// reach is the number of margins that the headline interval may reach beyond zero for a claim of
+// mostMargins is the number of margins that the headline interval may reach beyond zero for a claim of
 // equivalence. The one-sided tests use an interval of lower confidence, which a few distant values
 // do not affect: ten rounds of which one took ten times as long have a 90 % interval within ±1 %
 // and a 95 % interval up to 900 %. Both are right about the centre of the distribution. But calling
 // the arms equivalent would tell the reader of the first interval that he need not look at the
 // second.
-const reach = 2
+const mostMargins = 2
 
 // thinControl is the largest ratio of an arm's number of values to the control's.
 const thinControl = 4
@@ -283,7 +283,7 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 	switch {
 	case h.unlike != nil:
 		return Invalid, OtherSettings{h.unlike}
-	case h.still:
+	case h.constant:
 		return Invalid, DoesNotVary{}
 	case h.Size() < 2:
 		return NotResolved, TooFewValues{}
@@ -295,7 +295,7 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 		return NotResolved, NoControl{}
 	case h.control != nil && thinControl*h.control.Size() < h.Size():
 		return NotResolved, ThinControl{Values: h.control.Size()}
-	case adj.equiv <= r.Alpha && beyond(v.At, reach*r.MarginOf(&h.Data)):
+	case adj.equiv <= r.Alpha && beyond(v.At, mostMargins*r.MarginOf(&h.Data)):
 		return NotResolved, FarReaching{}
 	case adj.equiv <= r.Alpha && (adj.both > r.Alpha || r.MeanBeyond(&h.Data)):
 		return NotResolved, MeanNotShown{}

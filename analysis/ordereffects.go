@@ -39,14 +39,14 @@ func (t *table) orderEffects(c int, m experiment.Metric) *OrderEffects {
 		return nil
 	}
 	key := [2]string{t.plan.Cells[c].ID, m.Name}
-	if p, known := t.moved[key]; known {
+	if p, known := t.positionEffects[key]; known {
 		return p
 	}
-	if t.moved == nil {
-		t.moved = map[[2]string]*OrderEffects{}
+	if t.positionEffects == nil {
+		t.positionEffects = map[[2]string]*OrderEffects{}
 	}
-	t.moved[key] = t.fitOrder(c, m)
-	return t.moved[key]
+	t.positionEffects[key] = t.fitOrder(c, m)
+	return t.positionEffects[key]
 }
 
 // fitOrder uses the rounds in which every arm has a value, each at a position of its own.

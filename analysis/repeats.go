@@ -20,7 +20,7 @@ type MoreRepeats struct {
 func (MoreRepeats) Kind() string { return "more-repeats" }
 
 // spoilt counts the executions of an arm in a cell; its failures are the spoilt ones.
-func (t *table) spoilt(c, a int) (n tally) {
+func (t *table) spoilt(c, a int) (n failureCount) {
 	for _, s := range t.slots[c][a] {
 		n.executions, n.failed = n.executions+s.attempts, n.failed+s.attempts-s.failed
 		if s.valid != nil {
@@ -35,7 +35,7 @@ func (t *table) spoilt(c, a int) (n tally) {
 func moreRepeats(t *table) (list []Warning) {
 	alpha, ables := 1-float64(t.plan.Judged()), 0
 	for c, cell := range t.plan.Cells {
-		var arms, references []tally
+		var arms, references []failureCount
 		for a, arm := range t.plan.Arms {
 			arms = append(arms, t.spoilt(c, a))
 			if arm.Role != experiment.Treatment {
@@ -43,7 +43,7 @@ func moreRepeats(t *table) (list []Warning) {
 			}
 		}
 		for a, arm := range t.plan.Arms {
-			if of := sum(references); arm.Role == experiment.Treatment && arms[a].able(references, arms, alpha) {
+			if of := sum(references); arm.Role == experiment.Treatment && arms[a].testable(references, arms, alpha) {
 				ables++
 				list = append(list, Warning{Cell: cell.ID, Arm: arm.Name, Finding: MoreRepeats{P: fisher(arms[a].executed, of.executed),
 					Arm: frequency(arms[a].failed, arms[a].executions, 1-alpha), Reference: frequency(of.failed, of.executions, 1-alpha)}})

@@ -105,7 +105,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 func (t *table) pilot() *table {
 	p := *t
 	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
-	p.moved, p.rounds = nil, t.rounds[:last]
+	p.positionEffects, p.rounds = nil, t.rounds[:last]
 	return &p
 }
 
@@ -212,7 +212,7 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
 	a := stats.Aim{Alpha: alpha, Shown: x.Alpha, Assurance: power, Limit: mostRounds / each, Seed: x.plan.Seed}
 	if a.Margin = x.MarginOf(&h.Data); a.Margin > 0 {
-		a.Reach = reach * a.Margin
+		a.Reach = mostMargins * a.Margin
 	}
 	if n := resamples / h.family; h.Metric.Headline && !h.Means && n >= fewestResamples {
 		a.Resamples = min(n, mostResamples)

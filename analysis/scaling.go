@@ -158,7 +158,7 @@ func (s *sweep) describe(f *roundFits) ScalingArm {
 		base := f.levelled(f.heights(0)).Interval
 		a.Base = &base
 	}
-	left, worst, p := f.missed(independent(len(s.x)))
+	left, worst, p := f.missed(independentTests(len(s.x)))
 	a.Fit = Fit{P: p, At: s.x[worst], Below: left[worst] < 0}
 	if rise := slices.Max(a.Means) - slices.Min(a.Means); rise > 0 {
 		a.Fit.Off = contrast.Finite(math.Abs(left[worst]) / rise)

@@ -27,7 +27,7 @@ type Stalls struct {
 	Reference Frequency `json:"reference"`
 	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
 	P         float64   `json:"p"`                // p of equal shares: Fisher's exact test, two-sided
-	able      bool      // enough trials stalled for a significant difference
+	testable  bool      // enough trials stalled for a significant difference
 }
 
 // stalls adds the stalled trials to the comparisons that have any, and a finding if their share
@@ -39,7 +39,7 @@ func (x explainer) stalls(run *Run) {
 		for i := range list {
 			c := &list[i]
 			c.Stalls = x.stallsOf(c)
-			if c.Stalls != nil && c.Stalls.able && c.Restates == "" {
+			if c.Stalls != nil && c.Stalls.testable && c.Restates == "" {
 				able[c.Metric.Headline]++
 			}
 		}
@@ -78,7 +78,7 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 		return nil
 	}
 	s.Arm, s.Reference = frequency(arm.failed, arm.executions, x.Confidence), frequency(reference.failed, reference.executions, x.Confidence)
-	s.P, s.able = fisher(arm, reference), able(series.stalls(), arm.executions, reference.executions, x.Alpha)
+	s.P, s.testable = fisher(arm, reference), testable(series.stalls(), arm.executions, reference.executions, x.Alpha)
 	return s
 }
 

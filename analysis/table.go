@@ -12,22 +12,22 @@ import (
 
 // table holds the trials of a run sorted into its plan.
 type table struct {
-	plan     *experiment.Plan
-	cells    map[string]int                          // cell indices by ID
-	arms     map[string]int                          // arm indices by name
-	rounds   []int                                   // rounds that have any trial, ascending; for independent samples, positions from 1
-	at       [][]int                                 // by cell: the rounds that have slots, ascending. Only in an imported run are these not all rounds
-	slots    [][][]slot                              // by cell, arm and index into the cell's rounds; empty at the end for an arm with fewer trials than others
-	final    int                                     // highest round that has any trial
-	stray    int                                     // trials that fit nothing in the plan
-	broken   int                                     // imported files without a readable cell
-	double   int                                     // valid trials replaced by a later one of the same round
-	loops    []*LoopSummary                          // by cell; nil: no closed loop
-	data     admission                               // which invalid trials count as data
-	setUps   SetUps                                  // counts of the arms' set-ups
-	blockOf  map[int]int                             // block numbers of an import, by round; nil: it has no blocks
-	settings map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
-	moved    map[[2]string]*OrderEffects             // cache, by cell and metric
+	plan            *experiment.Plan
+	cells           map[string]int                          // cell indices by ID
+	arms            map[string]int                          // arm indices by name
+	rounds          []int                                   // rounds that have any trial, ascending; for independent samples, positions from 1
+	at              [][]int                                 // by cell: the rounds that have slots, ascending. Only in an imported run are these not all rounds
+	slots           [][][]slot                              // by cell, arm and index into the cell's rounds; empty at the end for an arm with fewer trials than others
+	final           int                                     // highest round that has any trial
+	stray           int                                     // trials that fit nothing in the plan
+	broken          int                                     // imported files without a readable cell
+	double          int                                     // valid trials replaced by a later one of the same round
+	loops           []*LoopSummary                          // by cell; nil: no closed loop
+	data            admission                               // which invalid trials count as data
+	setUps          SetUps                                  // counts of the arms' set-ups
+	blockOf         map[int]int                             // block numbers of an import, by round; nil: it has no blocks
+	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
+	positionEffects map[[2]string]*OrderEffects             // cache, by cell and metric
 }
 
 // admission selects the trials that count as data.
@@ -47,9 +47,9 @@ type slot struct {
 	rule     string // rule that the latest invalid attempt broke
 }
 
-// answered reports whether the program has run to its own end, good or bad: no further attempt will
+// ranToEnd reports whether the program has run to its own end, good or bad: no further attempt will
 // follow, and a missing value is due to the program alone.
-func (s *slot) answered() bool { return s.valid != nil || s.failed > 0 }
+func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 
 // broke reports that there is no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
@@ -120,7 +120,7 @@ func (t *table) byRound(trials []journal.Trial) {
 		trial := &trials[i]
 		c, a, ok := t.place(trial.Cell, trial.Arm)
 		if !ok {
-			t.lose(trial)
+			t.addStray(trial)
 			continue
 		}
 		s := t.slot(c, a, trial.Round)
@@ -155,9 +155,9 @@ func ascending(rounds []int) []int {
 	return slices.Compact(rounds)
 }
 
-// lose counts a trial that fits nothing in the plan. An imported file that could not be read never
+// addStray counts a trial that fits nothing in the plan. An imported file that could not be read never
 // fits, and is counted separately.
-func (t *table) lose(trial *journal.Trial) {
+func (t *table) addStray(trial *journal.Trial) {
 	if t.plan.Import != nil && !trial.Valid() {
 		t.broken++
 		return
@@ -188,8 +188,8 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 // settled reports whether no further attempt at a slot will follow: it is valid, its program
 // failed, it is out of attempts, or its round is over. Imports never get further attempts.
 func (t *table) settled(s *slot, round int) bool {
-	if s.answered() || s.attempts == 0 {
-		return s.answered()
+	if s.ranToEnd() || s.attempts == 0 {
+		return s.ranToEnd()
 	}
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
@@ -290,7 +290,7 @@ func (t *table) inOrder(trials []journal.Trial) {
 	for i := range trials {
 		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
 		if !ok {
-			t.lose(&trials[i])
+			t.addStray(&trials[i])
 			continue
 		}
 		lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])

@@ -15,7 +15,7 @@ type Values struct{ table *table }
 
 // ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
-	return &Values{tabulate(plan, thatCount(plan, trials), validOnly)}
+	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
 }
 
 // Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze
@@ -127,9 +127,9 @@ func (t *table) sharedSetUps(setUps []int) []int {
 	return nil
 }
 
-// still reports whether all values of a metric are the same in every arm of a cell, and there are
+// constant reports whether all values of a metric are the same in every arm of a cell, and there are
 // enough of them. Such a metric measures nothing. Counts are exempt, since they may be constant.
-func (t *table) still(c int, m experiment.Metric) bool {
+func (t *table) constant(c int, m experiment.Metric) bool {
 	if m.Discrete || m.Scale == experiment.Difference {
 		return false
 	}
@@ -145,8 +145,8 @@ func (t *table) still(c int, m experiment.Metric) bool {
 			}
 		}
 	}
-	return count >= stillFewest
+	return count >= fewestConstant
 }
 
-// stillFewest is the number of equal values from which on a metric counts as constant.
-const stillFewest = 6
+// fewestConstant is the number of equal values from which on a metric counts as constant.
+const fewestConstant = 6

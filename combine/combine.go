@@ -184,7 +184,7 @@ func Runs(in []compare.Input) (*Result, error) {
 	if used := len(r.Used); used > 1 && used <= fewOccasions {
 		r.Warnings = append(r.Warnings, FewOccasions{used})
 	}
-	r.fail(in)
+	r.countFailures(in)
 	for _, p := range seen.Differences {
 		if p.Conduct(r.Failures != nil) {
 			r.Warnings = append(r.Warnings, OtherConduct{p})
@@ -202,7 +202,7 @@ func sameQuestion(seen *compare.Result) error {
 	}
 	for _, p := range seen.Differences {
 		if p.Asked() {
-			list = append(list, told(p))
+			list = append(list, valuesByRun(p))
 		}
 	}
 	if list == nil {
@@ -215,8 +215,8 @@ func sameQuestion(seen *compare.Result) error {
 	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
 }
 
-// told lists the values of a property by run: "link.mtu is 1500 in run 1, unset in run 2".
-func told(p compare.Property) string {
+// valuesByRun lists the values of a property by run: "link.mtu is 1500 in run 1, unset in run 2".
+func valuesByRun(p compare.Property) string {
 	list := make([]string, len(p.Values))
 	for i, v := range p.Values {
 		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
@@ -225,7 +225,7 @@ func told(p compare.Property) string {
 }
 
 // Told lists the values of the property by run.
-func (f OtherConduct) Told() string { return told(f.Property) }
+func (f OtherConduct) Told() string { return valuesByRun(f.Property) }
 
 func leftOut(run *analysis.Run) analysis.Reason {
 	switch {
@@ -255,7 +255,7 @@ func (r *Result) assess(in []compare.Input) {
 	r.Family = answers.Family
 	for i := range r.Comparisons {
 		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
-		r.withstand(in, &r.Comparisons[i])
+		r.withholdByFailures(in, &r.Comparisons[i])
 		for _, one := range r.Used {
 			one.Run.WithholdGains(&r.Comparisons[i].Comparison, r.Comparisons[i].Arm)
 		}
@@ -282,7 +282,7 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 		at, se := 0.0, 0.0
 		if own := in[i].Run.Comparison(cell, arm, m.Name); own != nil {
 			o.Overhead, o.Rounds = own.Overhead, own.Rounds
-			at, se = placed(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
+			at, se = asContrast(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
 		}
 		if o.LeftOut == nil && se > 0 {
 			contrasts, errs = append(contrasts, at), append(errs, se)
@@ -295,9 +295,9 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 	return c
 }
 
-// placed returns an overhead on the scale of contrasts, with its standard error, which is 0 if the
+// asContrast returns an overhead on the scale of contrasts, with its standard error, which is 0 if the
 // overhead has no interval.
-func placed(own *analysis.Comparison, confidence float64) (at, se float64) {
+func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	if own.PointOnly || own.Rounds < 2 {
 		return 0, 0
 	}

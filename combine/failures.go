@@ -53,8 +53,8 @@ func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	return n
 }
 
-// fail counts the failures in the runs that count.
-func (r *Result) fail(in []compare.Input) {
+// countFailures counts the failures in the runs that count.
+func (r *Result) countFailures(in []compare.Input) {
 	base := r.Plan.ArmWith(experiment.Baseline)
 	for _, cell := range r.Plan.Cells {
 		baseline := r.Executed(cell.ID, base)
@@ -90,11 +90,11 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withstand withholds verdicts that depend on failed trials. Equivalence is withheld if any trial
+// withholdByFailures withholds verdicts that depend on failed trials. Equivalence is withheld if any trial
 // of the arm or the baseline failed, since the cost of a failed trial has no upper limit. A gain is
 // withheld if the arm's trials failed, and a cost if the baseline's did, unless that run shows the
 // same verdict by itself.
-func (r *Result) withstand(in []compare.Input, c *Comparison) {
+func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {
 		return

@@ -80,7 +80,7 @@ func (c *comparison) align() ([]shared, error) {
 		c.missing("arm", name, func(p *experiment.Plan) bool { return p.Arm(name) != nil })
 	}
 	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return len(s.runs) > 1 }) {
-		return nil, c.nothing()
+		return nil, c.nothingInCommon()
 	}
 	return list, nil
 }
@@ -133,8 +133,8 @@ func (c *comparison) alignMetrics(id string) []shared {
 // mostNamed is the largest number of cells that an error names.
 const mostNamed = 8
 
-// nothing returns the error of runs with no common cell, which lists the cells of each run.
-func (c *comparison) nothing() error {
+// nothingInCommon returns the error of runs with no common cell, which lists the cells of each run.
+func (c *comparison) nothingInCommon() error {
 	var parts []string
 	for i, in := range c.in {
 		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, listed(cellIDs(in.Run.Plan), mostNamed)))

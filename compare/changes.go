@@ -11,9 +11,9 @@ import (
 	"tare/experiment"
 )
 
-// asking is a question about a change of overheads: an arm in one run against an arm in another
+// changeQuestion is a question about a change of overheads: an arm in one run against an arm in another
 // run, or in the same one.
-type asking struct {
+type changeQuestion struct {
 	shared
 	from, to       int // indices of runs
 	fromArm, toArm string
@@ -23,7 +23,7 @@ type asking struct {
 // The control is compared in the same way: its layers are the baseline's, so its change shows the
 // error of such a comparison.
 func (c *comparison) changes(list []shared) {
-	var asked, controls []asking
+	var asked, controls []changeQuestion
 	for _, s := range list {
 		for _, name := range c.names(armNames) {
 			asked = append(asked, c.matched(s, Match{Old: name, New: name})...)
@@ -52,44 +52,44 @@ func (c *comparison) changes(list []shared) {
 // matched asks about the new arm of a match in every run that has it: against the old arm in the
 // same run, or otherwise against the first run that has the old arm. An arm that is matched with
 // itself is asked about in every run but that first one.
-func (c *comparison) matched(s shared, m Match) []asking {
+func (c *comparison) matched(s shared, m Match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
 	at := slices.IndexFunc(order, func(i int) bool { return has(i, m.Old) })
 	if at < 0 {
 		return nil
 	}
-	var list []asking
+	var list []changeQuestion
 	for _, i := range order {
 		from, itself := order[at], m.Old == m.New
 		if has(i, m.Old) && !itself {
 			from = i
 		}
 		if has(i, m.New) && (from != i || !itself) {
-			list = append(list, asking{shared: s, from: from, to: i, fromArm: m.Old, toArm: m.New})
+			list = append(list, changeQuestion{shared: s, from: from, to: i, fromArm: m.Old, toArm: m.New})
 		}
 	}
 	return list
 }
 
 // floors asks about the control of every two runs whose overheads are compared.
-func (c *comparison) floors(s shared, asked []asking) []asking {
-	var list []asking
+func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
+	var list []changeQuestion
 	for _, a := range asked {
 		if a.cell != s.cell || a.metric.Name != s.metric.Name || a.from == a.to {
 			continue
 		}
 		from, to := c.in[a.from].Run.Plan.ArmWith(experiment.Control), c.in[a.to].Run.Plan.ArmWith(experiment.Control)
-		same := func(b asking) bool { return b.from == a.from && b.to == a.to }
+		same := func(b changeQuestion) bool { return b.from == a.from && b.to == a.to }
 		if from != "" && to != "" && !slices.ContainsFunc(list, same) {
-			list = append(list, asking{shared: s, from: a.from, to: a.to, fromArm: from, toArm: to})
+			list = append(list, changeQuestion{shared: s, from: a.from, to: a.to, fromArm: from, toArm: to})
 		}
 	}
 	return list
 }
 
 // questions converts the questions to those of package analysis.
-func (c *comparison) questions(list []asking) []analysis.Question {
+func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
 		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: Restates(c.in, a.cell, a.metric.Name),
@@ -106,11 +106,11 @@ func (c *comparison) questions(list []asking) []analysis.Question {
 }
 
 // against returns the pair of runs as a key, which a change shares with its control.
-func (a asking) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
+func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
 // change converts an answer to a Change. If failed is set, the control has changed as well, and
 // there is no verdict.
-func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) Change {
+func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
 	if strings.HasPrefix(answer.Method, contrast.MethodWelchSum) {
@@ -133,7 +133,7 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) C
 
 // between returns the deviation of the old arm's overheads between runs without any change, and the
 // number of these runs; 0: unknown.
-func (c *comparison) between(a asking) (deviation float64, runs int) {
+func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	if c.options.Occasions == nil {
 		return 0, 0
 	}
@@ -141,7 +141,7 @@ func (c *comparison) between(a asking) (deviation float64, runs int) {
 }
 
 // occasions withholds verdicts that two occasions alone do not support.
-func (c *comparison) occasions(answer *analysis.Comparison, a asking) {
+func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {
 	case analysis.TooFewValues, analysis.NoSpread, analysis.SameClaim:
@@ -155,11 +155,11 @@ func (c *comparison) occasions(answer *analysis.Comparison, a asking) {
 // withheld withholds the verdict of a comparison of two runs if one of them gives none, or if they
 // measured different work. It reports whether it did.
 func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
-	if invalid := c.those(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
+	if invalid := c.runsWhere(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
 	} else if unlike := c.unlike(cell, from, to); unlike != nil {
 		answer.Withhold(analysis.OtherSettings{Settings: unlike})
-	} else if open := c.those(func(r *analysis.Run) bool { return !r.Finished }, from, to); open != nil {
+	} else if open := c.runsWhere(func(r *analysis.Run) bool { return !r.Finished }, from, to); open != nil {
 		answer.Suspend(analysis.UnfinishedRuns{Runs: open})
 	} else {
 		return false
@@ -184,7 +184,7 @@ func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSe
 }
 
 // overhead returns an arm's overhead in a run.
-func (c *comparison) overhead(a asking, run int, arm string) Overhead {
+func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 	o := Overhead{Run: run + 1, Arm: arm}
 	if own := c.in[run].Run.Comparison(a.cell, arm, a.metric.Name); own != nil {
 		o.Overhead, o.Verdict, o.Known, o.PointOnly = own.Overhead, own.Verdict, own.Rounds > 0, own.PointOnly
@@ -193,7 +193,7 @@ func (c *comparison) overhead(a asking, run int, arm string) Overhead {
 }
 
 // versus names the overhead that the new one is compared with.
-func (a asking) versus() *analysis.Versus {
+func (a changeQuestion) versus() *analysis.Versus {
 	v := &analysis.Versus{}
 	if a.from != a.to {
 		v.Run = a.from + 1
@@ -204,8 +204,8 @@ func (a asking) versus() *analysis.Versus {
 	return v
 }
 
-// those returns the numbers of the given runs for which a condition is true.
-func (c *comparison) those(are func(*analysis.Run) bool, runs ...int) []int {
+// runsWhere returns the numbers of the given runs for which a condition is true.
+func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int {
 	var list []int
 	for _, i := range slices.Compact(slices.Sorted(slices.Values(runs))) {
 		if are(c.in[i].Run) {

@@ -204,7 +204,7 @@ func Runs(in []Input, o Options) (*Result, error) {
 		c.values = append(c.values, analysis.ValuesOf(one.Run.Plan, one.Trials))
 	}
 	r.Observation = c.observation()
-	c.doubts()
+	c.addFindings()
 	c.changes(list)
 	c.levels(list)
 	return r, nil

@@ -32,7 +32,7 @@ func (c *comparison) differences() {
 	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		return map[string]string{"Tare": plan.Version}
 	}))
-	c.result.Differences, c.result.Same = p.apart()
+	c.result.Differences, c.result.Same = p.split()
 }
 
 // compareMachines compares the records of the runs' machines. If trials ran on clusters, the

@@ -114,8 +114,8 @@ func (o *Observation) within(run int, why *analysis.Observation) {
 	o.Within = append(o.Within, Within{Runs: []int{run}, Observation: why})
 }
 
-// doubts adds the findings that a reader should know before trusting the comparison.
-func (c *comparison) doubts() {
+// addFindings adds the findings that a reader should know before trusting the comparison.
+func (c *comparison) addFindings() {
 	for i, in := range c.in {
 		r := in.Run
 		if !r.Finished {

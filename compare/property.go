@@ -82,9 +82,9 @@ func Differing(leaves ...map[string]string) []Property {
 	return slices.DeleteFunc(p, func(one Property) bool { return !one.differs })
 }
 
-// apart separates the properties that differ from those that are the same, the important first,
+// split separates the properties that differ from those that are the same, the important first,
 // then by group.
-func (p properties) apart() (differences, same []Property) {
+func (p properties) split() (differences, same []Property) {
 	slices.SortStableFunc(p, func(a, b Property) int {
 		if a.Minor == b.Minor {
 			return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)

@@ -35,7 +35,7 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what grew since earlier runs is known as a share only", c.Metric.Name, c.Budget),
 				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
 		}
-		recent, anchor := grown(c, g, PartRecent, g.Recent), grown(c, g, PartAnchor, g.Anchor)
+		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous
 		r.Cases = append(r.Cases, recent, anchor)
 	}
@@ -46,8 +46,8 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	return r, nil
 }
 
-// grown returns the case of one part of the history.
-func grown(c Case, g history.Growth, part string, change history.Change) Case {
+// growthCase returns the case of one part of the history.
+func growthCase(c Case, g history.Growth, part string, change history.Change) Case {
 	c.History = &Stretch{Part: part, Of: g.Of, Runs: change.Runs, From: change.From, To: change.To}
 	c.Size, c.P = change.Runs, 1
 	i := change.Interval

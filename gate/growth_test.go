@@ -106,7 +106,7 @@ func TestHostileGrowth(t *testing.T) {
 		"inf":   {Interval: analysis.Interval{Point: 0, Lo: -1, Hi: math.Inf(1)}, Runs: 5, P: func(float64) float64 { return 0 }},
 		"p nan": {Interval: analysis.Interval{Point: 1, Lo: 0.9, Hi: 1.1}, Runs: 5, P: func(float64) float64 { return nan }},
 	} {
-		k := []Case{grown(Case{Limit: experiment.Bound{Value: 0.05, Scale: experiment.Ratio}}, history.Growth{Of: "overhead"}, PartRecent, c)}
+		k := []Case{growthCase(Case{Limit: experiment.Bound{Value: 0.05, Scale: experiment.Ratio}}, history.Growth{Of: "overhead"}, PartRecent, c)}
 		decide(k, 0.025)
 		if k[0].Outcome != Unresolved || k[0].P != 1 {
 			t.Errorf("%s: %+v", name, k[0])

@@ -57,7 +57,7 @@ func (l *Limits) Add(text string) error {
 			return limitError(err)
 		}
 		if arms := l.arms(); !slices.Contains(arms, arm) {
-			return l.strange(arm, rest, arms)
+			return l.unknownArm(arm, rest, arms)
 		}
 		if err := experiment.CheckKey(rest, l.plan.Cells); err != nil {
 			return limitError(err)
@@ -68,8 +68,8 @@ func (l *Limits) Add(text string) error {
 	return nil
 }
 
-// strange returns the error of an unknown arm, which may be the name of a cell instead.
-func (l *Limits) strange(arm, rest string, arms []string) error {
+// unknownArm returns the error of an unknown arm, which may be the name of a cell instead.
+func (l *Limits) unknownArm(arm, rest string, arms []string) error {
 	hint := strictyaml.Suggest(arm, "arms", arms)
 	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
 		hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", key)

@@ -56,7 +56,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what runs say together is known as a share only", c.Metric.Name, c.Budget),
 				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
 		}
-		out.Cases = append(out.Cases, over(r, c))
+		out.Cases = append(out.Cases, combinedCase(r, c))
 	}
 	if len(out.Cases) == 0 {
 		return nil, ErrNoBudget
@@ -81,8 +81,8 @@ type TooFewOccasions struct {
 // Kind returns the kind's name.
 func (TooFewOccasions) Kind() string { return "too-few-occasions" }
 
-// over returns a case with the estimate of the runs together.
-func over(r *combine.Result, c Case) Case {
+// combinedCase returns a case with the estimate of the runs together.
+func combinedCase(r *combine.Result, c Case) Case {
 	c.P, c.Reason = 1, NoData
 	at := slices.IndexFunc(r.Comparisons, func(k combine.Comparison) bool {
 		return k.Cell == c.Cell && k.Arm == c.Arm && k.Metric.Name == c.Metric.Name

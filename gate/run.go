@@ -162,7 +162,7 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	switch void := j.void(&c); {
+	switch void := j.undecidable(&c); {
 	case void != "":
 		c.Reason = void
 	case c.Size == 0:
@@ -176,9 +176,9 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// void returns the reason why the values of a case cannot decide anything, however many there are;
+// undecidable returns the reason why the values of a case cannot decide anything, however many there are;
 // "" if they can.
-func (j *judge) void(c *Case) Reason {
+func (j *judge) undecidable(c *Case) Reason {
 	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
 	if of == nil {
 		return ""

@@ -13,9 +13,9 @@ import (
 // seed is the seed of every permutation test: the same history gives the same changes.
 const seed = 1
 
-// strand is the series of values that is tested for changes: the points of a series in one stretch
+// stretchValues is the series of values that is tested for changes: the points of a series in one stretch
 // that statistics include.
-type strand struct {
+type stretchValues struct {
 	series  *Series
 	stretch int
 	runs    []int // indices into the experiment's runs
@@ -28,24 +28,24 @@ type strand struct {
 // metrics share another alpha. Holm's correction is not used, since one series may have several
 // changes.
 func detect(list []Series, runs []*Run, o Options) {
-	var strands []*strand
+	var series []*stretchValues
 	tests := map[bool]int{}
 	for i := range list {
 		for st := range list[i].Stretches {
-			s := list[i].strand(st)
-			strands = append(strands, s)
+			s := list[i].valuesIn(st)
+			series = append(series, s)
 			if len(s.values) >= 2*o.Segment {
 				tests[list[i].Metric.Headline]++
 			}
 		}
 	}
-	each(len(strands), func(i int) {
-		s := strands[i]
+	each(len(series), func(i int) {
+		s := series[i]
 		if len(s.values) >= 2*o.Segment {
 			s.changes = search(s.values, o.Alpha/float64(tests[s.series.Metric.Headline]), o.Segment)
 		}
 	})
-	for _, s := range strands {
+	for _, s := range series {
 		s.describe(runs, o)
 	}
 	for i := range list {
@@ -55,9 +55,9 @@ func detect(list []Series, runs []*Run, o Options) {
 	}
 }
 
-// strand returns the points of a stretch.
-func (s *Series) strand(stretch int) *strand {
-	out := &strand{series: s, stretch: stretch}
+// valuesIn returns the points of a stretch.
+func (s *Series) valuesIn(stretch int) *stretchValues {
+	out := &stretchValues{series: s, stretch: stretch}
 	for _, p := range s.used(stretch) {
 		out.runs = append(out.runs, p.Run)
 		out.values = append(out.values, p.at)
@@ -65,7 +65,7 @@ func (s *Series) strand(stretch int) *strand {
 	return out
 }
 
-func (s *strand) describe(runs []*Run, o Options) {
+func (s *stretchValues) describe(runs []*Run, o Options) {
 	if len(s.values) == 0 {
 		return
 	}
@@ -90,7 +90,7 @@ func (s *strand) describe(runs []*Run, o Options) {
 
 // level returns the Hodges–Lehmann estimate. For few runs it is Student's t, and for one run, or
 // for runs that do not vary, the median without width.
-func (s *strand) level(values []float64) stats.Interval {
+func (s *stretchValues) level(values []float64) stats.Interval {
 	if e, err := stats.SignedRank(values, Confidence); err == nil {
 		return e.Interval
 	}
@@ -102,7 +102,7 @@ func (s *strand) level(values []float64) stats.Interval {
 }
 
 // shift describes the change at an index, between the ends of its two segments.
-func (s *strand) shift(from, at, to int, runs []*Run) Shift {
+func (s *stretchValues) shift(from, at, to int, runs []*Run) Shift {
 	size, err := stats.RankSum(s.values[from:at], s.values[at:to], Confidence)
 	if err != nil { // no error: segments are long enough and finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
@@ -142,7 +142,7 @@ func direction(size stats.Interval, better experiment.Better) string {
 }
 
 // warn adds findings that a reader should know before trusting the changes of a strand.
-func (s *strand) warn(residuals []float64, o Options) {
+func (s *stretchValues) warn(residuals []float64, o Options) {
 	n := len(residuals)
 	if n < 2*o.Segment {
 		if len(s.series.Stretches) == 1 {

@@ -110,8 +110,8 @@ func factsOf(j *journal.Run) facts {
 	return f
 }
 
-// note records in every run the facts that differ from the run before: the last one that has any.
-func note(runs []*Run) {
+// recordEvents records in every run the facts that differ from the run before: the last one that has any.
+func recordEvents(runs []*Run) {
 	var last facts
 	for _, r := range runs {
 		f := r.facts

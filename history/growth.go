@@ -130,7 +130,7 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	if c.value.estimate == nil {
 		return NewRunWithout{c.value.why}
 	}
-	at, se, ok := scale.place(c.value)
+	at, se, ok := scale.toPoint(c.value)
 	if !ok {
 		return NewIncomparable{}
 	}

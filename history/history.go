@@ -200,8 +200,8 @@ type Run struct {
 	Imported string       `json:"imported,omitempty"`
 	Events   []Difference `json:"-"` // differences from the run before
 
-	values []value
-	path   string // absolute path of the directory, without links
-	mark   uint64 // with the start, identifies copies of the run
-	facts  facts
+	values   []value
+	path     string // absolute path of the directory, without links
+	identity uint64 // with the start, identifies copies of the run
+	facts    facts
 }

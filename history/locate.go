@@ -22,7 +22,7 @@ type changeSite struct {
 // distance, so that a single outlier does not look like a step. bench/history counts how often the
 // bounds contain the true position.
 func locate(x []float64, at int) changeSite {
-	y := tamed(x, at)
+	y := winsorized(x, at)
 	n := len(y)
 	logs := make([]float64, n) // logs of probabilities by position; 0 and 1 stay impossible
 	top := math.Inf(-1)
@@ -40,11 +40,11 @@ func locate(x []float64, at int) changeSite {
 		left += y[k]
 		leftSquares += y[k] * y[k]
 	}
-	return summed(logs, top, at)
+	return siteFrom(logs, top, at)
 }
 
-// summed converts logarithms of probabilities to a changeSite.
-func summed(logs []float64, top float64, at int) changeSite {
+// siteFrom converts logarithms of probabilities to a changeSite.
+func siteFrom(logs []float64, top float64, at int) changeSite {
 	p := make([]float64, len(logs))
 	all := 0.0
 	for k, l := range logs {
@@ -67,10 +67,10 @@ func summed(logs []float64, top float64, at int) changeSite {
 	return out
 }
 
-// tamed limits the values to three robust standard deviations, over both sides together, around the
+// winsorized limits the values to three robust standard deviations, over both sides together, around the
 // median of their own side of a change. The median of the left side becomes 0, so that sums of
 // squares keep their precision.
-func tamed(x []float64, at int) []float64 {
+func winsorized(x []float64, at int) []float64 {
 	left, right := stats.Median(x[:at]), stats.Median(x[at:])
 	centre := func(i int) float64 {
 		if i < at {

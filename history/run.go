@@ -61,7 +61,7 @@ func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)
 func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	r := &Run{
 		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
-		path: canonical(j.Dir), mark: markOf(j), facts: factsOf(j),
+		path: canonical(j.Dir), identity: identityOf(j), facts: factsOf(j),
 	}
 	if r.TareVersion == "" && j.Environment != nil {
 		r.TareVersion = j.Environment.TareVersion
@@ -81,9 +81,9 @@ func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	return r
 }
 
-// markOf returns a number that differs between runs of the same start: from the seed or, for
+// identityOf returns a number that differs between runs of the same start: from the seed or, for
 // imported runs, which have none, from the contents of their files.
-func markOf(j *journal.Run) uint64 {
+func identityOf(j *journal.Run) uint64 {
 	if j.Plan.Import == nil {
 		return j.Plan.Seed
 	}

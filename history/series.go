@@ -24,7 +24,7 @@ func New(runs []*Run, skipped []Skipped, o Options) *History {
 	slices.SortFunc(h.Experiments, func(a, b *Experiment) int { return strings.Compare(a.Name, b.Name) })
 	for _, e := range h.Experiments {
 		arrange(e.Runs)
-		note(e.Runs)
+		recordEvents(e.Runs)
 		e.Series = series(e.Runs, o)
 	}
 	return h
@@ -57,7 +57,7 @@ func arrange(runs []*Run) {
 			if !before.Start.Equal(r.Start) {
 				break
 			}
-			if before.LeftOut == nil && before.mark == r.mark {
+			if before.LeftOut == nil && before.identity == r.identity {
 				r.LeftOut = Copy{Of: before.Directory, Imported: r.Imported != ""}
 				break
 			}
@@ -84,8 +84,8 @@ func series(runs []*Run, o Options) []Series {
 		}
 	}
 	for i := range list {
-		list[i].mix(runs)
-		list[i].part()
+		list[i].separateObservational(runs)
+		list[i].assignStretches()
 	}
 	detect(list, runs, o)
 	return list
@@ -96,7 +96,7 @@ func (s *Series) add(run int, r *Run, v value) {
 	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate, asked: v.asked}
 	why, fits := v.why, true
 	if v.estimate != nil {
-		if p.at, p.se, fits = s.scale().place(v); !fits {
+		if p.at, p.se, fits = s.scale().toPoint(v); !fits {
 			why = Incomparable{}
 		}
 	}
@@ -106,8 +106,8 @@ func (s *Series) add(run int, r *Run, v value) {
 	s.Points = append(s.Points, p)
 }
 
-// part assigns every point to a stretch.
-func (s *Series) part() {
+// assignStretches assigns every point to a stretch.
+func (s *Series) assignStretches() {
 	var last parameters
 	for _, p := range s.Points {
 		if p.LeftOut != nil {
@@ -128,8 +128,8 @@ func (s *Series) stretchOf(asked parameters) int {
 	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return maps.Equal(st.asked, asked) })
 }
 
-// place maps an estimate to the scale of computation, with its standard error.
-func (s scale) place(v value) (y, se float64, ok bool) {
+// toPoint maps an estimate to the scale of computation, with its standard error.
+func (s scale) toPoint(v value) (y, se float64, ok bool) {
 	y, ok = s.compute(v.estimate.Point)
 	lo, okLo := s.compute(v.estimate.Lo)
 	hi, okHi := s.compute(v.estimate.Hi)
@@ -139,9 +139,9 @@ func (s scale) place(v value) (y, se float64, ok bool) {
 	return y, se, ok
 }
 
-// mix separates experiments from observational runs. If a series has both, the observational ones
+// separateObservational separates experiments from observational runs. If a series has both, the observational ones
 // are left out. If it has no experiment, it is marked as observational.
-func (s *Series) mix(runs []*Run) {
+func (s *Series) separateObservational(runs []*Run) {
 	observed := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported != "" }
 	sound := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported == "" }
 	if !slices.ContainsFunc(s.Points, sound) {

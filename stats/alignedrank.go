@@ -109,21 +109,21 @@ func (a *alignedRounds) typical() float64 {
 // middle returns the shift at which the sum equals its expectation, or the middle of the range of
 // such shifts.
 func (a *alignedRounds) middle() float64 {
-	from := a.turn(Median(a.contrasts), a.width, func(shift float64) bool { return a.excess(shift) <= 0 })
+	from := a.firstShift(Median(a.contrasts), a.width, func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {
-		return from/2 - a.turn(-next, a.width, func(shift float64) bool { return a.excess(-shift) >= 0 })/2
+		return from/2 - a.firstShift(-next, a.width, func(shift float64) bool { return a.excess(-shift) >= 0 })/2
 	}
 	return from
 }
 
 // bound returns the shift at which a tail reaches the level.
 func (a *alignedRounds) bound(guess, level float64, tail func(shift float64) float64) float64 {
-	return a.turn(guess, a.width, func(shift float64) bool { return tail(shift) > level })
+	return a.firstShift(guess, a.width, func(shift float64) bool { return tail(shift) > level })
 }
 
-// turn returns the shift at which holds becomes true, a little before it. It searches from a guess
+// firstShift returns the shift at which holds becomes true, a little before it. It searches from a guess
 // outwards in steps that double, and then bisects.
-func (a *alignedRounds) turn(guess, step float64, holds func(float64) bool) float64 {
+func (a *alignedRounds) firstShift(guess, step float64, holds func(float64) bool) float64 {
 	precise := max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess
 	if holds(guess) {

@@ -15,11 +15,11 @@ type alignedRounds struct {
 	groups    [4]alignedGroup
 	near      float64 // values closer than this are ties
 	// ranks are twice the ranks of each round's values at the last shift, the arm's first.
-	ranks  []([3]int)
-	width  float64        // approximate standard deviation of the estimate
-	tied   []alignedValue // buffer for rank
-	room   [2][]dealt     // buffers for counted
-	scores [3]float64     // buffer for centred
+	ranks   []([3]int)
+	width   float64         // approximate standard deviation of the estimate
+	tied    []alignedValue  // buffer for rank
+	buffers [2][]assignment // buffers for counted
+	scores  [3]float64      // buffer for centred
 }
 
 // alignedGroup is a group of values that a shift of the arm moves alike.

@@ -227,15 +227,15 @@ type pairs struct {
 func (p *pairs) err(n int) float64 { return p.scale / math.Sqrt(float64(n)) }
 
 func (p *pairs) claim(n int, alpha float64) float64 {
-	return bar(p.err(n), signedRankNull(n).level(alpha), float64(n-1))
+	return criticalDistance(p.err(n), signedRankNull(n).level(alpha), float64(n-1))
 }
 
 func (p *pairs) equal(n int, alpha float64) float64 {
-	return bar(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
+	return criticalDistance(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
 }
 
-// bar returns the distance in standard errors that t's quantile for a two-sided level is.
-func bar(err, level, df float64) float64 {
+// criticalDistance returns the distance in standard errors that t's quantile for a two-sided level is.
+func criticalDistance(err, level, df float64) float64 {
 	if level <= 0 || df < 1 {
 		return math.Inf(1)
 	}
@@ -292,7 +292,7 @@ type samples struct {
 func (s *samples) err(n int) float64 { return s.scale / math.Sqrt(float64(n)) }
 
 func (s *samples) claim(n int, alpha float64) float64 {
-	return bar(s.err(n), rankSumNull(n, n).level(alpha), float64(2*n-2))
+	return criticalDistance(s.err(n), rankSumNull(n, n).level(alpha), float64(2*n-2))
 }
 
 func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alpha) }

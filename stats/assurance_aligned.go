@@ -21,11 +21,11 @@ func (t *triples) claim(n int, alpha float64) float64 {
 	if !t.mostly() {
 		return t.pairs.claim(n, alpha)
 	}
-	return bar(t.err(n), alignedLevel(n, alpha), AlignedDF(n))
+	return criticalDistance(t.err(n), alignedLevel(n, alpha), AlignedDF(n))
 }
 
 func (t *triples) equal(n int, alpha float64) float64 {
-	byT := bar(t.sd/math.Sqrt(float64(n)), 2*alpha, float64(n-1))
+	byT := criticalDistance(t.sd/math.Sqrt(float64(n)), 2*alpha, float64(n-1))
 	return max(byT, t.claim(n, 2*alpha))
 }
 

@@ -83,19 +83,19 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	search(0, len(medians))
 	slices.Sort(changes)
 	if len(changes) > 1 {
-		place(changes, medians, len(medians), minBlocks)
-		place(changes, medians, len(medians), minBlocks) // the neighbours have moved
+		relocate(changes, medians, len(medians), minBlocks)
+		relocate(changes, medians, len(medians), minBlocks) // the neighbours have moved
 	}
 	if size > 1 {
 		for i := range changes {
 			changes[i] *= size
 		}
-		place(changes, x, max(2*size, minSegment), minSegment)
+		relocate(changes, x, max(2*size, minSegment), minSegment)
 	}
 	return changes
 }
 
-// place moves each change to the best split between its neighbouring changes, using the values
+// relocate moves each change to the best split between its neighbouring changes, using the values
 // within reach.
 func place(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {

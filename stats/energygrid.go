@@ -53,7 +53,7 @@ func newEnergyGrid(x []float64) *energyGrid {
 	}
 	g.table[0] = 0
 	var sums, counts [energyBins]float64
-	for i, b := range g.place(x) {
+	for i, b := range g.binsOf(x) {
 		sums[b] += x[i]
 		counts[b]++
 	}
@@ -70,8 +70,8 @@ func newEnergyGrid(x []float64) *energyGrid {
 	return g
 }
 
-// place returns the bin of each value. The result is valid until the next call.
-func (g *energyGrid) place(x []float64) []uint8 {
+// binsOf returns the bin of each value. The result is valid until the next call.
+func (g *energyGrid) binsOf(x []float64) []uint8 {
 	for i, v := range x {
 		g.bins[i] = g.table[int(min(max((v-g.from)*g.scale+1, 0), gridCells-1))]
 	}
@@ -107,7 +107,7 @@ func (g *energyGrid) prepare(bins []uint8) {
 // largest returns the largest scaled energy distance of any split with at least minSegment values
 // on either side.
 func (g *energyGrid) largest(x []float64, minSegment int) float64 {
-	bins, n := g.place(x), float64(len(x))
+	bins, n := g.binsOf(x), float64(len(x))
 	g.prepare(bins)
 	var above [energyBins]float64 // Σ w(j) a(j) over j ≥ b
 	shared, sum, most := 0.0, 0.0, 0.0

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// mostDeals is the largest number of assignments of the arm's value that are all counted: up to
+	// mostAssignments is the largest number of assignments of the arm's value that are all counted: up to
 	// 8 rounds of three. Beyond, tails are saddlepoint approximations.
-	mostDeals = 6561
+	mostAssignments = 6561
 	// tiltSteps and tiltPrecise end the search for a saddlepoint.
 	tiltSteps, tiltPrecise = 50, 1e-10
 	// middle is the number of deviations within which a tail comes from the normal distribution.
 	middle = 0.02
 )
 
-// dealt holds, for one assignment of the arm's value in each round, the sum of the arm's centred
+// assignment holds, for one assignment of the arm's value in each round, the sum of the arm's centred
 // ranks and the sum of their squares.
-type dealt struct{ sum, squares float64 }
+type assignment struct{ sum, squares float64 }
 
 // tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after it is
 // moved by -shift: T = Σρ / √Σρ², of ranks ρ as distances from the mean rank of their round. A sum
@@ -32,7 +32,7 @@ func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	switch {
 	case unit == 0:
 		return 1, 1
-	case 1/least <= mostDeals:
+	case 1/least <= mostAssignments:
 		return a.counted(t)
 	}
 	tail := max(a.saddlepoint(math.Copysign(max(0, math.Abs(t)-unit/2), t)), least)
@@ -81,17 +81,17 @@ func (a *alignedRounds) centred(round int) []float64 {
 
 // counted computes the tails from all assignments of the arm's value.
 func (a *alignedRounds) counted(t float64) (lower, upper float64) {
-	ways, next := append(a.room[0][:0], dealt{}), a.room[1]
+	ways, next := append(a.buffers[0][:0], assignment{}), a.buffers[1]
 	for i := range a.ranks {
 		next = next[:0]
 		for _, v := range a.centred(i) {
 			for _, w := range ways {
-				next = append(next, dealt{w.sum + v, w.squares + v*v})
+				next = append(next, assignment{w.sum + v, w.squares + v*v})
 			}
 		}
 		ways, next = next, ways
 	}
-	a.room = [2][]dealt{ways, next}
+	a.buffers = [2][]assignment{ways, next}
 	for _, w := range ways {
 		other := 0.0
 		if w.squares > 0 {

@@ -36,7 +36,7 @@ const mostCorrelation = 0.9
 // values of new levels, in order. φ is estimated around the levels between them, since a change
 // would otherwise count as wandering.
 func NewSurrogates(x []float64, changes []int, random *rand.Rand) *Surrogates {
-	s := &Surrogates{correlation: supposed(x, changes), values: slices.Clone(x), random: random}
+	s := &Surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
 		return s
 	}
@@ -107,14 +107,14 @@ func Neighbours(x []float64, changes []int) float64 {
 	return r + (levels+(1+2*levels)*max(r, 0))/float64(len(x))
 }
 
-// supposed returns the autocorrelation for surrogates: that of neighbours plus half a standard
+// surrogateCorrelation returns the autocorrelation for surrogates: that of neighbours plus half a standard
 // error, to be on the safe side. It is 0 if there is none.
 //
 // Changes that are not known yet look like wandering. They hardly affect differences of neighbours,
 // which therefore give an upper bound of the autocorrelation: one minus the squared differences at
 // lag two over those at lag one, the largest tenth of each left out (as with medians by Chakar,
 // Lebarbier, Lévy-Leduc and Robin, Bernoulli 23, 2017), plus one standard error.
-func supposed(x []float64, changes []int) float64 {
+func surrogateCorrelation(x []float64, changes []int) float64 {
 	n := float64(len(x))
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
 }

@@ -43,7 +43,7 @@ func theilSen(x []float64) float64 {
 			slopes = append(slopes, (medians[j]-medians[i])/float64(j-i))
 		}
 	}
-	return halfway(slopes) / float64(size)
+	return medianInPlace(slopes) / float64(size)
 }
 
 // mannKendall returns the two-sided p of the number of rising pairs minus that of falling ones.

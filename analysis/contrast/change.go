@@ -27,7 +27,7 @@ func Changed(from, to Data) Data {
 	}
 	d.estimate = func(r Rules) Estimate {
 		samples := append(from.weighted(-1), to.weighted(1)...)
-		v := r.seen(stats.WelchSum(samples, r.Confidence))
+		v := r.view(stats.WelchSum(samples, r.Confidence))
 		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
 	}
 	return d

@@ -18,7 +18,7 @@ func Combined(m experiment.Metric, contrasts, errs []float64) Data {
 	d := Data{Metric: m, Paired: true, Contrasts: contrasts, Moved: make([]int, len(contrasts)), errs: errs}
 	d.estimate = func(r Rules) Estimate {
 		p, err := d.Pooled(r.Confidence)
-		v := r.seen(p.Estimate, err)
+		v := r.view(p.Estimate, err)
 		return Estimate{SD: Deviation(contrasts), Method: MethodRandomEffects, Main: v, T: v}
 	}
 	return d

@@ -81,8 +81,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// bare reports whether the data are contrasts without values, as those of more than two arms are.
-func (d *Data) bare() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
+// withoutValues reports whether the data are contrasts without values, as those of more than two arms are.
+func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs whose reference is the mean of baseline and control.
 func (d *Data) Controlled() (n int) {

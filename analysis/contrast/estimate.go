@@ -186,7 +186,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	contrasts, _, pilot := d.Units()
 	e := Estimate{SD: Deviation(contrasts)}
 	if d.Means {
-		e.Method, e.Main, e.T = MethodMeans, r.seen(stats.SignFlip(contrasts, r.AtLook())), r.pairedT(contrasts)
+		e.Method, e.Main, e.T = MethodMeans, r.view(stats.SignFlip(contrasts, r.AtLook())), r.pairedT(contrasts)
 		return e
 	}
 	method, both := MethodSignedRank, MethodBoth
@@ -203,7 +203,7 @@ func (r Rules) pairs(d *Data) Estimate {
 			uneven = MethodNoisier
 		}
 	} else {
-		rank = r.seen(stats.SignedRank(contrasts, r.AtLook())) // available as soon as the number of pairs allows its interval
+		rank = r.view(stats.SignedRank(contrasts, r.AtLook())) // available as soon as the number of pairs allows its interval
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {
@@ -262,29 +262,29 @@ func shifted(x []float64, by float64) []float64 {
 	return y
 }
 
-// none is the view of an estimator that has no result.
-var none = View{P: 1, Equiv: 1}
+// noView is the view of an estimator that has no result.
+var noView = View{P: 1, Equiv: 1}
 
 // aligned returns the view by aligned ranks, if the signed-rank interval exists too. With fewer
 // rounds the control itself could not be shown to differ.
 func (r Rules) aligned(rounds stats.AlignedRounds) View {
 	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
-		return none
+		return noView
 	}
-	return r.seen(stats.AlignedRank(rounds, r.AtLook()))
+	return r.view(stats.AlignedRank(rounds, r.AtLook()))
 }
 
 func (r Rules) pairedT(contrasts []float64) View {
-	return r.seen(stats.PairedT(contrasts, r.AtLook()))
+	return r.view(stats.PairedT(contrasts, r.AtLook()))
 }
 
 // stein returns Stein's view if a pilot whose values vary determines the number of rounds.
 func (r Rules) stein(contrasts []float64, pilot int) View {
 	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {
-		return none
+		return noView
 	}
-	return r.seen(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
+	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
 // hull returns a view that claims only what both views claim: the point of the first, the smallest
@@ -295,12 +295,12 @@ func hull(a, b View) View {
 	return a
 }
 
-// seen converts an estimate to a view, with a test of equivalence if the metric has a margin. An
+// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An
 // error means that the values allow no estimate (too few values, or no spread for a t interval);
 // the view is then none.
-func (r Rules) seen(e stats.Estimate, err error) View {
+func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
-		return none
+		return noView
 	}
 	v := View{OK: true, At: e.Interval, P: r.TwoSided(e.P), Equiv: 1}
 	if r.Margin > 0 {

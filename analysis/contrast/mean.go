@@ -15,7 +15,7 @@ import (
 // estimate is about the typical round. OK is false if the data have no means to compare: too few
 // values, values that do not vary, or overheads that are compared with each other.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
-	if d.estimate != nil || d.bare() {
+	if d.estimate != nil || d.withoutValues() {
 		return stats.Interval{}, false
 	}
 	var err error
@@ -42,7 +42,7 @@ func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.In
 // far as the present values show.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
-	if d.estimate != nil || d.bare() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
+	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
 		return false
 	}
 	base, arm := d.Baseline, d.Treated

@@ -54,8 +54,8 @@ func (d *Data) Imputed(sign, margin float64) Data {
 		if Cost(sign, d.Metric) < 0 {
 			worst = d.Missing.Baseline
 		}
-		full.put(sign*largest, worst)
-		full.put(unlucky(sign, d.Contrasts), d.Missing.Count()-worst)
+		full.addPairs(sign*largest, worst)
+		full.addPairs(largestDeviation(sign, d.Contrasts), d.Missing.Count()-worst)
 		return full
 	}
 	if d.Size() == 0 {
@@ -64,22 +64,22 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	base, arm := d.Scaled()
 	all := slices.Concat(base, arm)
 	beyond := max(slices.Max(all)-slices.Min(all), 2*farther*margin)
-	low, high := stats.Median(arm)+unlucky(-sign, base), farthest(sign, all)+sign*beyond
+	low, high := stats.Median(arm)+largestDeviation(-sign, base), farthest(sign, all)+sign*beyond
 	if Cost(sign, d.Metric) < 0 {
-		low, high = farthest(-sign, all)-sign*beyond, stats.Median(base)+unlucky(sign, arm)
+		low, high = farthest(-sign, all)-sign*beyond, stats.Median(base)+largestDeviation(sign, arm)
 	}
 	full.Baseline = extended(d.Baseline, d.valueOf(low), d.Missing.Baseline)
 	full.Treated = extended(d.Treated, d.valueOf(high), d.Missing.Treated)
 	return full
 }
 
-// put adds n pairs with a contrast. A third trial gets the weight in them that it would have had.
-func (d *Data) put(contrast float64, n int) {
+// addPairs adds n pairs with a contrast. A third trial gets the weight in them that it would have had.
+func (d *Data) addPairs(contrast float64, n int) {
 	if n == 0 {
 		return
 	}
 	typical := stats.Median(d.Baseline)
-	if !d.bare() {
+	if !d.withoutValues() {
 		d.Baseline, d.Treated = extended(d.Baseline, typical, n), extended(d.Treated, d.at(typical, contrast), n)
 	}
 	d.Contrasts = extended(d.Contrasts, contrast, n)
@@ -98,8 +98,8 @@ func (d *Data) put(contrast float64, n int) {
 	}
 }
 
-// unlucky returns the distance from the median to the value farthest in a direction.
-func unlucky(sign float64, x []float64) float64 {
+// largestDeviation returns the distance from the median to the value farthest in a direction.
+func largestDeviation(sign float64, x []float64) float64 {
 	if len(x) == 0 {
 		return 0
 	}

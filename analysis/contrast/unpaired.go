@@ -36,8 +36,8 @@ func Scaled(v float64, m experiment.Metric) float64 {
 // together if the sizes allow both, otherwise by t alone.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
-	e.T = r.seen(stats.WelchT(base, arm, r.Confidence))
-	rank := r.seen(stats.RankSum(base, arm, r.Confidence))
+	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
+	rank := r.view(stats.RankSum(base, arm, r.Confidence))
 	switch {
 	case rank.OK && e.T.OK:
 		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)

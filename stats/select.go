@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// halfway returns the median of x, like Quantile for sorted values, in linear time. It changes the
+// medianInPlace returns the median of x, like Quantile for sorted values, in linear time. It changes the
 // order of x. Without values it panics.
-func halfway(x []float64) float64 {
+func medianInPlace(x []float64) float64 {
 	n := len(x)
 	upper := selectKth(x, n/2)
 	if n%2 == 1 {

@@ -29,11 +29,11 @@ func endingOf(run *journal.Run) *Ending {
 			e.Arm, out[n.Arm] = cmp.Or(e.Arm, n.Arm), true
 		}
 	}
-	t := tabulate(run.Plan, thatCount(run.Plan, run.Trials), validOnly)
+	t := tabulate(run.Plan, countedTrials(run.Plan, run.Trials), validOnly)
 	for i := range t.rounds {
 		whole := !slices.ContainsFunc(t.slots, func(arms [][]slot) bool {
 			for a := range arms {
-				if !arms[a][i].answered() && !out[run.Plan.Arms[a].Name] {
+				if !arms[a][i].ranToEnd() && !out[run.Plan.Arms[a].Name] {
 					return true
 				}
 			}
@@ -47,8 +47,8 @@ func endingOf(run *journal.Run) *Ending {
 	return e
 }
 
-// thatCount returns the trials of the rounds that count.
-func thatCount(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
+// countedTrials returns the trials of the rounds that count.
+func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {
 		return trials
@@ -61,7 +61,7 @@ func Of(run *journal.Run) *Run {
 	r := Analyze(run.Plan, run.Trials, run.Environment)
 	r.Directory, r.Finished, r.Ending = run.Dir, run.Finished, endingOf(run)
 	for _, n := range run.Notes {
-		if !told(n) {
+		if !isRemark(n) {
 			continue
 		}
 		remark := Remark{From: FromSession, Text: n.Text}
@@ -73,10 +73,10 @@ func Of(run *journal.Run) *Run {
 	return r
 }
 
-// told reports whether readers of a run should know a note, such as that a session ran on another
+// isRemark reports whether readers of a run should know a note, such as that a session ran on another
 // machine than the first one. A note that all arms are set up anew before every round is not shown,
 // since that is the normal case.
-func told(n journal.Note) bool {
+func isRemark(n journal.Note) bool {
 	switch n.Kind {
 	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended, journal.NoteDecided:
 		return true
