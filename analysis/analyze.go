@@ -12,7 +12,7 @@ import (
 	"tare/stats"
 )
 
-// mostRounds is the largest number of rounds that Comparison.Needed gives.
+// mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
 // Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings

@@ -11,7 +11,7 @@ import (
 // ArmAnswer summarises the verdicts of one arm on each headline metric, over all cells that have
 // that metric.
 type ArmAnswer struct {
-	Arm string `json:"arm"` // its name
+	Arm string `json:"arm"` // name of the arm
 	// Verdict is the common verdict of the points; "" if some cost and some gain.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics

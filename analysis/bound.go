@@ -23,7 +23,7 @@ const (
 
 // ResourceSummary is the use of a resource that programs share, in the arm's trial of median use.
 type ResourceSummary struct {
-	Arm string `json:"arm"` // its name
+	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
 	Exhausted bool `json:"exhausted,omitempty"` // the resource was used up, or lost enough packets to matter
 	Tested    bool `json:"tested,omitempty"`    // the workload measures this resource

@@ -233,7 +233,7 @@ type SwitchedArm struct {
 	Valid int    `json:"valid"` // number of the arm's valid trials
 }
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (Autocorrelation) Kind() string { return "autocorrelation" }
 func (OrderEffect) Kind() string     { return "order-effect" }
 func (PlacesRemoved) Kind() string   { return "places-removed" }

@@ -18,7 +18,7 @@ type Observation struct {
 
 // Schedule is the position in time of an arm's trials relative to the baseline's.
 type Schedule struct {
-	Arm   string `json:"arm"`   // its name
+	Arm   string `json:"arm"`   // name of the arm
 	Times Times  `json:"times"` // how the trials lie in time
 }
 

@@ -20,7 +20,7 @@ type OrderEffects struct {
 }
 
 const (
-	orderFewest = 6  // rounds
+	orderFewest = 6  // rounds that a fit takes
 	orderSweeps = 50 // iterations of the fit; far more than trials without gaps take
 )
 

@@ -11,7 +11,7 @@ import (
 // PartSummary is the use of CPU and memory by one part of an arm in a cell, over the valid trials
 // of the arm. A part is the client, the server, or a process of a layer such as a proxy.
 type PartSummary struct {
-	Arm  string `json:"arm"`  // its name
+	Arm  string `json:"arm"`  // name of the arm
 	Part string `json:"part"` // "client", "server", "mtls:client-proxy"
 	// CPUs is CPU time divided by wall clock: 0.25 is a quarter of one processor.
 	CPUs    Summary `json:"cpus"`

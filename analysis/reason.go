@@ -122,7 +122,7 @@ type NoVerdicts struct {
 	Reasons []Reason `json:"-"`
 }
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (NothingShown) Kind() string   { return "nothing-shown" }
 func (TooFewValues) Kind() string   { return "too-few-values" }
 func (NoSpread) Kind() string       { return "no-spread" }

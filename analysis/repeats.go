@@ -13,7 +13,7 @@ import (
 type MoreRepeats struct {
 	Arm       Frequency `json:"arm"` // executions of the arm that were spoilt
 	Reference Frequency `json:"reference"`
-	P         float64   `json:"p"` // Fisher's exact test, two-sided
+	P         float64   `json:"p"` // p of no difference by Fisher's exact test, two-sided
 }
 
 // Kind returns the kind's name.

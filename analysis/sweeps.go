@@ -133,7 +133,7 @@ func reads[Q any, P interface {
 
 func readNumber(text string) (float64, error) {
 	if strings.TrimLeft(text, "0123456789.-+eE") != "" {
-		return math.NaN(), nil // such as 0x10 or infinity
+		return math.NaN(), nil // a text that is no level, such as 0x10 or infinity
 	}
 	return strconv.ParseFloat(text, 64)
 }

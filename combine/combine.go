@@ -133,7 +133,7 @@ type (
 	ControlDiffers struct{ analysis.ControlFails }
 )
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (NotFinished) Kind() string  { return "not-finished" }
 func (NoInterval) Kind() string   { return "no-interval" }
 func (LeftOut) Kind() string      { return "left-out" }

@@ -71,7 +71,7 @@ type (
 	}
 )
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (UnfinishedRun) Kind() string      { return "unfinished-run" }
 func (InvalidRun) Kind() string         { return "invalid-run" }
 func (PilotRounds) Kind() string        { return "pilot-rounds" }

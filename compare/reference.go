@@ -43,7 +43,7 @@ func ParseReference(text string, in []Input) (Reference, error) {
 		}
 		return Reference{Run: run, Arm: arm}, nil
 	}
-	return Reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, RUN being a directory, its last element or a number from 1 to %d", text, len(in))
+	return Reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to %d", text, len(in))
 }
 
 // runNamed returns the number of the run with this name; 0 if there is none.
@@ -62,7 +62,7 @@ func runNamed(name string, in []Input) (int, error) {
 		}
 	}
 	if n := len(found) - 1; n > 0 {
-		return 0, fmt.Errorf("%q names runs %s and %s alike; use the number", name, strings.Join(found[:n], ", "), found[n])
+		return 0, fmt.Errorf("%q is the name of runs %s and %s; use the number", name, strings.Join(found[:n], ", "), found[n])
 	}
 	return last, nil
 }

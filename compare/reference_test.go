@@ -43,10 +43,10 @@ func TestParseReference(t *testing.T) {
 		{text: "deep/a:1/a:x", want: Reference{3, "x"}},
 		{text: "3:x", want: Reference{3, "x"}},
 		{text: "1", want: Reference{4, "base"}}, // a directory before a number
-		{text: "a", err: `"a" names runs 1 and 3 alike; use the number`},
+		{text: "a", err: `"a" is the name of runs 1 and 3; use the number`},
 		{text: "2:nosuch", err: `run 2 (other/b/) has no arm "nosuch"; it has plain, istio=1.2`},
-		{text: "5", err: `reference "5" names none of the runs; write RUN or RUN:ARM, RUN being a directory, its last element or a number from 1 to 4`},
-		{text: "", err: `reference "" names none of the runs; write RUN or RUN:ARM, RUN being a directory, its last element or a number from 1 to 4`},
+		{text: "5", err: `reference "5" names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to 4`},
+		{text: "", err: `reference "" names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to 4`},
 	} {
 		got, err := ParseReference(c.text, namedRuns())
 		if got != c.want || c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {

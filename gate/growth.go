@@ -32,8 +32,8 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 			continue
 		}
 		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
-			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what grew since earlier runs is known as a share only", c.Metric.Name, c.Budget),
-				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; growth since earlier runs is known only as a share", c.Metric.Name, c.Budget),
+				fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
 		}
 		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous

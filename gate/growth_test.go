@@ -92,7 +92,7 @@ func TestAgainstErrors(t *testing.T) {
 	p.Budget = experiment.Budget{"latency": limit("1ms")}
 	_, err := Against(run, nil, growths, LimitsOf(p), "history", 0.95, Options{})
 	var known *LimitError
-	if !errors.As(err, &known) || known.Text != "the budget of latency is an amount, 1ms; what grew since earlier runs is known as a share only" {
+	if !errors.As(err, &known) || known.Text != "the budget of latency is an amount, 1ms; growth since earlier runs is known only as a share" {
 		t.Errorf("of an amount the error is %v", err)
 	}
 }

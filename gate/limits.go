@@ -179,7 +179,7 @@ func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell
 	bound, err := m.Bound(limit)
 	if err != nil {
 		return c, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
-			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT takes the place of what the run holds", m.Name)}
+			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT replaces the budget of the run", m.Name)}
 	}
 	return Case{Cell: cell, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound}, true, nil
 }

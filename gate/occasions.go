@@ -53,8 +53,8 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 			continue
 		}
 		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
-			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what runs say together is known as a share only", c.Metric.Name, c.Budget),
-				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; the joint result of several runs is known only as a share", c.Metric.Name, c.Budget),
+				fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
 		}
 		out.Cases = append(out.Cases, combinedCase(r, c))
 	}

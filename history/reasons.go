@@ -70,7 +70,7 @@ type (
 	}
 )
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (NoTrial) Kind() string          { return "no-trial" }
 func (NotFinished) Kind() string      { return "not-finished" }
 func (Copy) Kind() string             { return "copy" }

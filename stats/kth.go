@@ -66,7 +66,7 @@ func medianOf(of combinations) float64 {
 	return lower/2 + kthSmallest(size/2+1, of)/2
 }
 
-// ordinal maps float64s to integers in the same order.
+// ordinal maps a float64 to an integer and keeps the order of values.
 func ordinal(v float64) uint64 {
 	bits := math.Float64bits(v)
 	if bits>>63 == 1 {

@@ -17,12 +17,12 @@ func FitLine(x, y []float64) (Plane, error) {
 		return Plane{}, err
 	}
 	if len(x) != len(y) {
-		return Plane{}, fmt.Errorf("%s: %d values at %d places: %w", name, len(y), len(x), ErrArgument)
+		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), ErrArgument)
 	}
 	meanX, sdX := meanSD(x)
 	meanY, _ := meanSD(y)
 	if negligible(sdX, math.Abs(meanX)) {
-		return Plane{}, fmt.Errorf("%s: all %d places are %v: %w", name, len(x), x[0], ErrConstant)
+		return Plane{}, fmt.Errorf("%s: all %d points are %v: %w", name, len(x), x[0], ErrConstant)
 	}
 	var products, squares float64
 	for i := range x {

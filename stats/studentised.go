@@ -10,7 +10,7 @@ const (
 	// mostAssignments is the largest number of assignments of the arm's value that are all counted: up to
 	// 8 rounds of three. Beyond, tails are saddlepoint approximations.
 	mostAssignments = 6561
-	// tiltSteps and tiltPrecise end the search for a saddlepoint.
+	// tiltSteps is the largest number of steps of the search for a saddlepoint, tiltPrecise the precision at which it ends.
 	tiltSteps, tiltPrecise = 50, 1e-10
 	// middle is the number of deviations within which a tail comes from the normal distribution.
 	middle = 0.02
