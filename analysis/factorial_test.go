@@ -17,7 +17,7 @@ import (
 
 var designs = flag.Int("designs", 100, "simulated runs in each case of TestFactorialClaims")
 
-// factorialPlan is a plan whose arms are the combinations of factors.
+// factorialPlan returns a plan whose arms are the combinations of factors.
 func factorialPlan(rounds int, metrics []experiment.Metric, factors ...string) *experiment.Plan {
 	p := testPlan(rounds, metrics)
 	p.Factorial = factors
@@ -28,7 +28,7 @@ func factorialPlan(rounds int, metrics []experiment.Metric, factors ...string) *
 	return p
 }
 
-// effectTexts say each effect in a line.
+// effectTexts formats each effect as a line.
 func effectTexts(r *Run) (list []string) {
 	for _, e := range r.Factorial.Effects {
 		list = append(list, fmt.Sprintf("%s %s: %s", e.Metric.Name, strings.Join(e.Of, " × "), said(e.Comparison)))
@@ -36,8 +36,8 @@ func effectTexts(r *Run) (list []string) {
 	return list
 }
 
-// TestEffectsByHand checks effects of values without noise: a takes 1.1 times as long, b
-// 1.2 times, both 1.4 times, which is 1.4 ÷ 1.32 of the product.
+// TestEffectsByHand checks effects of values without noise: a takes 1.1 times as long, b 1.2 times,
+// and both 1.4 times, which is 1.4 ÷ 1.32 of the product.
 func TestEffectsByHand(t *testing.T) {
 	plan := factorialPlan(6, []experiment.Metric{headline("time", experiment.Lower), headline("rate", experiment.Higher),
 		{Name: "lost", Unit: "B", Better: experiment.Lower, Scale: experiment.Difference}}, "a", "b")
@@ -47,7 +47,7 @@ func TestEffectsByHand(t *testing.T) {
 		if f == 0 {
 			f = 1
 		}
-		switch drift := float64(round); metric { // that all arms of a round share
+		switch drift := float64(round); metric { // all arms of a round share the drift
 		case "rate":
 			return drift / f
 		case "lost":
@@ -89,7 +89,7 @@ func TestEffectsOfThree(t *testing.T) {
 		got[strings.Join(e.Of, " × ")] = math.Log1p(e.Overhead.Point)
 	}
 	for name, want := range map[string]float64{
-		"a":         (0.1 + 0.15 + 0.1 + 0.3) / 4, // with a less without it: alone, beside b, beside c, beside both
+		"a":         (0.1 + 0.15 + 0.1 + 0.3) / 4, // with a minus without it: alone, beside b, beside c, beside both
 		"b":         (0.2 + 0.25 + 0.3 + 0.5) / 4,
 		"c":         (0.4 + 0.4 + 0.5 + 0.65) / 4,
 		"a × b":     ((0.35 - 0.1 - 0.2) + (1 - 0.5 - 0.7 + 0.4)) / 2, // without c and with it
@@ -286,8 +286,8 @@ func TestFactorialClaims(t *testing.T) {
 	}
 }
 
-// A goal of precision is about pairs of factors as well, whose contrast has more noise than a
-// comparison, and not about three, whose contrast has four times that.
+// A goal of precision also covers pairs of factors, whose contrast is noisier than a comparison. It
+// does not cover three factors, whose contrast has four times that noise.
 func TestNeededRoundsOfEffects(t *testing.T) {
 	rounds := func(design bool, factors ...string) (needed int) {
 		for seed := range uint64(4) {
@@ -305,7 +305,7 @@ func TestNeededRoundsOfEffects(t *testing.T) {
 			if !design {
 				continue
 			}
-			p.MaxRounds = 20 // too few for any
+			p.MaxRounds = 20 // too few for any interaction
 			for _, e := range Analyze(p, trials, nil).Factorial.Effects {
 				warned := slices.ContainsFunc(e.Warnings, func(f Finding) bool { _, wide := f.(Imprecise); return wide })
 				if pair := len(e.Of) == 2; len(e.Of) == 3 && warned || len(factors) == 2 && pair && !warned {

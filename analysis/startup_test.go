@@ -29,7 +29,7 @@ func TestStartUps(t *testing.T) {
 		return ""
 	}
 	for _, c := range []struct {
-		start     time.Duration // of 125 s, where the baseline takes 100 s
+		start     time.Duration // part of the arm's 125 s; the baseline takes 100 s
 		fromStart bool
 		want      string
 	}{

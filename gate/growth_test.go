@@ -10,7 +10,7 @@ import (
 	"tare/history"
 )
 
-// change makes up what a history says: the estimate with a half-width of 2 %.
+// change generates a change of a history: the estimate with a half-width of 2 %.
 func change(point float64) history.Change {
 	return history.Change{
 		Interval: analysis.Interval{Point: point, Lo: point - 0.02, Hi: point + 0.02}, Runs: 9, From: "runs/a", To: "runs/i",
@@ -59,8 +59,8 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// TestAgainstObservational checks that a run of a lone imported arm is judged only
-// where that is asked for.
+// TestAgainstObservational checks that a run of a single imported arm is judged only if the option
+// asks for it.
 func TestAgainstObservational(t *testing.T) {
 	p := planOf(6, []experiment.Metric{latency})
 	trials := trialsOf(p, 6, exactly(nil))
@@ -97,7 +97,7 @@ func TestAgainstErrors(t *testing.T) {
 	}
 }
 
-// TestHostileGrowth checks that numbers which are none decide nothing.
+// TestHostileGrowth checks that values which are not numbers decide nothing.
 func TestHostileGrowth(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]history.Change{
