@@ -8,7 +8,7 @@ import (
 	"tare/layer"
 )
 
-// The start of what stands in front of a program is said where it is more than a tenth of what is measured, of metrics that
+// TestStartUps: a wrapper's start is reported if it takes more than a tenth of the measured time, for metrics that
 // hold it.
 func TestStartUps(t *testing.T) {
 	found := func(start time.Duration, fromStart bool) string {
