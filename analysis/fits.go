@@ -167,7 +167,7 @@ func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
 }
 
 // tooLarge reports whether a number is too large to be squared and summed.
-func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // true for NaN
+func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN
 
 // each computes a number for each round.
 func (f *roundFits) each(of func(i int) float64) []float64 {

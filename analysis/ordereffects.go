@@ -78,7 +78,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
 	if free < 1 || with <= 0 {
 		return nil
 	}
-	f := max(0, without-with) / float64(k-1) / (with / free) // negative by rounding only
+	f := max(0, without-with) / float64(k-1) / (with / free) // the difference is negative by rounding only
 	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
 	if math.IsNaN(p) || p > orderLevel {
 		return nil

@@ -43,7 +43,7 @@ func plannedSets(plan *experiment.Plan) []int {
 // precisionAssurance is the chance with which a goal of precision is reached.
 const precisionAssurance = 0.9
 
-// neededRounds also reports whether the cap reduced the number.
+// neededRounds is NeededRounds for a table. It also reports whether the cap reduced the number.
 func neededRounds(t *table) (rounds int, capped bool, err error) {
 	t = t.pilot()
 	plan := t.plan

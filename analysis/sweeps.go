@@ -173,7 +173,7 @@ func enlarged(x []float64, unit string) ([]float64, string) {
 	}
 	least := math.Inf(1)
 	for _, v := range x {
-		if v < least { // false for NaN
+		if v < least { // the comparison is false for NaN
 			least = v
 		}
 	}

@@ -97,7 +97,7 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 
 // relocate moves each change to the best split between its neighbouring changes, using the values
 // within reach.
-func place(changes []int, x []float64, reach, minSegment int) {
+func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
 		if i > 0 {

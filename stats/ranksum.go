@@ -173,7 +173,7 @@ func rankSumCDF(m, n int) []float64 {
 	})
 }
 
-var rankSumCDFs sync.Map // [2]int{m, n} → []float64
+var rankSumCDFs sync.Map // cache: [2]int{m, n} → []float64
 
 // drawnSumTails returns P(S ≤ sum) and P(S ≥ sum) for the sum S of n of the mid-ranks drawn at
 // random. Float64 holds the counts exactly: at most 50 over 25.

@@ -162,7 +162,7 @@ func signedRankCDF(n int) []float64 {
 	})
 }
 
-var signedRankCDFs sync.Map // n → []float64
+var signedRankCDFs sync.Map // cache: n → []float64
 
 // subsetSumTails returns P(S ≤ t) and P(S ≥ t) for the sum S of a random subset of the mid-ranks,
 // each of which is a multiple of ½.

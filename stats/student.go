@@ -124,4 +124,4 @@ func StudentQuantile(p, df float64) float64 {
 	return q
 }
 
-var studentQuantiles sync.Map // probability and degrees of freedom → quantile
+var studentQuantiles sync.Map // cache: probability and degrees of freedom → quantile

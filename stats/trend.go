@@ -117,4 +117,4 @@ func inversionCDF(n int) []float64 {
 	})
 }
 
-var inversionCDFs sync.Map // n → []float64
+var inversionCDFs sync.Map // cache: n → []float64
