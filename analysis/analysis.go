@@ -1,27 +1,27 @@
-// Package analysis turns the trials of a run into verdicts: it applies the
-// method of docs/method.md with the estimators of package stats.
+// Package analysis turns the trials of a run into verdicts: it applies the method of docs/method.md
+// with the estimators of package stats.
 //
-// The unit is the trial, and where Tare ran them the pair: one valid trial of an arm and one of the baseline in the
-// same round of the same cell, as the logarithm of their ratio. Whatever slows
-// the machine down for a while slows both down and cancels; the random order
-// within the round makes the sign of what is left a fair coin, which is all that
-// the signed-rank interval assumes. That is why the figures of bench/method hold
-// for noise of any kind. Imported trials are mostly no pairs but independent
-// samples; observe.go and diagnostics.go say what may then be doubted.
+// The unit of analysis is the trial or, in a run of Tare's own, the pair: one valid trial of an arm
+// and one of the baseline in the same round of the same cell, as the logarithm of their ratio.
+// Whatever slows the machine down for a while slows both trials down and cancels in the ratio. The
+// order within the round is random, so the sign of the remaining difference is a fair coin, which
+// is all that the signed-rank interval assumes. That is why the figures of bench/method hold for
+// noise of any kind. Most imported trials are independent samples rather than pairs; observe.go and
+// diagnostics.go report the doubts that this leaves.
 //
-// The way through the files: table.go puts trials where they stand in the plan;
-// values.go gathers what a comparison rests on; package contrast estimates it;
-// judge.go decides, the controls first and then the
-// treatments as one family; reason.go holds why something is not resolved, and
-// finding.go what a reader must know besides: typed values with their figures, of
-// which package wording makes sentences. rounds.go answers how many rounds are needed. describe.go and warn.go add
-// what a reader needs to trust or doubt a number. fits.go collects complete rounds and estimates from what is fitted
-// to each: lines through the levels of a factor (sweeps.go, scaling.go), powers of several factors together
-// (powerlaw.go), the parts of what a layer costs (breakdown.go), and the effects of a factorial design (factorial.go).
-// analyze.go ties it together.
+// The files in the order of an analysis: table.go sorts the trials into the plan. values.go gathers
+// the values of each comparison, and package contrast estimates from them. judge.go decides: the
+// controls first, then the treatments as one family. reason.go holds the reasons why a comparison
+// is not resolved, and finding.go the findings that a reader should know; both are typed values
+// with their figures, which package wording turns into sentences. rounds.go computes the number of
+// rounds that are needed. describe.go and warn.go add what helps a reader to trust or doubt a
+// number. fits.go collects complete rounds and fits each of them: with lines through the levels of
+// a factor (sweeps.go, scaling.go), powers of several factors (powerlaw.go), the parts of a layer's
+// cost (breakdown.go), or the effects of a factorial design (factorial.go). analyze.go calls all of
+// them.
 //
-// Nothing here reads a clock or a file, or depends on the order of a map: the
-// same run gives the same analysis. Numbers that reach a Run are finite.
+// Nothing in this package reads a clock or a file, or depends on the order of a map: the same run
+// always gives the same analysis. All numbers in a Run are finite.
 package analysis
 
 import (
@@ -36,7 +36,7 @@ import (
 // Schema names the format of an analysis written as JSON.
 const Schema = "tare.analysis/v1"
 
-// Verdict is what the data say of one arm on one metric.
+// Verdict is the conclusion from the data about one arm on one metric.
 type Verdict string
 
 // The verdicts.
@@ -44,17 +44,17 @@ const (
 	Costs      Verdict = "costs"
 	Gains      Verdict = "gains"
 	Equivalent Verdict = "equivalent"
-	// Fails: the program fails more often than in the baseline.
+	// Fails: the program fails more often in the arm than in the baseline.
 	Fails       Verdict = "fails"
 	NotResolved Verdict = "not resolved"
 	Invalid     Verdict = "invalid"
-	// Interim: rounds are missing that were planned; there are estimates, and no verdict yet.
+	// Interim: some planned rounds are not done yet. There are estimates, but no verdict yet.
 	Interim Verdict = "interim"
-	// Restated: another metric says the same, and has the verdict.
+	// Restated: another metric carries the same information and has the verdict.
 	Restated Verdict = "restated"
 )
 
-// Claims says whether a verdict claims anything.
+// Claims reports whether a verdict claims a cost, a gain, equivalence or failures.
 func (v Verdict) Claims() bool {
 	switch v {
 	case NotResolved, Invalid, Interim, Restated:
@@ -63,59 +63,60 @@ func (v Verdict) Claims() bool {
 	return true
 }
 
-// Grade says what a claim rests on.
+// Grade is the assumption that a claim rests on.
 type Grade string
 
 // The grades.
 const (
-	// Measured: on tests that hold for noise of any shape.
+	// Measured: the claim rests on tests that hold for noise of any shape.
 	Measured Grade = ""
-	// Normal: on tests that hold if noise is normal, which so few values cannot show.
+	// Normal: the claim rests on tests that hold if noise is normal, which this few values cannot
+	// show.
 	Normal Grade = "normal"
 )
 
-// Run is an analysed run.
+// Run is the analysis of a run.
 type Run struct {
 	Schema      string               `json:"schema"`
 	Directory   string               `json:"directory"`
 	Plan        *experiment.Plan     `json:"plan"`
 	Environment *machine.Environment `json:"environment,omitempty"`
-	// Verdicts says whether the run gives verdicts; Reasons say why not.
+	// Valid is set if the run gives verdicts. Otherwise Reasons lists why not.
 	Valid   bool     `json:"valid"`
 	Reasons []Reason `json:"-"`
-	// Observation says why what is concluded is weaker than an experiment: arms ran
-	// one after the other, for instance. It is nil for a run that Tare carried out in
+	// Observation is the reason why the run's conclusions are weaker than those of an experiment:
+	// arms ran one after the other, for instance. It is nil for a run that Tare carried out in
 	// rounds of random order.
 	Observation *Observation `json:"observation,omitempty"`
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
-	// Ending says how much of what was planned is missing, and why; nil: nothing is.
+	// Ending describes which planned rounds are missing, and why; nil: none is missing.
 	Ending *Ending `json:"ending,omitempty"`
-	// Start is when the first trial started; all Seconds count from it.
+	// Start is the start of the first trial. All Seconds count from it.
 	Start    time.Time `json:"start"`
-	Sessions []Session `json:"sessions,omitempty"` // more than one: the run was resumed
-	Rounds   int       `json:"rounds"`             // rounds with any trial
-	SetUps   SetUps    `json:"setUps,omitzero"`    // zero: the trials do not tell
+	Sessions []Session `json:"sessions,omitempty"` // more than one if the run was resumed
+	Rounds   int       `json:"rounds"`             // rounds that have any trial
+	SetUps   SetUps    `json:"setUps,omitzero"`    // zero: the trials do not record their set-ups
 	Trials   Counts    `json:"trials"`
-	Family   int       `json:"family"` // hypotheses under Holm's correction
-	// Failures are those of the program, by cell and arm, in the cells that have any.
+	Family   int       `json:"family"` // number of hypotheses under Holm's correction
+	// Failures are the failures of the program by cell and arm, in the cells that have any.
 	Failures    []Failures      `json:"failures,omitempty"`
 	Comparisons []Comparison    `json:"comparisons"`
-	Controls    []Comparison    `json:"controls"` // the A/A arm, in the same form
+	Controls    []Comparison    `json:"controls"` // comparisons of the control with the baseline
 	Warnings    []Warning       `json:"warnings,omitempty"`
-	Behaviours  []Warning       `json:"-"` // of arms in which programs do other things than in the baseline: among Warnings
+	Behaviours  []Warning       `json:"-"` // the warnings about arms in which programs behave otherwise than in the baseline; also part of Warnings
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
-	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, where the workload expects a law
-	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // what the costs of layers are made of that have a factor which counts something
-	Factorial   *Factorial      `json:"factorial,omitempty"`  // what the layers of a factorial design do alone and together
-	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with its rule
+	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect such a law
+	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // the parts that a layer's cost is made of, for layers with a factor that counts something
+	Factorial   *Factorial      `json:"factorial,omitempty"`  // effects of the layers of a factorial design, alone and together
+	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with the rule it broke
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
 	Harness     Harness         `json:"harness"`
 }
 
-// Comparison is that of an arm, perhaps the control, on a metric in a cell; nil if
-// there is none.
+// Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil
+// if there is none.
 func (r *Run) Comparison(cell, arm, metric string) *Comparison {
 	for _, list := range [][]Comparison{r.Comparisons, r.Controls} {
 		for i := range list {
@@ -127,119 +128,120 @@ func (r *Run) Comparison(cell, arm, metric string) *Comparison {
 	return nil
 }
 
-// Session is a stretch of a run without interruption.
+// Session is the part of a run that one process of Tare carried out.
 type Session struct {
-	Number int     `json:"number"` // from 1
-	From   float64 `json:"from"`   // start of its first trial, seconds since the run's start
-	To     float64 `json:"to"`     // end of its last trial, same
+	Number int     `json:"number"` // counts from 1
+	From   float64 `json:"from"`   // start of the session's first trial, in seconds since the run's start
+	To     float64 `json:"to"`     // end of the session's last trial, in seconds since the run's start
 }
 
-// Counts counts trials.
+// Counts holds numbers of trials.
 type Counts struct {
 	Planned int            `json:"planned"`
 	Done    int            `json:"done"`
 	Valid   int            `json:"valid"`
-	Failed  int            `json:"failed"`           // planned trials without a value since the program failed in them
-	Lost    int            `json:"lost"`             // planned trials lost to the machine's condition or a failed proof, after all attempts
-	ByRule  map[string]int `json:"byRule,omitempty"` // invalid trials by rule
+	Failed  int            `json:"failed"`           // planned trials without a value because the program failed in them
+	Lost    int            `json:"lost"`             // planned trials lost, after all attempts, to the machine's condition or a failed proof
+	ByRule  map[string]int `json:"byRule,omitempty"` // number of invalid trials by the rule they broke
 }
 
-// Interval is an estimate with its confidence interval. For a Ratio metric the
-// values are overheads as shares of the baseline (0.05: costs 5 %), for a
-// Difference metric overheads in the metric's unit. Positive is always a cost.
+// Interval is an estimate with its confidence interval. For a metric of scale Ratio the values are
+// overheads as shares of the baseline (0.05: costs 5 %), for one of scale Difference overheads in
+// the metric's unit. Positive is always a cost.
 type Interval struct {
 	Point float64 `json:"point"`
 	Lo    float64 `json:"lo"`
 	Hi    float64 `json:"hi"`
 }
 
-// Comparison is one arm against the baseline on one metric in one cell.
+// Comparison compares one arm with the baseline on one metric in one cell.
 type Comparison struct {
 	Cell    string            `json:"cell"`
 	Arm     string            `json:"arm"`
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
-	Grade   Grade             `json:"grade,omitempty"` // of the claim, if there is one
-	// Reason says why it is not resolved, or gets no verdict; nil where there is one, but for
-	// MissingTrials, which a claim withstands.
+	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
+	// Reason is the reason why the comparison is not resolved or gets no verdict. With a verdict it
+	// is nil, except for MissingTrials: the claim then holds in spite of them.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
-	// Margin is the one of equivalence, as a share, or in the unit of a Difference metric, which has none (0) unless the plan says so.
+	// Margin is the margin of equivalence: a share, or for a Difference metric a number in its
+	// unit, which is 0 (none) unless the plan sets one.
 	Margin float64 `json:"margin"`
-	Method string  `json:"method"` // of the headline interval, one of the Method constants
-	Paired bool    `json:"paired"` // trials of the same round were compared; else two independent samples
+	Method string  `json:"method"` // method of the headline interval, one of the Method constants
+	Paired bool    `json:"paired"` // trials of the same round were compared; otherwise the arms are two independent samples
 	Rounds int     `json:"rounds"` // complete pairs; for independent samples, values of the smaller one
-	// Pooled counts the pairs whose reference is the mean of baseline and control; 0: the
-	// baseline alone is.
+	// Pooled counts the pairs whose reference is the mean of baseline and control.
 	Pooled int `json:"pooled,omitempty"`
-	// SetUps is there where several rounds share a set-up, and their mean is the unit.
+	// SetUps describes the spread between set-ups. It is set if several rounds share a set-up: the
+	// mean over a set-up is then the unit.
 	SetUps *BetweenSetUps `json:"setUps,omitempty"`
-	// Blocks are what the blocks of an import say each by itself; nil: there are none.
+	// Blocks are the overheads of each block of an import by itself; nil: the import has no blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
-	// Overhead is the headline interval and T the paired t interval beside it (after
-	// a pilot, Stein's). Where the values allow no interval, both bounds are the point.
+	// Overhead is the headline interval, and T the paired t interval beside it (Stein's after a
+	// pilot). If the values allow no interval, both bounds equal the point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
-	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval: the values allow none
-	// Mean is the overhead of the arithmetic mean, on the scale of Overhead, which is
-	// about the typical round; nil where the values allow none.
+	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
+	// Mean is the overhead of the arithmetic mean, on the scale of Overhead. (Overhead itself is
+	// about the typical round.) It is nil if the values do not allow it.
 	Mean *Interval `json:"mean,omitempty"`
-	// Stalls are trials far slower than their arm's others; nil where there is none.
+	// Stalls counts the trials far slower than the others of their arm; nil: there is none.
 	Stalls *Stalls `json:"stalls,omitempty"`
-	// Inner is the interval that a claim of equivalence rests on, of less confidence
-	// than Overhead (90 % beside 95 %). It is there only where Overhead reaches
-	// beyond the margin although Inner does not.
+	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than that
+	// of Overhead (90 % beside 95 %). It is set only if Overhead reaches beyond the margin and
+	// Inner does not.
 	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
-	P         float64 `json:"p"`            // two-sided, of no difference
-	PAdjusted float64 `json:"pAdjusted"`    // after Holm
-	PEquiv    float64 `json:"pEquivalence"` // two one-sided tests at the margin; 1 without one
-	// PEquivAdjusted is PEquiv after Holm, in a family of its own.
+	P         float64 `json:"p"`            // two-sided p of no difference
+	PAdjusted float64 `json:"pAdjusted"`    // P after Holm's correction
+	PEquiv    float64 `json:"pEquivalence"` // p of two one-sided tests at the margin; 1 without a margin
+	// PEquivAdjusted is PEquiv after Holm's correction in a family of its own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
-	// EstimatorsAgree says that the t interval alone would give the same verdict.
+	// EstimatorsAgree is set if the t interval alone would give the same verdict.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
-	// MDE is the minimum detectable effect at the design's power, on the scale of
-	// Overhead, for the alpha that Holm leaves in the worst case; 0 if there is
-	// none because so few rounds can claim nothing.
+	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead, for the
+	// alpha that Holm's correction leaves in the worst case. It is 0 if this few rounds cannot
+	// support any claim.
 	MDE float64 `json:"mde"`
-	// Power is the chance with which an effect of MDE is found, and with which a run of
-	// Needed rounds gives a verdict; 0 where there is no MDE.
+	// Power is the chance that an effect of size MDE is found, and that a run of Needed rounds
+	// gives a verdict; 0 without an MDE.
 	Power       float64   `json:"power"`
 	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, given what was observed; 0: not applicable or over 10,000
-	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // where that lies, as far as so few rounds know the noise: the bounds of its variance at 95 %
-	Floor       float64   `json:"floor"`                       // noise floor: the control's |point|, same scale
-	Baseline    Summary   `json:"baseline"`                    // of the pairs used, in the metric's unit
+	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed, from the bounds of the noise's variance at 95 %
+	Floor       float64   `json:"floor"`                       // noise floor: the size of the control's estimate, on the scale of Overhead
+	Baseline    Summary   `json:"baseline"`                    // describes the values of the pairs used, in the metric's unit
 	Treated     Summary   `json:"treated"`
-	Lag1        float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios, or of the means over set-ups that these share; 0 for independent samples
-	OrderP      float64   `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
-	Overheads   []float64 `json:"overheads"` // one per pair, in round order, same scale as Overhead; empty for independent samples
-	// WithInvalid is what the verdict would be with the trials that broke the rule
-	// on errors; it is there only where that changes the verdict.
+	Lag1        float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios, or of their means over shared set-ups; 0 for independent samples
+	OrderP      float64   `json:"orderP"`    // p of no order effect, that is of an effect of running earlier or later in the round; 1 if untestable
+	Overheads   []float64 `json:"overheads"` // one overhead per pair, in round order, on the scale of Overhead; empty for independent samples
+	// WithInvalid is the verdict if trials that broke the rule on errors are included. It is set
+	// only if they change the verdict.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
-	// Observational says that what is claimed here is of no experiment.
+	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
-	// Restates names the metric that a closed loop makes this one say once more.
+	// Restates names another metric that carries the same information in a closed loop.
 	Restates string `json:"restates,omitempty"`
-	// Versus is the other one of two overheads; nil where values are compared.
+	// Versus names the second overhead if two overheads are compared; nil if values are compared.
 	Versus   *Versus   `json:"versus,omitempty"`
 	Warnings []Finding `json:"-"`
 }
 
-// Inner is an interval of less confidence than the one shown.
+// Inner is an interval of lower confidence than the one shown.
 type Inner struct {
 	Interval
-	Confidence float64 `json:"confidence"` // of the interval
+	Confidence float64 `json:"confidence"` // confidence of this interval
 }
 
-// Versus is what an overhead is compared with, where two overheads are.
+// Versus names the second of two overheads that are compared with each other.
 type Versus struct {
-	Arm string `json:"arm,omitempty"` // ""; the same arm
-	Run int    `json:"run,omitempty"` // its number; 0: the same run
+	Arm string `json:"arm,omitempty"` // "": the same arm
+	Run int    `json:"run,omitempty"` // number of the run; 0: the same run
 }
 
-// Alternative is a comparison as it would be on other trials.
+// Alternative is the verdict of a comparison on another selection of trials.
 type Alternative struct {
 	Comparison
-	Trials int `json:"trials"` // invalid trials that it takes in, of both arms
+	Trials int `json:"trials"` // number of invalid trials included, from both arms
 }
 
 // Summary describes values of one arm in the metric's unit.
@@ -252,87 +254,91 @@ type Summary struct {
 	Max    float64 `json:"max"`
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
-	// MedianLo and MedianHi bound the median by order statistics at the
-	// design's confidence; NaN-free: both are 0 when n is too small.
+	// MedianLo and MedianHi bound the median by order statistics at the design's confidence. Both
+	// are 0, never NaN, if n is too small.
 	MedianLo float64 `json:"medianLo"`
 	MedianHi float64 `json:"medianHi"`
 }
 
-// CellSummary holds one cell's series for charts.
+// CellSummary holds the series of one cell for charts.
 type CellSummary struct {
 	ID      string         `json:"id"`
 	Kind    string         `json:"kind"`
 	Levels  []factor.Level `json:"levels,omitempty"`
 	Testbed any            `json:"testbed"`
 	Metrics []MetricSeries `json:"metrics"`
-	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: nothing tells of a closed loop
-	// Parts is what programs and layers used, where layers have processes of their own.
+	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: no sign of a closed loop
+	// Parts are the CPU time and memory of programs and layers, if layers have processes of their
+	// own.
 	Parts []PartSummary `json:"parts,omitempty"`
-	// Resources are what programs share, by arm, and how much of it was used.
+	// Resources are the resources that programs share, by arm, with their use.
 	Resources []ResourceSummary `json:"resources,omitempty"`
 }
 
-// LoopSummary says that a cell's load is a closed loop, so that its mean latency
-// restates its throughput.
+// LoopSummary is the evidence that a cell's load is a closed loop, so that its mean latency carries
+// the same information as its throughput.
 type LoopSummary struct {
 	experiment.Loop
-	// Least, Median and Most are mean latency × throughput over all valid trials.
+	// Least, Median and Most summarise the product of mean latency and throughput over all valid
+	// trials.
 	Least  float64 `json:"least"`
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
-	Trials int     `json:"trials"`       // that give them
-	Known  bool    `json:"workersKnown"` // the format tells the number of workers, and the products are near it
+	Trials int     `json:"trials"`       // number of trials that have both metrics
+	Known  bool    `json:"workersKnown"` // the file format gives the number of workers, and the products are near it
 }
 
-// MetricSeries holds every valid trial of one metric in one cell.
+// MetricSeries holds the values of all valid trials on one metric in one cell.
 type MetricSeries struct {
 	Metric experiment.Metric `json:"metric"`
-	Arms   []ArmSeries       `json:"arms"` // in the plan's order
-	// Changes are the rounds at which the baseline's level changes (first round
-	// of the new level), by changepoint detection; a warning sign.
+	Arms   []ArmSeries       `json:"arms"` // arms in the plan's order
+	// Changes are the rounds at which the baseline's level changes (the first round of each new
+	// level), by changepoint detection. They are a warning sign.
 	Changes []int `json:"changes,omitempty"`
 
-	factor  float64 // by which a stalled trial is worse than its arm's median
-	stalled []int   // stalled trials by arm; nil: not counted yet
+	factor  float64 // number of times by which a stalled trial is worse than its arm's median
+	stalled []int   // number of stalled trials by arm; nil: not counted yet
 }
 
 // ArmSeries holds the values of one arm in the order they were measured.
 type ArmSeries struct {
 	Arm     string    `json:"arm"`
 	Rounds  []int     `json:"rounds"`
-	Seconds []float64 `json:"seconds"` // since the start of the run; empty where imported files do not tell it
+	Seconds []float64 `json:"seconds"` // seconds since the start of the run; empty if imported files have no times
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
-	// The diagnostics of independent samples, in the order measured; nil where
-	// trials are paired, which needs none of it.
+	// Diagnostics describe independent samples in the order measured. They are nil for paired
+	// trials, which do not need them.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Diagnostics say what of a series does not look like independent values from
-// one distribution.
+// Diagnostics are tests of whether the values of a series are independent and from one
+// distribution.
 type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
-	TrendP  float64 `json:"trendP"`            // of no trend over the series; 1 if untestable
-	Trend   float64 `json:"trend"`             // change from first to last by the line fitted, as a share of the median
-	Changes []int   `json:"changes,omitempty"` // places in the series, from 1, of the first values of a new level
-	DipP    float64 `json:"dipP"`              // of one mode (Hartigan's dip test); 1 if untestable
+	TrendP  float64 `json:"trendP"`            // p of no trend over the series; 1 if untestable
+	Trend   float64 `json:"trend"`             // change from first to last along the fitted line, as a share of the median
+	Changes []int   `json:"changes,omitempty"` // index in the series, from 1, of the first value of each new level
+	DipP    float64 `json:"dipP"`              // p of a single mode (Hartigan's dip test); 1 if untestable
 }
 
-// ProofSummary counts one check of one layer over the trials of one arm.
+// ProofSummary counts the outcomes of one check of one layer over the trials of one arm.
 type ProofSummary struct {
 	Arm      string `json:"arm"`
 	Layer    string `json:"layer"`
 	Name     string `json:"name"`
 	Expected string `json:"expected"`
-	Example  string `json:"example"`          // what was observed, in the first trial
-	Caveat   string `json:"caveat,omitempty"` // what a reader must know of the layer as it was found
+	Example  string `json:"example"`          // observation in the first trial
+	Caveat   string `json:"caveat,omitempty"` // limitation of the layer on this machine that a reader must know
 	Once     bool   `json:"once"`
 	Passed   int    `json:"passed"`
 	Failed   int    `json:"failed"`
 }
 
-// Harness is what Tare itself cost the run.
+// Harness is the cost of Tare itself in the run.
 type Harness struct {
-	WallShare float64 `json:"wallShare"` // of the run's wall clock, outside trials
-	CPUShare  float64 `json:"cpuShare"`  // of one core, during trials
+	WallShare float64 `json:"wallShare"` // share of the run's wall clock outside trials
+	CPUShare  float64 `json:"cpuShare"`  // share of one core that Tare used during trials
 }
+
+// the reference is the baseline alone.

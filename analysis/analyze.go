@@ -12,16 +12,16 @@ import (
 	"tare/stats"
 )
 
-// mostRounds is the largest number of rounds that Comparison.Needed gives.
+// mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
-// Analyze turns the trials of a run, in the order of its journal, into verdicts
-// with everything that a report shows beside them. It is a pure function: the
-// same plan and trials give the same result. A run that is not finished is
-// analysed as far as it goes. The environment may be nil.
+// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings
+// and figures that a report shows beside them. It is a pure function: the same plan and trials give
+// the same result. An unfinished run is analysed with the trials it has so far. The environment may
+// be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
-	trials = thatCount(plan, trials)
+	trials = countedTrials(plan, trials)
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
 	run.Environment = env
@@ -56,16 +56,15 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge gives the verdicts, their reasons and the numbers that lead to them, and leaves out
-// what only explains them: minimum detectable effects, means, diagnostics,
-// warnings and series. It is for simulating the method (bench/method); Analyze
-// takes the same way.
+// Judge computes the verdicts, their reasons and the numbers that lead to them. It leaves out the
+// explanations: minimum detectable effects, means, diagnostics, warnings and series. Simulations of
+// the method (bench/method) use it. Analyze calls the same functions.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
 }
 
-// JudgeTails is Judge with the means and the findings on stalls.
+// JudgeTails is Judge with the overheads of means and the findings on stalls.
 func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
@@ -96,16 +95,16 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
 	run.Valid = len(run.Reasons) == 0
 	run.Comparisons, run.Controls = j.results(t.plan)
-	for _, f := range j.failings {
+	for _, f := range j.failureTests {
 		run.Failures = append(run.Failures, f.Failures)
 	}
 	t.withhold(run)
 	return run, j
 }
 
-// withhold takes the verdicts from a run that is invalid, and from comparisons of arms
-// of which rounds are missing that were planned: who looks on the way and stops where
-// it suits him claims more often than the tests allow.
+// withhold removes the verdicts of an invalid run, and of comparisons of arms that have not done
+// all planned rounds: who looks early and stops when he likes the result claims more often than the
+// tests allow.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
 	if run.Valid {
@@ -132,7 +131,7 @@ func (t *table) withhold(run *Run) {
 	}
 }
 
-// Interim says whether rounds of an arm are missing that were planned.
+// Interim reports whether an arm has not done all of its planned rounds.
 func (r *Run) Interim(cell, arm string) bool {
 	for i := range r.Comparisons {
 		if c := &r.Comparisons[i]; c.Cell == cell && c.Arm == arm && c.Verdict == Interim {
@@ -142,8 +141,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return false
 }
 
-// unfinished are the treatments of which rounds are missing, or of what they stand
-// against, by cell and name.
+// unfinished returns the treatments that have not done all planned rounds, or whose reference has
+// not. The keys are cell and arm name, the values the reasons.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -153,7 +152,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	list := map[[2]string]Reason{}
 	for c, cell := range t.plan.Cells {
 		done := make([]int, len(t.plan.Arms))
-		least := rounds // of the arms that all others stand against
+		least := rounds // the fewest rounds done by baseline and control, which all others are compared with
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
 				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
@@ -173,7 +172,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	return list
 }
 
-// results puts what was judged into the form of the result.
+// results returns the judged hypotheses as comparisons.
 func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Comparison) {
 	treatments, controls = make([]Comparison, len(j.treatments)), make([]Comparison, len(j.controls))
 	for i, h := range j.treatments {
@@ -186,7 +185,7 @@ func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Compa
 	return treatments, controls
 }
 
-// invalidity says what, besides the controls, takes the verdicts from a run.
+// invalidity returns the reasons, besides the controls, why a run gives no verdicts.
 func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 	if role(plan, experiment.Baseline) < 0 {
 		reasons = append(reasons, NoBaseline{})
@@ -201,7 +200,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	e := h.Estimate
 	if h.verdict == Costs || h.verdict == Gains {
-		e = h.robust // a claim's interval withstands the trials that failed, as the claim does
+		e = h.robust // the interval, like the claim, allows for the trials that failed
 	}
 	c := Comparison{
 		Cell:            h.Cell,
@@ -228,8 +227,8 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		OrderP:          1,
 		Grade:           h.grade,
 	}
-	if h.grade == Normal { // the claim is the t interval's
-		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.byName(), e.T.P, e.T.Equiv
+	if h.grade == Normal { // a claim of this grade rests on the t interval
+		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.tMethod(), e.T.P, e.T.Equiv
 	}
 	if h.control != nil {
 		c.Floor = math.Abs(contrast.Overhead(h.control.Main.At.Point, h.Metric))
@@ -237,7 +236,8 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	return c
 }
 
-// pairs is the number of complete pairs, or of values of the smaller sample.
+// pairs returns the number of complete pairs or, for independent samples, of values of the smaller
+// one.
 func (h *hypothesis) pairs() int {
 	if h.Paired {
 		return len(h.Contrasts)
@@ -245,8 +245,8 @@ func (h *hypothesis) pairs() int {
 	return h.Size()
 }
 
-// byName is the method of the t interval.
-func (h *hypothesis) byName() string {
+// tMethod returns the name of the t interval's method.
+func (h *hypothesis) tMethod() string {
 	switch {
 	case contrast.Ranks(h.Method) && h.Paired && h.Method == contrast.MethodBoth:
 		return contrast.MethodStein
@@ -258,8 +258,8 @@ func (h *hypothesis) byName() string {
 	return h.Method
 }
 
-// shown is a view's interval or, where there is none, the middle of the
-// contrasts as an interval without width.
+// shown returns a view's interval. Without one, it returns the centre of the contrasts as an
+// interval of width zero.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At
@@ -268,15 +268,15 @@ func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
-// Withhold takes the verdict from a comparison.
+// Withhold replaces the verdict of a comparison by Invalid, with a reason.
 func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Grade, c.Reason = Invalid, Measured, why }
 
-// Suspend takes the verdict from a comparison until there is more of what it is about.
+// Suspend replaces the verdict of a comparison by Interim until more of the planned data are there.
 func (c *Comparison) Suspend(why Reason) {
 	c.Verdict, c.Grade, c.Reason, c.WithInvalid = Interim, Measured, why, nil
 }
 
-// Began is the start of the first trial; the zero time where none tells it.
+// Began returns the start of the first trial; the zero time if no trial has a start.
 func Began(trials []journal.Trial) time.Time {
 	var first time.Time
 	for i := range trials {

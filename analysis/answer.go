@@ -8,39 +8,40 @@ import (
 	"tare/experiment"
 )
 
-// ArmAnswer is what a run says of one arm in short: of each headline metric, over all cells that have it.
+// ArmAnswer summarises the verdicts of one arm on each headline metric, over all cells that have
+// that metric.
 type ArmAnswer struct {
-	Arm string `json:"arm"` // its name
-	// Verdict is that of its points together; "" where some cost and some gain.
+	Arm string `json:"arm"` // name of the arm
+	// Verdict is the common verdict of the points; "" if some cost and some gain.
 	Verdict  Verdict    `json:"verdict"`
-	Cells    []string   `json:"cells"`  // in which it is compared on headline metrics
-	Points   []Point    `json:"points"` // costs first, then gains, then what is no difference
-	Failures []Failures `json:"-"`      // where the program fails more, or less, often than in the baseline
+	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
+	Points   []Point    `json:"points"` // costs first, then gains, then the other verdicts
+	Failures []Failures `json:"-"`      // cells where the program fails more often, or less, than in the baseline
 }
 
-// Point is the comparisons of one metric that have the same verdict.
+// Point is the comparisons of one arm on one metric, in several cells, that have the same verdict.
 type Point struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
-	Grade   Grade             `json:"grade,omitempty"`  // Normal where one of them is of that grade
-	Reason  Reason            `json:"-"`                // of the first of them
-	Margin  float64           `json:"margin,omitempty"` // of equivalence, as in Comparison
-	Cells   []string          `json:"cells"`            // where
-	Of      int               `json:"of"`               // cells in which the metric is compared
-	// On the scale of Comparison.Overhead.
+	Grade   Grade             `json:"grade,omitempty"`  // Normal if any of the comparisons has that grade
+	Reason  Reason            `json:"-"`                // reason of the first of the comparisons
+	Margin  float64           `json:"margin,omitempty"` // margin of equivalence, as in Comparison
+	Cells   []string          `json:"cells"`            // cells of the comparisons
+	Of      int               `json:"of"`               // number of cells in which the metric is compared
+	// The overheads are on the scale of Comparison.Overhead.
 	Least float64 `json:"least"` // smallest overhead
 	Most  float64 `json:"most"`  // largest overhead
-	Lo    float64 `json:"lo"`    // lowest end of their intervals
-	Hi    float64 `json:"hi"`    // highest end
-	// Where is the cell of the overhead that is furthest from zero.
+	Lo    float64 `json:"lo"`    // lowest end of the intervals
+	Hi    float64 `json:"hi"`    // highest end of the intervals
+	// Where is the cell whose overhead is farthest from zero.
 	Where     string `json:"where"`
-	PointOnly bool   `json:"pointOnly,omitempty"` // one of them has no interval
+	PointOnly bool   `json:"pointOnly,omitempty"` // at least one comparison has no interval
 
 	furthest float64
 }
 
-// ArmAnswers are those of the treatments: first those of which something is claimed, each part in the plan's
-// order. An arm without a headline metric has none.
+// ArmAnswers summarises the treatments: first those with a claim, then the others, each in the
+// plan's order. Arms without a headline metric are left out.
 func ArmAnswers(r *Run) []ArmAnswer {
 	var list []ArmAnswer
 	of := func(arm string) *ArmAnswer {
@@ -76,7 +77,7 @@ func ArmAnswers(r *Run) []ArmAnswer {
 	return list
 }
 
-// claims is 0 where something is shown to cost or gain, and 1 where nothing is.
+// claims returns 0 if the arm has a cost or a gain, and 1 otherwise. It is a key for sorting.
 func (a *ArmAnswer) claims() int {
 	if a.Failures != nil || slices.ContainsFunc(a.Points, func(p Point) bool { return p.Verdict == Costs || p.Verdict == Gains }) {
 		return 0
@@ -84,10 +85,10 @@ func (a *ArmAnswer) claims() int {
 	return 1
 }
 
-// answered is the order in which points are told.
-var answered = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
+// verdictOrder is the order in which points are listed.
+var verdictOrder = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
 
-// add takes a comparison in.
+// add adds a comparison to the point of its metric and verdict.
 func (a *ArmAnswer) add(c *Comparison) {
 	if !slices.Contains(a.Cells, c.Cell) {
 		a.Cells = append(a.Cells, c.Cell)
@@ -107,7 +108,7 @@ func (a *ArmAnswer) add(c *Comparison) {
 	}
 }
 
-// settle orders the points and finds the verdict of all.
+// settle sorts the points and sets their common verdict.
 func (a *ArmAnswer) settle() {
 	cells, has := map[string]int{}, map[Verdict]bool{}
 	for _, p := range a.Points {
@@ -121,7 +122,7 @@ func (a *ArmAnswer) settle() {
 		a.Points[i].Of = cells[a.Points[i].Metric.Name]
 	}
 	slices.SortStableFunc(a.Points, func(x, y Point) int {
-		return slices.Index(answered, x.Verdict) - slices.Index(answered, y.Verdict)
+		return slices.Index(verdictOrder, x.Verdict) - slices.Index(verdictOrder, y.Verdict)
 	})
 	switch {
 	case has[Costs] && has[Gains]:
@@ -136,16 +137,17 @@ func (a *ArmAnswer) settle() {
 	}
 }
 
-// Overview is what a run of many arms says on one headline metric.
+// Overview summarises a run of many arms on one headline metric.
 type Overview struct {
 	Metric experiment.Metric
-	// Arms by what they show in any cell: those that cost somewhere, those that only gain,
-	// those that are equivalent in every cell, and the others.
+	// Numbers of arms by their verdicts in all cells: Costs counts arms that cost in some cell,
+	// Gains arms that gain in some cell and cost in none, Equivalent arms that are equivalent in
+	// every cell, Open the others.
 	Costs, Gains, Equivalent, Open int
-	Furthest                       *Comparison // the claim that is furthest from zero; nil without one
+	Furthest                       *Comparison // the claim whose overhead is farthest from zero; nil if nothing is claimed
 }
 
-// Overviews are those of the headline metrics, in the order of the comparisons.
+// Overviews returns one Overview per headline metric, in the order of the comparisons.
 func Overviews(r *Run) []Overview {
 	var list []Overview
 	type of struct{ metric, arm string }

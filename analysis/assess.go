@@ -8,34 +8,31 @@ import (
 	"tare/journal"
 )
 
-// Question is a comparison that no run makes by itself: of arms of two runs, or
-// of two overheads.
+// Question is a comparison that no single run makes: of arms of two runs, or of two overheads.
 type Question struct {
 	Cell, Arm string
-	// Against tells what the arm stands against, apart from other questions on the
-	// same cell, arm and metric. A control stands for all that have its cell,
-	// metric and Against.
+	// Against names the reference of the arm. It tells apart questions on the same cell, arm and
+	// metric. A control applies to all questions with its cell, metric and Against.
 	Against  string
-	Restates string // the metric that a closed loop makes this one say once more
-	// Observational says that the answer is of no experiment, and is to say so.
+	Restates string // another metric that carries the same information in a closed loop
+	// Observational is set if the data come from no experiment; the answer then states it.
 	Observational bool
 	contrast.Data
-	// Versus is what an overhead is compared with, where two overheads are: the
-	// verdict then says that one costs more or less than the other.
+	// Versus names the second overhead if two overheads are compared. The verdict is then that one
+	// costs more or less than the other.
 	Versus *Versus
 }
 
-// Answers are the comparisons in the order of the questions.
+// Answers are the comparisons that answer questions, in the order of the questions.
 type Answers struct {
 	Asked    []Comparison
 	Controls []Comparison
-	Failed   []int // of the controls, those that differ where nothing does
-	Family   int   // hypotheses of Asked under Holm's correction
+	Failed   []int // indices of the controls that differ although their arms are the same
+	Family   int   // number of hypotheses of Asked under Holm's correction
 }
 
-// Assess judges questions as one family, by the rules of a plan, as Analyze
-// judges the arms of a run. From what a failed control takes the verdict is left
-// to the caller.
+// Assess judges questions as one family, by the rules of a plan, as Analyze judges the arms of a
+// run. If a control fails, the caller decides which verdicts to withhold.
 func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
@@ -59,8 +56,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	return a
 }
 
-// echoes says whether the metric that a question restates is among all that is asked of
-// the same arm, and whether both are headlines.
+// echoes returns, first, whether the metric that a question restates is among the questions on the
+// same arm, and second, whether both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
@@ -71,10 +68,10 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run once more with the trials that are invalid for
-// their failed operations only, and notes it where that changes a verdict. The
-// rule stands: an answer that is an error says nothing of what a good one costs,
-// and errors are often fast. But a verdict that hangs on the rule must say so.
+// alternatives judges the run a second time, including the trials that are invalid only for their
+// failed operations, and records each verdict that changes. The rule stands: an error tells nothing
+// about the cost of a success, and errors are often fast. But a verdict that depends on the rule
+// must state it.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
 	taken := 0
 	for i := range trials {
@@ -86,10 +83,10 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 		return
 	}
 	t := tabulate(x.table.plan, trials, withFailed)
-	t.loops = x.table.loops // what kind of load it is does not change
+	t.loops = x.table.loops // the kind of load stays the same
 	other := judge(t, trials)
 	if len(other.reasons) > 0 {
-		return // with these trials the control fails: there is no verdict to set beside
+		return // with these trials the control fails, so there is no verdict to compare
 	}
 	with := x
 	with.table, with.cells = t, nil
@@ -97,14 +94,14 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 		if first := j.treatments[i]; h.restated || h.verdict == first.verdict && h.verdict == first.seen {
 			continue
 		}
-		a := &Alternative{Trials: t.taken(h), Comparison: h.comparison(t.plan)}
+		a := &Alternative{Trials: t.invalidOf(h), Comparison: h.comparison(t.plan)}
 		with.complete(&a.Comparison, h)
 		run.Comparisons[i].WithInvalid = a
 	}
 }
 
-// taken counts the invalid trials among the values of a comparison.
-func (t *table) taken(h *hypothesis) (n int) {
+// invalidOf returns the number of invalid trials among the values of a comparison.
+func (t *table) invalidOf(h *hypothesis) (n int) {
 	arm, base := t.slots[h.cell][h.arm], t.slots[h.cell][h.base]
 	used := func(list []slot, i int) bool {
 		if i >= len(list) {

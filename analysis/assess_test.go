@@ -31,7 +31,7 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// The answers are those of a run with the same values.
+// Assess gives the same results as a run with the same values.
 func TestAssessAgreesWithAnalyze(t *testing.T) {
 	time := headline("time", experiment.Lower)
 	plan := testPlan(12, []experiment.Metric{time}, "a", "b")
@@ -50,7 +50,7 @@ func TestAssessAgreesWithAnalyze(t *testing.T) {
 	}
 }
 
-// tabulateForTest gives the pairs of an arm from the series of a run.
+// tabulateForTest returns the pairs of an arm from the series of a run.
 func tabulateForTest(plan *experiment.Plan, run *Run, arm string) contrast.Data {
 	d := contrast.Data{Metric: plan.Cells[0].Metrics[0], Paired: true, Rounds: make([]int, 12), Moved: make([]int, 12)}
 	for _, s := range run.Cells[0].Metrics[0].Arms {
@@ -70,7 +70,7 @@ func tabulateForTest(plan *experiment.Plan, run *Run, arm string) contrast.Data 
 	return d
 }
 
-// A control that differs fails, and stands only for the questions it belongs to.
+// A control that differs fails, and withholds the verdicts of its own questions only.
 func TestAssessControls(t *testing.T) {
 	plan, time := testPlan(12, nil, "a"), headline("time", experiment.Lower)
 	a := Assess(plan, []Question{asked("a", "2", time, 1.03), asked("a", "3", time, 1.03)},
@@ -86,7 +86,8 @@ func TestAssessControls(t *testing.T) {
 	}
 }
 
-// What a closed loop makes two metrics say is one claim; too few values are none.
+// Two metrics with the same information in a closed loop are one claim. Too few values give no
+// claim.
 func TestAssessRestatedAndMissing(t *testing.T) {
 	plan, latency, rate := testPlan(12, nil, "a"), headline("latency", experiment.Lower), headline("rate", experiment.Higher)
 	restated := asked("a", "2", latency, 1.1)

@@ -11,43 +11,45 @@ import (
 	"tare/workload"
 )
 
-// A layer in which a program does not do its work makes it fast. So what programs do is compared
-// before their speed: what an arm's trials show of each aspect (a line on stderr, an exit status, a
-// size of the output) is counted by trials, and so it is in the trials of the baseline and the
-// control together. An arm behaves otherwise where something is in all trials of the one and in none
-// of the other, or more often by Fisher's exact test, corrected for the number of things that could
-// be found so (Tarone 1990). Claims of gains and equivalence are then withheld.
+// A layer that stops a program from doing its work makes the program fast. Tare therefore compares
+// what programs do before it compares their speed. For each aspect (lines on stderr, the exit
+// status, the size of the output) it counts the trials of the arm that show something, and the
+// trials of the baseline and the control together. An arm behaves otherwise if something is in all
+// trials of one side and in none of the other, or more often by Fisher's exact test, corrected for
+// the number of differences that could be found (Tarone 1990). Claims of gains and equivalence are
+// then withheld.
 //
-// Something that only some trials of the arm show, and no other trial, is a warning that withholds
-// nothing: chance alone may do that among so few trials. There is no such warning where one trial of
-// the baseline or the control shows something that no other does: that program is erratic.
+// Something seen in some trials of the arm only, and in no other trial, is a warning that withholds
+// nothing: chance alone can cause it among so few trials. There is no such warning if one trial of
+// the baseline or the control shows something that no other trial does: that program is erratic.
 
-// OtherBehaviour is the finding that an arm's programs do not do what the baseline's do, and the
-// reason why the arm's gains are withheld.
+// OtherBehaviour is the finding that an arm's programs do not behave as the baseline's do. It is
+// also the reason why the arm's gains are withheld.
 type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
-	// Mark is what was seen: a line on stderr, an exit status; of sizes one of the constants below.
+	// Mark is the observation that differs: a line on stderr, an exit status, or for sizes one of
+	// the constants below.
 	Mark string `json:"mark"`
-	// Lacks says that it is seen in the baseline and not, or less often, in the arm.
+	// Lacks is set if the mark is seen in the baseline, and never or less often in the arm.
 	Lacks     bool `json:"lacks,omitempty"`
-	More      int  `json:"more,omitempty"` // other things that differ in the same way
-	Count     int  `json:"count"`          // trials of the arm with it
-	Of        int  `json:"of"`             // trials of the arm
-	Reference int  `json:"reference"`      // trials of the baseline and the control with it
-	Among     int  `json:"among"`          // trials of the baseline and the control
-	// Raw is the directory of a trial that shows it, below the run's.
+	More      int  `json:"more,omitempty"` // number of further observations that differ in the same way
+	Count     int  `json:"count"`          // number of the arm's trials that show the mark
+	Of        int  `json:"of"`             // number of the arm's trials
+	Reference int  `json:"reference"`      // number of trials of baseline and control that show the mark
+	Among     int  `json:"among"`          // number of trials of baseline and control
+	// Raw is the directory of a trial that shows the mark, relative to the run's directory.
 	Raw string `json:"raw,omitempty"`
-	// Withholds says that it takes gains and equivalence from the arm.
+	// Withholds is set if the finding withholds the arm's claims of gains and equivalence.
 	Withholds bool `json:"withholds"`
-	// OtherProgram: the arm runs another program than the baseline, which may print other messages and
-	// end with another exit status.
+	// OtherProgram is set if the arm runs another program than the baseline, which may print other
+	// messages and end with another exit status.
 	OtherProgram bool `json:"otherProgram,omitempty"`
 }
 
-// Kind is its name.
+// Kind returns the kind's name.
 func (OtherBehaviour) Kind() string { return "other-behaviour" }
 
-// Marks of how much was printed, or answered, beside the baseline and the control.
+// Marks for an amount of output, or a number of answers, that differs from baseline and control.
 const (
 	Nothing    = "nothing"
 	Something  = "something"
@@ -56,12 +58,13 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is by how many times an amount must be larger than the largest, or smaller than the
-// smallest, of the baseline and the control: numbers that are printed have more digits when they
-// are larger.
+// veryDifferent is the factor by which an amount must exceed the largest, or fall below the
+// smallest, of the baseline and the control. It allows for printed numbers, which have more digits
+// when they are larger.
 const veryDifferent = 1.5
 
-// behaviours compares what programs did in every arm with what they did in the baseline and its control.
+// behaviours compares the behaviour of programs in every arm with that in the baseline and its
+// control.
 func (t *table) behaviours() (list []Warning) {
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
 	for c, cell := range t.plan.Cells {
@@ -93,7 +96,7 @@ func (t *table) behaviours() (list []Warning) {
 	return list
 }
 
-// observed are the valid trials that have a record of what the programs did.
+// observed returns the valid trials that have a record of the programs' behaviour.
 func observed(slots []slot) (list []*journal.Trial) {
 	for v := range valid(slots) {
 		if v.Behaviour != nil {
@@ -103,18 +106,18 @@ func observed(slots []slot) (list []*journal.Trial) {
 	return list
 }
 
-// sighting is something that was seen of an aspect: in how many trials, and the first of the arm.
+// sighting counts the trials that show one observation, and keeps the first such trial of the arm.
 type sighting struct {
 	mark           string
 	arm, reference int
 	first          *journal.Trial
 }
 
-// sightings are all that was seen of an aspect, in the order in which it appeared in the arm.
+// sightings are all observations of one aspect, in the order in which they appeared in the arm.
 type sightings struct {
 	list       []*sighting
 	of, among  int
-	incomplete bool // a trial may have shown more than is kept
+	incomplete bool // some trial may have shown more observations than were kept
 	trials     []*journal.Trial
 }
 
@@ -153,7 +156,7 @@ func sighted(arm experiment.PlannedArm, a experiment.Aspect, trials, reference [
 	return s
 }
 
-// compare finds what differs; nil: nothing.
+// compare returns the difference between arm and reference; nil if there is none.
 func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	able, erratic := 0, false
 	for _, one := range s.list {
@@ -191,7 +194,8 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown says whether something is seen in all trials of the one and none of the other, or more often.
+// shown reports whether an observation is in all trials of one side and none of the other, or
+// significantly more often.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
@@ -200,10 +204,11 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return err == nil && p <= alpha
 }
 
-// amount is how much the reference printed in a run, or answered: the least and the most.
+// amount is the range of output sizes, and of numbers of answers, in the reference: the least and
+// the most.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts gives the range of sizes in the reference; nil for an aspect without sizes.
+// amounts returns the range of sizes in the reference; nil for an aspect without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil
@@ -218,7 +223,7 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	return r
 }
 
-// mark says by what an amount is very different; "" where it is not.
+// mark returns the mark of an amount that is very different from the reference; "" if it is not.
 func (r *amount) mark(s workload.Seen) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
@@ -243,8 +248,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{Nothing, Something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// Otherwise is how programs behave otherwise in an arm than in the baseline, where that withholds
-// gains and equivalence; nil: they do not.
+// Otherwise returns how programs behave otherwise in an arm than in the baseline, if this withholds
+// gains and equivalence; nil if it does not.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {
@@ -254,8 +259,8 @@ func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	return nil
 }
 
-// WithholdGains takes the verdict from a comparison that says that one of the arms gains or is
-// equivalent, where programs do not do there what they do in the baseline.
+// WithholdGains withholds a verdict that one of the arms gains or is equivalent, if the programs of
+// that arm do not behave as they do in the baseline.
 func (r *Run) WithholdGains(c *Comparison, arms ...string) {
 	for _, arm := range arms {
 		if f := r.Otherwise(c.Cell, arm); f != nil && (c.Verdict == Gains || c.Verdict == Equivalent || c.Verdict == LessTogether) {

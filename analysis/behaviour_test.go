@@ -10,20 +10,21 @@ import (
 	"tare/workload"
 )
 
-// printed is what a trial of one run printed on stderr.
+// printed is the behaviour of a trial whose program printed lines on stderr.
 func printed(lines ...string) workload.Behaviour {
 	return workload.Behaviour{experiment.Stderr: {Marks: lines, Runs: 1}, experiment.Exit: {Marks: []string{"0"}, Runs: 1}, experiment.Output: {Bytes: 100, Lines: 5, Runs: 1}}
 }
 
-// with is printed with another aspect.
+// with adds another aspect to the behaviour of printed.
 func with(a experiment.Aspect, seen workload.Seen) workload.Behaviour {
 	b := printed()
 	b[a] = seen
 	return b
 }
 
-// TestBehaviours: what programs do in an arm and not in the baseline is the first warning, and takes gains and
-// equivalence where it is no chance; costs stand.
+// TestBehaviours: if programs behave otherwise in an arm than in the baseline, the first warning
+// reports it, and gains and equivalence are withheld unless it may be chance. Costs are not
+// withheld.
 func TestBehaviours(t *testing.T) {
 	const gain, equal, cost = -0.4, 0.0, 0.07
 	always := func(b workload.Behaviour) func(int) workload.Behaviour {
@@ -153,7 +154,8 @@ func behaviourText(f OtherBehaviour) string {
 	return text
 }
 
-// TestBehaviourClaims says how often verdicts are withheld where all arms do the same, by what they do by chance.
+// TestBehaviourClaims counts how often verdicts are withheld by mistake if all arms behave the
+// same, with random differences between trials.
 func TestBehaviourClaims(t *testing.T) {
 	words := func(r *rand.Rand, n int) string { return string(rune('a' + r.IntN(n))) }
 	lines := func(share float64, n int) func(r *rand.Rand) workload.Behaviour {

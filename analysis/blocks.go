@@ -4,16 +4,17 @@ import (
 	"tare/analysis/contrast"
 )
 
-// BlockOverhead is what one block of an import says by itself: its arms against its own baseline. The interval is of the
-// repeats in it, and holds nothing of what another deployment would have drawn; hence there is no verdict.
+// BlockOverhead is the overhead within one block of an import: its arms against its own baseline.
+// The interval comes from the block's repeats. It does not cover the differences between
+// deployments, so there is no verdict.
 type BlockOverhead struct {
-	Block     string   `json:"block"`  // its name
-	Rounds    int      `json:"rounds"` // complete pairs in it
+	Block     string   `json:"block"`  // name of the block
+	Rounds    int      `json:"rounds"` // complete pairs in the block
 	Overhead  Interval `json:"overhead"`
-	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval: the values allow none
+	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
 }
 
-// blocks are those of an import by number, in rounds that they hold; nil where it has none.
+// blocks returns the number of an import's block for each round; nil if the import has no blocks.
 func (t *table) blocks() map[int]int {
 	if t.plan.Import == nil || t.plan.Import.Blocks == nil {
 		return nil
@@ -29,7 +30,7 @@ func (t *table) blocks() map[int]int {
 	return of
 }
 
-// onlyBlock is the name of the block of an import that has one; "" for any other.
+// onlyBlock returns the name of the block if an import has exactly one; "" otherwise.
 func (t *table) onlyBlock() string {
 	if t.blockOf == nil {
 		return ""
@@ -42,7 +43,7 @@ func (t *table) onlyBlock() string {
 	return ""
 }
 
-// inBlocks gives the overhead of each block that has any pair, in the order of the plan.
+// inBlocks returns the overhead of each block that has any pair, in the order of the plan.
 func (x explainer) inBlocks(h *hypothesis) (list []BlockOverhead) {
 	if x.table == nil || x.table.blockOf == nil {
 		return nil

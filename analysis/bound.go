@@ -10,25 +10,26 @@ import (
 	"tare/testbed"
 )
 
-// From here on something that programs share is taken for used up (docs/method.md, "What bounds a result").
+// Limits from which on a shared resource counts as exhausted (docs/method.md, "What bounds a
+// result").
 const (
-	fullWire       = 0.8   // of its rate: the start and the end of a trial send nothing, and a queue overflows before
-	full           = 0.9   // of anything else: processors wait for one another at times
-	lossMatters    = 0.01  // of packets, or TCP segments
-	timeoutMatters = 0.001 // of TCP segments: one timeout is 200 ms or more, a thousand round trips
-	fewestLost     = 10    // packets, segments or timeouts: fewer are chance
-	ownProcessors  = 0.1   // of the programs' CPU time, under which the client leaves the processors to the server
+	fullWire       = 0.8   // share of a link's rate: at the start and end of a trial nothing is sent, and queues overflow before the link is full
+	full           = 0.9   // share of any other resource: processors wait for one another at times
+	lossMatters    = 0.01  // share of packets, or of TCP segments
+	timeoutMatters = 0.001 // share of TCP segments: one timeout takes 200 ms or more, a thousand round trips
+	fewestLost     = 10    // number of packets, segments or timeouts below which losses are chance
+	ownProcessors  = 0.1   // share of the programs' CPU time below which the client leaves the processors to the server
 )
 
-// ResourceSummary is the use of something that programs share, in the trial of an arm that used the median.
+// ResourceSummary is the use of a resource that programs share, in the arm's trial of median use.
 type ResourceSummary struct {
-	Arm string `json:"arm"` // its name
+	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
-	Exhausted bool `json:"exhausted,omitempty"` // it was used up, or lost what matters
-	Tested    bool `json:"tested,omitempty"`    // it is what the workload measures
+	Exhausted bool `json:"exhausted,omitempty"` // the resource was used up, or lost enough packets to matter
+	Tested    bool `json:"tested,omitempty"`    // the workload measures this resource
 }
 
-// exhausted says whether something was used up. A wire without a rate loses nothing.
+// exhausted reports whether a resource was used up. A link without a rate limit loses nothing.
 func exhausted(r testbed.Resource) bool {
 	often := func(n, of uint64, share float64) bool { return n >= fewestLost && float64(n) >= share*float64(of) }
 	late := often(r.Timeouts, r.Segments, timeoutMatters)
@@ -41,7 +42,7 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle is the one in the middle, by whether it was used up, and then by how much was.
+// middle returns the median resource, sorted first by exhaustion and then by use.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -52,7 +53,8 @@ func middle(list []testbed.Resource) testbed.Resource {
 	return slices.SortedFunc(slices.Values(list), func(a, b testbed.Resource) int { return cmp.Compare(rank(a), rank(b)) })[len(list)/2]
 }
 
-// resources summarises what the trials of each arm of a cell used, also of those in which the program failed.
+// resources summarises the resources that each arm's trials in a cell used, including trials in
+// which the program failed.
 func (t *table) resources(c int) (list []ResourceSummary) {
 	tests := t.plan.Cells[c].Tests
 	for a, arm := range t.plan.Arms {
@@ -68,11 +70,11 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 				client = append(client, own/(own+served))
 			}
 		}
-		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // the wire first
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // in this order the link comes first
 			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
 			switch one.Exhausted = exhausted(one.Resource); name {
 			case testbed.ResourceWire:
-				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // it is what the arm's layer changes
+				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // the arm's layer changes this resource
 			case testbed.ResourceMachine:
 				one.Tested = tests == experiment.TestsServer && stats.Median(client) < ownProcessors
 			}
@@ -82,7 +84,7 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 	return list
 }
 
-// disk is the use of a device whose limit stands in the file.
+// disk returns the use of a device whose limit the experiment file gives.
 func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resource) {
 	for _, m := range cell.Metrics {
 		if m.Cap > 0 && values[m.Name] > 0 {
@@ -92,8 +94,8 @@ func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resou
 	return list
 }
 
-// bounds warns, for each cell whose workload says what it measures, of the first resource that was used up and is something
-// else.
+// bounds warns, for each cell whose workload declares what it tests, of the first exhausted
+// resource that is not the one under test.
 func bounds(run *Run) (list []Warning) {
 	for _, cell := range run.Cells {
 		var found []testbed.Resource

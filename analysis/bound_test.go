@@ -11,7 +11,7 @@ import (
 	"tare/testbed"
 )
 
-// TestBound: the first thing that is used up is named where it is not what the workload measures, and only there.
+// TestBound: the first exhausted resource is reported, except the one that the workload measures.
 func TestBound(t *testing.T) {
 	wire := func(of, used float64) testbed.Resource {
 		return testbed.Resource{Name: testbed.ResourceWire, Of: of, Used: used, Packets: 100_000, Segments: 100_000}
@@ -28,8 +28,8 @@ func TestBound(t *testing.T) {
 		name   string
 		tests  string
 		of     func(arm string, round int) []testbed.Resource
-		client time.Duration // beside 1 s of the server's
-		want   string        // resource and arms; "": none is named
+		client time.Duration // the client's CPU time; the server's is 1 s
+		want   string        // resource and arms of the warning; "": none
 	}{
 		{"wire", "server", all(wire(1e9, 0.81), processors("machine", 0.5)), time.Second, "wire"},
 		{"wire before processors", "server", all(processors("machine", 0.99), wire(1e9, 0.96)), time.Second, "wire"},
@@ -81,12 +81,12 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// all is what every trial used.
+// all returns the same use of resources for every trial.
 func all(list ...testbed.Resource) func(string, int) []testbed.Resource {
 	return func(string, int) []testbed.Resource { return list }
 }
 
-// TestBoundOfFailures: what kept all trials from being valid is named as well.
+// TestBoundOfFailures: a resource that made all trials invalid is reported as well.
 func TestBoundOfFailures(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	plan.Cells[0].Tests = experiment.TestsServer
@@ -100,7 +100,7 @@ func TestBoundOfFailures(t *testing.T) {
 	}
 }
 
-// A device at the limit in its file is used up, and is the thing that the workload measures.
+// A device at its limit in the file is exhausted, and is what the workload measures.
 func TestDisk(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	plan.Cells[0].Tests, plan.Cells[0].Metrics = experiment.TestsDisk, slices.Clone(timeOnly)

@@ -12,43 +12,45 @@ import (
 	"tare/stats"
 )
 
-// Where a layer has a factor that counts something, such as rules, each level is an arm. What
-// the arms cost is then made of three parts:
+// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of
+// the arms then has three parts:
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
-// Installed is what the layer costs with none, any what the first brings whatever their number
-// (a hook that now has work to do), each the slope.
+// Installed is the cost of the layer with none, any the cost of the first one whatever their number
+// (a hook that now has work to do), and each the slope.
 //
-// The parts are found within rounds (fits.go): the costs of the levels, which are their differences to the baseline
-// of the round, give a line by least squares, and with it one value of each part. Of ratio metrics each is divided by
-// the same baseline. Any and each are sums of the arms' values with weights that add up to nothing, where there is a level 0:
-// what a round has in common, the baseline included, cancels.
+// The parts are estimated within rounds (fits.go). The costs of the levels, as differences from the
+// round's baseline, give a line by least squares, and with it one value of each part. For ratio
+// metrics each value is divided by the round's baseline. With a level 0, any and each are weighted
+// sums of the arms' values whose weights add up to zero: whatever a round's trials share, the
+// baseline included, cancels.
 
-// Breakdown says of what the cost of an arm is made, for one metric in one cell.
+// Breakdown is the division of an arm's cost into parts, for one metric in one cell.
 type Breakdown struct {
-	Cell    string            `json:"cell"`           // its ID
-	Arm     string            `json:"arm"`            // as the file has it: "seccomp" for seccomp[rules=8] and its like
-	Factor  string            `json:"factor"`         // "rules"
-	Held    []factor.Level    `json:"held,omitempty"` // the other factors
+	Cell    string            `json:"cell"`           // ID of the cell
+	Arm     string            `json:"arm"`            // name of the arm in the file: "seccomp" for seccomp[rules=8] and its like
+	Factor  string            `json:"factor"`         // name of the factor, such as "rules"
+	Held    []factor.Level    `json:"held,omitempty"` // levels of the other factors
 	Metric  experiment.Metric `json:"metric"`
-	Arms    []string          `json:"arms"`              // by level, in ascending order
+	Arms    []string          `json:"arms"`              // one arm per level, in ascending order
 	X       []float64         `json:"x"`                 // the levels
-	LeftOut []string          `json:"leftOut,omitempty"` // levels that are no numbers
-	Rounds  []int             `json:"rounds"`            // those with a value of the baseline and of every level
-	Family  int               `json:"family"`            // parts on headline metrics of the run, which Holm's correction takes together
+	LeftOut []string          `json:"leftOut,omitempty"` // levels that are not numbers
+	Rounds  []int             `json:"rounds"`            // rounds that have a value of the baseline and of every level
+	Family  int               `json:"family"`            // number of parts on headline metrics of the run, which share Holm's correction
 	Parts   []Part            `json:"parts"`
-	// Line is the line's height at each level above zero, on the scale of the overheads.
+	// Line is the height of the line at each level above zero, on the scale of the overheads.
 	Line []Interval `json:"line"`
-	Miss *Miss      `json:"miss,omitempty"` // nil: too few levels to doubt that it is a line
+	Miss *Miss      `json:"miss,omitempty"` // nil: there are too few levels to test for a line
 }
 
-// Part is one part of a cost, in the form of a comparison: its overhead is a share of the
-// baseline, or for a Difference metric in the metric's unit.
+// Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline
+// or, for a Difference metric, in the metric's unit.
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
-	// Amount is the same in the metric's unit, a plus is a cost; nil where the overhead is that.
+	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead has
+	// that unit already.
 	Amount *Interval `json:"amount,omitempty"`
 }
 
@@ -57,33 +59,33 @@ type PartName string
 
 // The parts.
 const (
-	Installed PartName = "installed" // level 0 against the baseline: that comparison itself
-	AnyPart   PartName = "any"       // from none to any, whatever the number; without a level 0 from the baseline
-	EachPart  PartName = "each"      // one more
+	Installed PartName = "installed" // level 0 against the baseline, which equals that comparison
+	AnyPart   PartName = "any"       // the step from none to any, whatever the number; without a level 0, the step from the baseline
+	EachPart  PartName = "each"      // one more of what the factor counts
 )
 
-// Miss says how far the cost at one level lies from the line through the other levels: at
-// that one where it is the least likely by chance.
+// Miss is the distance between the cost at one level and the line through the other levels, at the
+// level where chance explains it least.
 type Miss struct {
-	X    float64  `json:"x"`              // that level
-	By   Interval `json:"by"`             // on the scale of the overheads; a plus: it costs more than the line says
-	Off  float64  `json:"off"`            // as a share of what the costs rise by over the levels above zero
-	P    float64  `json:"p"`              // that the costs lie on a line; t tests of what is left at each level, corrected for their number
-	Poor bool     `json:"poor"`           // by more than chance and by more than a little
-	Bend string   `json:"bend,omitempty"` // which way costs leave the line, where they do: "steeper" or "flatter" towards higher levels
+	X    float64  `json:"x"`              // the level
+	By   Interval `json:"by"`             // on the scale of the overheads; positive: the cost is above the line
+	Off  float64  `json:"off"`            // as a share of the rise in cost over the levels above zero
+	P    float64  `json:"p"`              // p that the costs lie on a line; t tests of the residual at each level, corrected for their number
+	Poor bool     `json:"poor"`           // the distance exceeds chance and is more than a little
+	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend towards higher levels, if they do
 }
 
-// mostFirst is the largest count at which levels above zero may begin: the line is
-// followed from there down to none.
+// mostFirst is the largest count that the lowest level above zero may have: the line is
+// extrapolated from there to zero.
 const mostFirst = 10
 
-// counts says whether the levels count something.
+// counts reports whether the levels count something.
 func (s *sweep) counts() bool {
 	fraction := func(x float64) bool { return x != math.Trunc(x) }
 	return s.unit == "" && s.x[0] >= 0 && !slices.ContainsFunc(s.x, fraction) && s.x[s.first()] <= mostFirst
 }
 
-// first is the index of the first level above zero.
+// first returns the index of the first level above zero.
 func (s *sweep) first() int {
 	if s.x[0] == 0 {
 		return 1
@@ -91,7 +93,7 @@ func (s *sweep) first() int {
 	return 0
 }
 
-// breakdowns are those of all arms whose layers have a factor that counts something.
+// breakdowns returns the breakdowns of all arms whose layers have a factor that counts something.
 func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	t, base := x.table, role(x.plan, experiment.Baseline)
 	if base < 0 || !x.plan.Paired() {
@@ -106,7 +108,7 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 		for c, cell := range x.plan.Cells {
 			for _, m := range cell.Metrics {
 				if f := t.costs(c, s, base, m); len(f.rounds) > 0 {
-					f.parts = []*hypothesis{f.ask(t, j, AnyPart), f.ask(t, j, EachPart)}
+					f.parts = []*hypothesis{f.newHypothesis(t, j, AnyPart), f.newHypothesis(t, j, EachPart)}
 					all, asked = append(all, f), append(asked, f.parts...)
 				}
 			}
@@ -122,7 +124,7 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	return list
 }
 
-// breakdown puts what was judged into the form of the result, and explains it.
+// breakdown returns the result for one fit, with its explanations.
 func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reason) Breakdown {
 	b := Breakdown{Cell: x.plan.Cells[f.cell].ID, Arm: f.of, Factor: f.factor, Held: f.held, Metric: f.metric, X: f.x, LeftOut: f.leftOut, Rounds: f.rounds}
 	for _, a := range f.indices {
@@ -152,19 +154,19 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 	return b
 }
 
-// costFit is the lines of what the arms of a sweep cost above the baseline, in the metric's unit: through
-// the levels above zero, by round.
+// costFit holds, by round, the lines through the costs of a sweep's arms above the baseline, in the
+// metric's unit, at the levels above zero.
 type costFit struct {
 	sweep
-	*roundFits // from rounds whose values are costs by level, positive ones, and last the baseline's value
+	*roundFits // fits to rounds; a round's values are its costs by level (positive: a cost), and last the baseline's value
 	cell, base int
 	metric     experiment.Metric
-	failed     [][]bool // of rounds that lack a value since a program failed: at which levels, and last whether in the baseline
+	failed     [][]bool // one entry per round that lacks a value because a program failed: true for each level that failed, and last for the baseline
 	parts      []*hypothesis
 }
 
-// costs fits the costs of the arms of a sweep in a cell. What a trial's place within the
-// round does is taken away, as it is from pairs.
+// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the
+// round is removed, as it is for pairs.
 func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	f := &costFit{sweep: s, cell: c, base: base, metric: m}
 	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
@@ -184,10 +186,10 @@ func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	return f
 }
 
-// ratio says whether costs are told as shares of the baseline.
+// ratio reports whether costs are given as shares of the baseline.
 func (f *costFit) ratio() bool { return f.metric.Scale != experiment.Difference }
 
-// amounts are a part's values by round, in the metric's unit.
+// amounts returns a part's values by round, in the metric's unit.
 func (f *costFit) amounts(p PartName) []float64 {
 	return f.each(func(i int) float64 { return f.amount(p, f.from[i].values, f.fits[i]) })
 }
@@ -202,14 +204,14 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed by what that does to a part: more cost at
-// one level makes it larger, at another one smaller.
+// missing counts the rounds in which programs failed, by the effect of the failure on a part: a
+// higher cost at one level makes the part larger, at another level smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
 		costs := make([]float64, len(f.x))
 		costs[k] = 1
-		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // as it did with the values
+		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error: the same levels had a line in other rounds
 		weights[k] = f.amount(p, costs, line)
 		all += weights[k]
 	}
@@ -219,15 +221,16 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // the slope is the same whatever the baseline is
+		n.Add(less || !more, more || !less) // the slope does not depend on the baseline
 	}
 	return n
 }
 
-// negligible is a weight of no value, but for rounding.
+// negligible is the weight below which a weight differs from 0 by rounding only.
 const negligible = 1e-9
 
-// scaled gives costs on the scale of overheads: of a ratio metric, as shares of the round's baseline.
+// scaled converts costs to the scale of overheads: for a ratio metric, shares of the round's
+// baseline.
 func (f *costFit) scaled(amounts []float64) []float64 {
 	if !f.ratio() {
 		return amounts
@@ -235,8 +238,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per is by what a bound on the cost of all is divided to be one on a part's: so many as there
-// are at most add to each other.
+// per returns the divisor that turns a bound on the total cost into a bound on one part: the
+// largest number of equal parts that add up in the total.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -244,11 +247,13 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare bounds what a part may be of the baseline, where less than nothing is left of it.
+// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast: the
+// logarithm needs something left of the baseline.
 const largestShare = 1 - 1e-6
 
-// ask makes the hypothesis on a part. Of each, all together are to lie within the margin of equivalence.
-func (f *costFit) ask(t *table, j *judgement, p PartName) *hypothesis {
+// newHypothesis creates the hypothesis on a part. The margin of equivalence holds for all parts of one kind
+// together.
+func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
 	d.Means, d.Moved, d.Missing, d.Margin = !f.ratio(), make([]int, len(f.rounds)), f.missing(p), t.margin(f.cell, m)
@@ -264,16 +269,16 @@ func (f *costFit) ask(t *table, j *judgement, p PartName) *hypothesis {
 	} else {
 		d.Margin /= f.per(p)
 	}
-	h := j.askTogether(t, f.cell, last, f.base, f.of, d)
+	h := j.newJointHypothesis(t, f.cell, last, f.base, f.of, d)
 	h.unplanned = true
 	h.bias /= f.per(p)
 	return h
 }
 
-// miss looks at how far each level lies from the line through the others; nil where
-// these are too few to make a line that could miss it. What a line leaves at a level, over one less the weight
-// of that level's value in its own place on the line, is the distance from the line through the other
-// levels (Cook and Weisberg 1982, section 2.2): one test serves both.
+// miss measures the distance of each level from the line through the other levels; nil if there are
+// too few other levels to make a line. The residual at a level, divided by one minus that level's
+// leverage, is the distance from the line through the other levels (Cook and Weisberg 1982, section
+// 2.2). One test therefore serves both.
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {
@@ -289,7 +294,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 	}
 	least, left := math.Inf(1), make([]float64, len(x))
 	low, high := math.Inf(1), math.Inf(-1)
-	for k := len(x) - 1; k >= 0; k-- { // of levels that say the same, the highest
+	for k := len(x) - 1; k >= 0; k-- { // of levels with equal p, the highest is reported
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
 		residuals := f.residuals(k)
 		for i := range residuals {
@@ -299,12 +304,12 @@ func (f *costFit) miss(confidence float64) *Miss {
 		cost := stat.Mean(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })), nil)
 		low, high = min(low, cost), max(high, cost)
 		left[k] = stat.Mean(by, nil) * (1 - weight)
-		p := nothingLeft(by)
+		p := residualP(by)
 		if p >= least*(1-1e-6) {
 			continue
 		}
 		least = p
-		found.X, found.P = x[k], min(1, p*float64(independent(len(x))))
+		found.X, found.P = x[k], min(1, p*float64(independentTests(len(x))))
 		found.By = meanOf(by, confidence)
 	}
 	if high > low {
@@ -316,7 +321,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 	return found
 }
 
-// meanOf is a mean with its t interval, and the mean alone where values do not vary.
+// meanOf returns the mean with its t interval, or the mean alone if values do not vary.
 func meanOf(values []float64, confidence float64) Interval {
 	e, err := stats.PairedT(values, confidence)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"tare/journal"
 )
 
-// ruled is a plan whose arms differ in the number of rules.
+// ruled returns a plan whose arms differ in the number of rules.
 func ruled(rounds int, metrics []experiment.Metric, levels ...float64) *experiment.Plan {
 	p := testPlan(rounds, metrics)
 	for _, x := range levels {
@@ -27,7 +27,7 @@ func ruled(rounds int, metrics []experiment.Metric, levels ...float64) *experime
 	return p
 }
 
-// rulesOf reads the level from the name of an arm; -1 for the others.
+// rulesOf reads the level from the name of an arm; -1 for other arms.
 func rulesOf(arm string) float64 {
 	_, text, found := strings.Cut(arm, "rules=")
 	if !found {
@@ -37,8 +37,8 @@ func rulesOf(arm string) float64 {
 	return v
 }
 
-// costing gives values around 100 that cost what cost says, with drift that all arms of a round
-// share and noise of their own.
+// costing returns values around 100 with the costs of the function cost, drift that all arms of a
+// round share, and independent noise.
 func costing(r *rand.Rand, cost func(rules float64) float64, drift float64, noise func() float64) func(int, string, string, string) float64 {
 	at, common := 0, 0.0
 	return func(round int, _, arm, _ string) float64 {
@@ -53,7 +53,7 @@ func costing(r *rand.Rand, cost func(rules float64) float64, drift float64, nois
 	}
 }
 
-// parted puts a breakdown into a line: its parts and where the line is missed.
+// parted formats a breakdown as a line: its parts, and the level that is off the line.
 func parted(b *Breakdown) string {
 	var parts []string
 	for _, p := range b.Parts {
@@ -66,7 +66,7 @@ func parted(b *Breakdown) string {
 	return text
 }
 
-// TestBreakdowns has costs of which the parts are known.
+// TestBreakdowns breaks down costs whose parts are known.
 func TestBreakdowns(t *testing.T) {
 	straight := func(x float64) float64 {
 		if x == 0 {
@@ -98,7 +98,7 @@ func TestBreakdowns(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(1, 3))
 		plan := ruled(12, timeOnly, c.levels...)
-		// Noise of so little that the parts are what they are by three decimals.
+		// The noise is so small that the parts are exact to three decimals.
 		trials := testTrials(plan, 12, costing(rng, c.cost, 0.05, func() float64 { return 2e-6 * rng.NormFloat64() }))
 		var got []string
 		for _, b := range Analyze(plan, trials, nil).Breakdowns {
@@ -113,8 +113,8 @@ func TestBreakdowns(t *testing.T) {
 	}
 }
 
-// What a part costs in the metric's own unit stands beside its share, and of metrics that are
-// compared by differences it is all there is; of a rate less is a cost.
+// A part has its amount in the metric's unit beside its share. For metrics compared by differences
+// the overhead is that amount; for a rate a decrease is a cost.
 func TestBreakdownAmounts(t *testing.T) {
 	rate := experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio}
 	plan := ruled(8, []experiment.Metric{headline("time", experiment.Lower), rate, memory}, 0, 1, 2, 4)
@@ -154,7 +154,8 @@ func TestBreakdownAmounts(t *testing.T) {
 	}
 }
 
-// A round without a value of some level gives none; a run that is not finished, or invalid, claims nothing.
+// A round without a value at some level gives no parts. An unfinished or invalid run makes no
+// claims.
 func TestBreakdownOfPartialRuns(t *testing.T) {
 	plan := ruled(10, timeOnly, 0, 1, 2, 4)
 	rng := rand.New(rand.NewPCG(1, 3))
@@ -192,7 +193,7 @@ func TestBreakdownOfPartialRuns(t *testing.T) {
 	}
 }
 
-// A trial that is missing has no place in its round, whose effect is taken from the other trials.
+// A missing trial has no position in its round, so its effect of position is not subtracted.
 func TestBreakdownWithoutSomeTrials(t *testing.T) {
 	plan := ruled(24, []experiment.Metric{headline("time", experiment.Lower)}, 0, 1, 2, 4)
 	trials := testTrials(plan, 24, noisy(5, 0.001, nil))
@@ -256,17 +257,17 @@ func TestBreakdownAgainstR(t *testing.T) {
 
 var sweeps = flag.Int("sweeps", 20, "simulated runs in each case of TestBreakdownClaims")
 
-// TestBreakdownClaims simulates sweeps of rules, and counts how often a part is claimed that is not
-// there, how often intervals hold the truth, and how often a straight line is said to be none.
-// docs/method.md quotes it from -sweeps 4000; -v prints it.
+// TestBreakdownClaims simulates sweeps of rules. It counts false claims of parts, intervals that
+// contain the true value, and straight lines reported as bent. docs/method.md quotes it from
+// -sweeps 4000; -v prints it.
 func TestBreakdownClaims(t *testing.T) {
 	for k, c := range []struct {
 		noise  string
 		draw   func(*rand.Rand) float64
 		rounds int
-		setUps int // rounds to a set-up; 0: one
+		setUps int // rounds per set-up; 0: one set-up for all
 		levels []float64
-		held   float64 // least share of intervals that hold the truth
+		held   float64 // least share of intervals that contain the true value
 		false_ float64 // largest share of runs with a false claim
 	}{
 		{"normal", func(r *rand.Rand) float64 { return r.NormFloat64() }, 12, 0, []float64{0, 1, 2, 4, 8, 64}, 0.945, 0.055},
@@ -281,7 +282,7 @@ func TestBreakdownClaims(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(uint64(k), 9))
 		plan := ruled(c.rounds, timeOnly, c.levels...)
-		plan.Equivalence = 1e-6 // else what is equivalent would claim nothing
+		plan.Equivalence = 1e-6 // otherwise equivalent parts would not count as claims
 		noise := func() float64 { return 0.01 * c.draw(rng) }
 		claimed, poor, held, heldT, intervals := 0, 0, 0, 0, 0
 		run := func(cost func(float64) float64) *Breakdown {
@@ -289,7 +290,7 @@ func TestBreakdownClaims(t *testing.T) {
 			luck := map[string]float64{}
 			trials := testTrials(plan, c.rounds, func(round int, cell, arm, metric string) float64 {
 				v := value(round, cell, arm, metric)
-				if c.setUps > 0 { // what a set-up draws
+				if c.setUps > 0 { // random effect of the set-up
 					key := fmt.Sprint(arm, (round-1)/c.setUps)
 					if _, drawn := luck[key]; !drawn {
 						luck[key] = math.Exp(0.01 * rng.NormFloat64())
@@ -306,7 +307,7 @@ func TestBreakdownClaims(t *testing.T) {
 			}
 			t := tabulate(plan, trials, validOnly)
 			run, j := judgeRun(t, trials)
-			run.Valid = true // what a failed control takes away is no matter here
+			run.Valid = true // a failed control does not matter here
 			x := explainer{Rules: j.Rules, plan: plan, table: t}
 			return &x.breakdowns(run, j)[0]
 		}

@@ -13,8 +13,7 @@ import (
 	"tare/journal"
 )
 
-// testPlan is a plan with a baseline, a control and the named treatments over
-// one cell.
+// testPlan returns a plan with a baseline, a control and the named treatments over one cell.
 func testPlan(rounds int, metrics []experiment.Metric, treatments ...string) *experiment.Plan {
 	p := &experiment.Plan{
 		Schema: experiment.PlanSchema, Name: "test", Seed: 7, Rounds: rounds,
@@ -37,7 +36,7 @@ func headline(name string, better experiment.Better) experiment.Metric {
 
 var testStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// testTrials carries the plan out: value gives a metric's value in a round.
+// testTrials carries the plan out. The function value returns a metric's value in a round.
 func testTrials(p *experiment.Plan, rounds int, value func(round int, cell, arm, metric string) float64) []journal.Trial {
 	var trials []journal.Trial
 	for round := 1; round <= rounds; round++ {
@@ -58,7 +57,7 @@ func testTrials(p *experiment.Plan, rounds int, value func(round int, cell, arm,
 	return trials
 }
 
-// noisy gives values around 100 with log-normal noise, times each arm's factor.
+// noisy returns values around 100 with log-normal noise, times each arm's factor.
 func noisy(seed uint64, sd float64, factor map[string]float64) func(int, string, string, string) float64 {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	return func(_ int, _, arm, metric string) float64 {
@@ -95,7 +94,8 @@ func texts(r *Run) (list []string) {
 	return list
 }
 
-// said puts a comparison into a line: its verdict, overheads (in percent for a ratio), and its reason with the figures.
+// said formats a comparison as a line: its verdict, overheads (in percent for a ratio), and its
+// reason with the figures.
 func said(c Comparison) string {
 	text := string(c.Verdict)
 	if c.Grade == Normal {
@@ -136,7 +136,7 @@ func said(c Comparison) string {
 	return text
 }
 
-// figures puts a reason or a finding into a line: its kind and its figures.
+// figures formats a reason or a finding as a line: its kind and its figures.
 func figures(f interface{ Kind() string }) string {
 	data, err := json.Marshal(f)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 var simulated = flag.Int("runs", 100, "simulated runs in each case of TestStallClaims, TestFailureClaims and TestNormalClaims")
 
-// drawn gives values around 100 times what an arm draws.
+// drawn returns values around 100 times a random factor of the arm.
 func drawn(r *rand.Rand, arms map[string]func(*rand.Rand) float64) func(int, string, string, string) float64 {
 	return func(_ int, _, arm, _ string) float64 {
 		draw, ok := arms[arm]
@@ -24,7 +24,7 @@ func drawn(r *rand.Rand, arms map[string]func(*rand.Rand) float64) func(int, str
 	}
 }
 
-// logNormal is noise of so much, of which a share of trials takes some times as long.
+// logNormal returns noise of deviation sd, where a share of the trials takes factor times as long.
 func logNormal(sd, share, factor float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 {
 		v := math.Exp(sd * r.NormFloat64())
@@ -35,8 +35,8 @@ func logNormal(sd, share, factor float64) func(*rand.Rand) float64 {
 	}
 }
 
-// within checks a share of runs against what was found with many, give or take four
-// standard errors.
+// within checks a share of runs against bounds from a large simulation, give or take four standard
+// errors.
 func within(t *testing.T, what string, count int, least, most float64) {
 	t.Helper()
 	n := float64(*simulated)
@@ -47,9 +47,9 @@ func within(t *testing.T, what string, count int, least, most float64) {
 	}
 }
 
-// TestStallClaims says what becomes of arms of which few trials stall: how often they
-// are called equivalent within ±2 %, by ranks alone and with the mean, and how often
-// the stalls are found. docs/method.md quotes it; -v prints it.
+// TestStallClaims simulates arms in which few trials stall. It counts how often they are called
+// equivalent within ±2 %, by ranks alone and with the mean, and how often the stalls are found.
+// docs/method.md quotes it; -v prints it.
 func TestStallClaims(t *testing.T) {
 	quiet := logNormal(0.02, 0, 1)
 	exponential := func(r *rand.Rand) float64 { return (0.92 + 0.08*r.ExpFloat64()) * math.Exp(0.0002) }
@@ -58,9 +58,9 @@ func TestStallClaims(t *testing.T) {
 		others, arm func(*rand.Rand) float64
 		n           int
 		mean        float64    // the true overhead of the mean
-		equivalent  [2]float64 // share called so
-		covered     float64    // least share of means' intervals that hold the truth
-		found       [2]float64 // share with the finding
+		equivalent  [2]float64 // share of runs that call them equivalent
+		covered     float64    // least share of the mean's intervals that contain the true value
+		found       [2]float64 // share of runs with the finding
 	}{
 		{"alike", quiet, quiet, 12, 0, [2]float64{0.5, 0.66}, 0.94, [2]float64{0, 0.01}},
 		{"alike", quiet, quiet, 20, 0, [2]float64{0.84, 0.96}, 0.94, [2]float64{0, 0.01}},
@@ -108,14 +108,14 @@ func TestStallClaims(t *testing.T) {
 	}
 }
 
-// TestFailureClaims says how often failures are claimed to differ: in so many runs any
-// of three arms like the baseline, and an arm that does fail more often.
+// TestFailureClaims counts claims of a difference in failures: for any of three arms that fail as
+// often as the baseline, and for an arm that fails more often.
 func TestFailureClaims(t *testing.T) {
 	for k, c := range []struct {
-		others, arm float64 // shares that fail
+		others, arm float64 // shares of trials that fail
 		n           int
 		claimed     [2]float64
-		setUps      int     // that the rounds share; 0: none do
+		setUps      int     // number of set-ups that rounds share; 0: none
 		broken      float64 // share of the set-ups of each arm in which every trial fails
 	}{
 		{0, 0, 20, [2]float64{0, 0}, 0, 0}, {0.05, 0.05, 20, [2]float64{0, 0.05}, 0, 0}, {0.3, 0.3, 20, [2]float64{0, 0.05}, 0, 0}, {0.3, 0.3, 50, [2]float64{0, 0.05}, 0, 0},
@@ -129,7 +129,7 @@ func TestFailureClaims(t *testing.T) {
 		claimed, others, held := 0, 0, 0
 		for range *simulated {
 			trials := testTrials(plan, c.n, drawn(r, map[string]func(*rand.Rand) float64{"": logNormal(0.02, 0, 1)}))
-			broken := map[string]bool{} // by arm and set-up
+			broken := map[string]bool{} // arms and set-ups in which every trial fails
 			for i := range trials {
 				share := c.others
 				if trials[i].Arm == "layer" {
@@ -176,8 +176,8 @@ func TestFailureClaims(t *testing.T) {
 	}
 }
 
-// TestNormalClaims says how often any claim of the second grade is made among twelve
-// comparisons of three or five values each where nothing is, by kind of noise.
+// TestNormalClaims counts false claims of grade normal among twelve comparisons of three or five
+// values each, by kind of noise.
 func TestNormalClaims(t *testing.T) {
 	normal := func(r *rand.Rand) float64 { return r.NormFloat64() }
 	for k, c := range []struct {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A large cost is decided at the first look, a small one later. Intervals are wider than those of a run with as many fixed rounds.
+// A large cost is decided at the first look, a small one later. Intervals are wider than with a
+// fixed number of rounds.
 func TestDecided(t *testing.T) {
 	plan := testPlan(20, timeOnly, "layer")
 	plan.DecideAt = []int{6, 9, 13, 20}

@@ -11,15 +11,14 @@ import (
 	"tare/stats"
 )
 
-// Changepoints are looked for at a level at which one of a hundred quiet series
-// is reported, in segments of at least five rounds.
+// Changepoints are searched at a level that one of a hundred series without changes reaches, in
+// segments of at least five rounds.
 const (
 	changeLevel   = 0.01
 	changeSegment = 5
 )
 
-// cells gives every valid value for the charts, with the changepoints of the
-// baseline.
+// cells returns the series of all valid values for charts, with the changepoints of the baseline.
 func cells(t *table, start time.Time) []CellSummary {
 	base := role(t.plan, experiment.Baseline)
 	list := make([]CellSummary, 0, len(t.plan.Cells))
@@ -29,7 +28,7 @@ func cells(t *table, start time.Time) []CellSummary {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base && t.plan.Paired() && t.blockOf == nil { // blocks are of different levels
+				if a == base && t.plan.Paired() && t.blockOf == nil { // blocks of an import differ in level anyway
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}
@@ -43,8 +42,8 @@ func cells(t *table, start time.Time) []CellSummary {
 	return list
 }
 
-// series gives the valid values of a metric in one arm, in the order of rounds or
-// of independent samples in that measured.
+// series returns the valid values of a metric in one arm, in the order of rounds or, for
+// independent samples, in the order measured.
 func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries {
 	n, timed := len(t.slots[c][a]), true
 	s := ArmSeries{Arm: t.plan.Arms[a].Name, Rounds: make([]int, 0, n), Seconds: make([]float64, 0, n), Values: make([]float64, 0, n)}
@@ -85,8 +84,7 @@ func summarize(values []float64, confidence float64) Summary {
 	return s
 }
 
-// sessions gives the stretches between interruptions, in the order of their
-// numbers.
+// sessions returns the sessions of a run, in the order of their numbers.
 func sessions(trials []journal.Trial, start time.Time) []Session {
 	var list []Session
 	for i := range trials {
@@ -123,10 +121,9 @@ func harness(trials []journal.Trial) Harness {
 	return h
 }
 
-// proofs counts the checks of each arm over all trials, valid or not. A check
-// that was made once when the layer was put up is carried by every trial of the
-// session and counts once for each outcome in it. A caveat that a later session
-// brings (it found another implementation, say) stands in a summary of its own.
+// proofs counts the checks of each arm over all trials, valid or not. A check made once at set-up
+// is stored with every trial of the session, and counts once for each of its outcomes. A caveat
+// from a later session (which found another implementation, say) gets a summary of its own.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	type outcome struct {
 		ProofSummary
@@ -166,8 +163,8 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	return list
 }
 
-// unusable counts the valid trials of a cell that have no usable value of a
-// metric, though they have some.
+// unusable counts the valid trials of a cell without a usable value of a metric, and the valid
+// trials.
 func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	for _, arm := range t.slots[c] {
 		for trial := range valid(arm) {
@@ -180,8 +177,8 @@ func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	return bad, all
 }
 
-// autocorrelated says whether a lag-1 autocorrelation over n rounds is beyond
-// what one of a hundred independent series shows.
+// autocorrelated reports whether a lag-1 autocorrelation over n rounds exceeds the level that one
+// of a hundred independent series reaches.
 func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }

@@ -13,31 +13,30 @@ import (
 	"tare/stats"
 )
 
-// Independent samples have no rounds to cancel what drifts. What a series tells
-// of itself is then all there is to doubt an interval by, and it is looked for in
-// every arm.
+// Independent samples have no rounds in which drift cancels. Only the series itself can then cast
+// doubt on an interval, so every arm's series is tested.
 //
-// With many arms and metrics, something looks odd somewhere by chance alone. All
-// diagnostics of the headline metrics together are to raise a false alarm in about
-// one of twenty runs: each is asked for at diagnosticLevel over their number. There
-// are two bounds to that. Changes of level are not asked for below 1 in 500, for
-// every series that does change is shuffled twice as often as that. Modes are not
-// asked for below 1 in 10,000, where the table of the dip test ends.
+// With many arms and metrics, some series looks odd by chance alone. The diagnostics of all
+// headline metrics together should raise a false alarm in about one of twenty runs: each is tested
+// at diagnosticLevel divided by their number. The level has two lower bounds. Changes of level are
+// not tested below 1 in 500, since every series with a change is shuffled twice as often as the
+// inverse of the level. Modes are not tested below 1 in 10,000, where the table of the dip test
+// ends.
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
 	changeLeast     = 0.002
 	dipLeast        = 0.0001
-	fewestTrend     = 8   // values under which neither trend nor modes are looked for
-	lagLeast        = 0.1 // autocorrelation under which an interval is about right
+	fewestTrend     = 8   // values below which neither trend nor modes are tested
+	lagLeast        = 0.1 // autocorrelation below which an interval is about right
 )
 
-// diagnoseSeries fills the diagnostics of every series, which are in the order
-// measured, at the level for one series of its class.
+// diagnoseSeries fills in the diagnostics of every series, each at the level for its class. Values
+// are in the order measured.
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
 	var series sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // they take most of the time of an analysis
+	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // the diagnostics take most of the time of an analysis, so they run in parallel
 	for c := range run.Cells {
 		for m := range run.Cells[c].Metrics {
 			ms := &run.Cells[c].Metrics[m]
@@ -54,8 +53,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	series.Wait()
 }
 
-// diagnosticLevels gives the level of one diagnostic of one series, for headline
-// metrics and for the others.
+// diagnosticLevels returns the level for one diagnostic of one series: under true for headline
+// metrics, under false for the others.
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -96,10 +95,9 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps says whether changes of level describe a series better than what they
-// are mistaken for: a straight rise or fall, which a line fits more closely, and
-// values that carry over, which go on resembling their neighbours within the
-// segments.
+// steps reports whether changes of level describe a series better than two things that look like
+// them: a straight rise or fall, which a line fits more closely, and autocorrelation, in which
+// values resemble their neighbours even within the segments.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -121,25 +119,24 @@ func steps(values []float64, changes []int, level float64) bool {
 	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
 }
 
-// Oddity is what a series does not look like independent values by. A change of
-// level is also a trend and makes neighbours alike; only the first that applies
-// is told.
+// Oddity is a way in which a series does not look like independent values. A change of level is
+// also a trend and makes neighbours alike, so only the first oddity that applies is reported.
 type Oddity string
 
-// The oddities, in the order in which they are told.
+// The oddities, in the order in which they are reported.
 const (
 	OddLevels Oddity = "levels" // the level changes
-	OddDrift  Oddity = "drift"  // rises or falls all along
+	OddDrift  Oddity = "drift"  // the values rise or fall all along
 	OddCarry  Oddity = "carry"  // neighbours resemble each other
 	OddGroups Oddity = "groups" // more than one mode
 )
 
-// oddities judges a series of n values at a level.
+// oddities tests the diagnostics of a series of n values at a level.
 func (d *Diagnostics) oddities(n int, level float64) []Oddity {
 	var list []Oddity
 	switch {
 	case len(d.Changes) > 0:
-		return []Oddity{OddLevels} // which also makes more than one mode
+		return []Oddity{OddLevels} // a change of level also makes more than one mode
 	case d.TrendP <= level:
 		list = append(list, OddDrift)
 	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
@@ -151,8 +148,8 @@ func (d *Diagnostics) oddities(n int, level float64) []Oddity {
 	return list
 }
 
-// lagP is the two-sided p of an autocorrelation at lag one of n independent
-// values, by its large-sample distribution around -1/n; 1 for fewer than ten.
+// lagP returns the two-sided p of an autocorrelation at lag one of n independent values, by its
+// large-sample distribution around -1/n; 1 for fewer than ten values.
 func lagP(r float64, n int) float64 {
 	if n < 10 {
 		return 1
@@ -160,8 +157,8 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings warns of odd series: once for each arm and oddity, with all
-// metrics that show it; those of headline metrics first, and the others apart.
+// seriesWarnings returns the warnings of odd series: one for each arm and oddity, with all metrics
+// that show it, the headline metrics first and the others in a warning of their own.
 func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	levels := diagnosticLevels(run)
@@ -177,8 +174,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// odd gathers where an arm shows an oddity. The warning names metric and cell
-// itself where there is one only.
+// odd collects the cells and metrics in which an arm shows an oddity. If there is only one, the
+// warning itself names metric and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []Place
@@ -198,15 +195,14 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 	return w, len(places) > 0
 }
 
-// spreadRatio is how many times as wide the middle half of one arm's values must
-// be for the arms to count as different in more than their level, and
-// spreadFewest how many values it takes to say so.
+// spreadRatio is the ratio of two arms' interquartile ranges from which on the arms count as
+// different in more than their level. spreadFewest is the number of values that this test takes.
 const (
 	spreadRatio  = 3
 	spreadFewest = 20
 )
 
-// compareSpreads warns of two independent samples that differ in more than their level.
+// compareSpreads warns of two independent samples that differ in their spread.
 func compareSpreads(c *Comparison, warn func(Finding)) {
 	base, arm := relativeSpread(c.Baseline, c.Metric), relativeSpread(c.Treated, c.Metric)
 	ratio := max(arm/base, base/arm)
@@ -220,8 +216,8 @@ func compareSpreads(c *Comparison, warn func(Finding)) {
 	warn(UnequalSpread{Wider: wider, Ratio: contrast.Finite(ratio)})
 }
 
-// relativeSpread is the width of the middle half of values, relative to their
-// median where that is the scale.
+// relativeSpread returns the interquartile range of values, divided by their median on a ratio
+// scale.
 func relativeSpread(s Summary, m experiment.Metric) float64 {
 	width := s.Q3 - s.Q1
 	if m.Scale != experiment.Difference && s.Median > 0 {

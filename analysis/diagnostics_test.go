@@ -12,7 +12,7 @@ import (
 	"tare/journal"
 )
 
-// series makes 60 values of a kind.
+// series returns 60 values of a kind.
 func series(kind string, seed uint64) []float64 {
 	x := normal(seed, 60, 100)
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -42,7 +42,7 @@ func series(kind string, seed uint64) []float64 {
 func TestSeriesWarnings(t *testing.T) {
 	for _, c := range []struct {
 		kind  string
-		want  Oddity // warned of in c11n on the headline metric; "": none at all
+		want  Oddity // warning for c11n on the headline metric; "": none
 		shows func(Diagnostics) bool
 	}{
 		{"quiet", "", nil},
@@ -89,7 +89,7 @@ func TestSeriesWarnings(t *testing.T) {
 	}
 }
 
-// TestOneWarningForManyMetrics: what hits every metric of an arm is told once.
+// TestOneWarningForManyMetrics: an oddity in many metrics of an arm gives one warning.
 func TestOneWarningForManyMetrics(t *testing.T) {
 	var metrics []experiment.Metric
 	for i := range 9 {
@@ -138,8 +138,8 @@ func TestSpreadWarning(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms: on quiet series of a usual import, 3 arms × 12 headline
-// metrics, something is warned of in about one of ten runs at most.
+// TestFalseAlarms: for series without changes, in an import of 3 arms × 12 headline metrics, at
+// most about one of ten runs has a warning.
 func TestFalseAlarms(t *testing.T) {
 	var metrics []experiment.Metric
 	for i := range 12 {
@@ -171,8 +171,8 @@ func TestFalseAlarms(t *testing.T) {
 	t.Logf("%d of %d quiet runs are warned of", alarms, runs)
 }
 
-// A claim that was just enough is told from a clear one, also where so few rounds can
-// give no small p by ranks.
+// A claim that is barely significant gets a warning and a clear one does not, even with so few
+// rounds that ranks cannot give a small p.
 func TestWeakClaims(t *testing.T) {
 	exploratory := headline("time", experiment.Lower)
 	exploratory.Headline = false
@@ -205,7 +205,7 @@ func TestWeakClaims(t *testing.T) {
 	}
 }
 
-// A run that was extended says so, and is judged more strictly.
+// A run that was extended has a finding, and its confidence is corrected.
 func TestExtendedRun(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	plan.Fixed, plan.Looks = 12, []int{6}

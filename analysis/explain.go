@@ -9,12 +9,12 @@ import (
 	"tare/experiment"
 )
 
-// explainer adds to verdicts what explains them.
+// explainer adds explanations to verdicts: reasons, detectable effects, diagnostics.
 type explainer struct {
 	contrast.Rules
 	plan  *experiment.Plan
-	table *table        // nil: of no single run
-	cells []CellSummary // of the run; nil: of no single run
+	table *table        // nil: the comparisons are not of a single run
+	cells []CellSummary // cells of the run; nil: the comparisons are not of a single run
 }
 
 // explain completes the results of hypotheses.
@@ -24,8 +24,8 @@ func (x explainer) explain(results []Comparison, of []*hypothesis) {
 	}
 }
 
-// complete adds what explains a verdict: the reason, the minimum detectable
-// effect, the values themselves, the diagnostics.
+// complete adds the explanation of a verdict: its reason, the minimum detectable effect, the values
+// themselves and the diagnostics.
 func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Baseline, c.Treated = x.summaries(h)
 	c.Overheads = make([]float64, len(h.Contrasts))
@@ -38,7 +38,7 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Observational = h.Observational
 	c.Blocks = x.inBlocks(h)
 	x.diagnose(c, h)
-	if c.Verdict == h.verdict { // it was not withheld
+	if c.Verdict == h.verdict { // true unless the verdict was withheld
 		c.Reason = h.reason
 	}
 	if _, few := h.reason.(TooFewValues); few {
@@ -46,7 +46,7 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	}
 }
 
-// mean is the overhead of the arithmetic mean; nil where the values allow none.
+// mean returns the overhead of the arithmetic mean; nil if the values do not allow it.
 func (x explainer) mean(h *hypothesis) *Interval {
 	at, ok := x.Mean(&h.Data)
 	if !ok {
@@ -56,15 +56,15 @@ func (x explainer) mean(h *hypothesis) *Interval {
 	return &mean
 }
 
-// inner adds the interval that equivalence rests on, of the estimator that leads,
-// where the one shown does not lie within the margin.
+// inner adds the interval that equivalence rests on, from the leading estimator, if the interval
+// shown does not lie within the margin.
 func (x explainer) inner(c *Comparison, h *hypothesis) {
 	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.MarginOf(&h.Data)) {
 		return
 	}
 	e := x.Inner().Estimate(&h.Data)
 	v := e.Main
-	if e.Method != h.Method { // with less confidence, ranks may have an interval already
+	if e.Method != h.Method { // at the lower confidence, ranks may already give an interval
 		v = e.T
 	}
 	if v.OK && !beyond(v.At, x.MarginOf(&h.Data)) {
@@ -72,8 +72,8 @@ func (x explainer) inner(c *Comparison, h *hypothesis) {
 	}
 }
 
-// summaries describe the values of both arms. Those of independent samples are
-// the whole series, which have been described already.
+// summaries describes the values of both arms. For independent samples these are the whole series,
+// which are described already.
 func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	if h.cell < len(x.cells) && !h.Paired {
 		for _, m := range x.cells[h.cell].Metrics {
@@ -85,12 +85,11 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
-// detectable sets the minimum detectable effect and, for what is not resolved, the
-// number of rounds, or of values of each arm, with which a new run gets a verdict. Both
-// are made for the worst case of Holm's correction, alpha over the number of
-// hypotheses, and from the deviation seen. Where so few values can claim nothing there
-// is no effect that they could detect, and it stays 0. After a pilot both are
-// slightly optimistic, because they leave out Stein's interval.
+// detectable sets the minimum detectable effect and, if the comparison is not resolved, the number
+// of rounds, or of values of each arm, with which a new run gets a verdict. Both are computed from
+// the observed deviation, for the worst case of Holm's correction: alpha divided by the number of
+// hypotheses. If this few values cannot support any claim, the effect stays 0. After a pilot both
+// are slightly optimistic, because they ignore Stein's interval.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return
@@ -101,13 +100,13 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 	switch h.reason.(type) {
 	case nil, WithinBias, NoControl, ThinControl, MissingTrials, SameClaim:
-		return // more rounds would change nothing, or what they would is not known
+		return // more rounds would change nothing, or their effect is not known
 	}
-	if h.SD == 0 || h.Missing.Count() > 0 { // how many of more trials fail, and in which arm, is not foreseen
+	if h.SD == 0 || h.Missing.Count() > 0 { // nobody can foresee how many further trials fail, and in which arm
 		return
 	}
 	if c.Needed = x.needed(h, alpha, power); c.Needed > 0 {
-		df := h.Freedom() // that the noise is known with; the number grows with its variance
+		df := h.Freedom() // degrees of freedom of the noise; the number of rounds grows with the noise's variance
 		at := func(p float64) int {
 			return int(math.Ceil(float64(c.Needed) * df / distuv.ChiSquared{K: df}.Quantile(p)))
 		}
@@ -115,7 +114,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 }
 
-// found is the overhead that so many values find with the chance power; 0: none.
+// found returns the overhead that this many values detect with a probability of power; 0: none.
 func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
 	return math.Abs(contrast.Magnitude(deviation(h)*unitOf(h, alpha, power).effect(), h.Metric))
 }

@@ -8,50 +8,51 @@ import (
 	"tare/experiment"
 )
 
-// Factorial is what the factors of a factorial design do on the average over the others, and
-// what they do together that they do not do one by one (Fisher 1935, The Design of
-// Experiments, chapter 6; Box, Hunter and Hunter 2005, Statistics for Experimenters, chapter 5).
+// Factorial holds the effects of the factors of a factorial design: main effects, averaged over the
+// other factors, and interactions (Fisher 1935, The Design of Experiments, chapter 6; Box, Hunter
+// and Hunter 2005, Statistics for Experimenters, chapter 5).
 //
-// Each round that has a value of every combination gives one contrast for each effect (fits.go): the
-// logarithms of its values with the signs of the design. Noise of any shape that
-// is the same in all arms of a round leaves the contrast of an effect of nothing symmetric about
-// zero, since as many values come with a plus as with a minus: that is all that
-// the signed-rank test asks. Where one arm is noisier and skewed, only the mean is zero, for which
-// t stands. The control takes no part, which would disturb that balance.
+// Each round with a value of every combination gives one contrast for each effect (fits.go): the
+// sum of the logarithms of its values, with the signs of the design. If noise has the same
+// distribution in all arms of a round, whatever its shape, the contrast of a zero effect is
+// symmetric about zero, since as many values have a plus as a minus. That symmetry is all that the
+// signed-rank test assumes. If one arm's noise is wider and skewed, only the contrast's mean is
+// zero, and t applies. The control takes no part, since it would disturb that balance.
 //
-// An interaction is not halved, as textbooks have it, but is the logarithm of what
-// the factors do together over the product of what they do alone: with two factors,
-// ln AB − ln A − ln B + ln 1.
+// An interaction is not halved, as textbooks do. It is the logarithm of the factors' joint effect
+// over the product of their single effects: with two factors, ln AB − ln A − ln B + ln 1.
 type Factorial struct {
-	Factors []string `json:"factors"` // of the design, in the order of the plan
-	Family  int      `json:"family"`  // effects on headline metrics, which Holm's correction takes together
-	Effects []Effect `json:"effects"` // by cell and metric, main effects first
+	Factors []string `json:"factors"` // factors of the design, in the order of the plan
+	Family  int      `json:"family"`  // number of effects on headline metrics, which share Holm's correction
+	Effects []Effect `json:"effects"` // effects by cell and metric, main effects first
 }
 
-// Effect is a main effect or an interaction, in the form of a comparison: the arm is that of
-// the factors alone, the overhead what they cost, or cost together beyond the sum of their parts.
+// Effect is a main effect or an interaction, in the form of a comparison. Its arm is the one with
+// only these factors on. Its overhead is their cost or, for an interaction, their joint cost beyond
+// the sum of the single ones.
 type Effect struct {
 	// Of names the factors: one for a main effect, several for an interaction.
 	Of []string `json:"of"`
-	// Over names the factors over whose settings it is an average.
+	// Over names the factors over whose settings the effect is averaged.
 	Over []string `json:"over,omitempty"`
 	Comparison
 }
 
 // The verdicts of interactions.
 const (
-	// MoreTogether and LessTogether: together, factors cost more or less than one by one.
+	// MoreTogether and LessTogether: factors together cost more, or less, than the sum of their
+	// single costs.
 	MoreTogether Verdict = "more together"
 	LessTogether Verdict = "less together"
 	// AddsUp: the interaction is equivalent to none.
 	AddsUp Verdict = "adds up"
 )
 
-// Interaction says whether the effect is one of several factors.
+// Interaction reports whether the effect involves several factors.
 func (e *Effect) Interaction() bool { return len(e.Of) > 1 }
 
-// effects are hypotheses on the effects of a factorial design; nil: there is no such design.
-// The set of factors of each stands beside it, bit by bit.
+// effects returns the hypotheses on the effects of a factorial design, and for each the set of its
+// factors as bits; nil if the plan has no factorial design.
 func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	arms := t.plan.Combination()
 	if arms == nil || !t.plan.Paired() {
@@ -60,7 +61,7 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
 			for _, set := range effectSets(len(t.plan.Factorial)) {
-				h := j.askTogether(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
+				h := j.newJointHypothesis(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
 				h.unplanned = bits.OnesCount(uint(set)) > plannedFactors
 				list, sets = append(list, h), append(sets, set)
 			}
@@ -70,7 +71,7 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	return list, sets
 }
 
-// effectSets lists the sets of factors that have an effect: single ones first.
+// effectSets lists the sets of factors that have an effect: single factors first.
 func effectSets(factors int) (sets []int) {
 	for size := 1; size <= factors; size++ {
 		for set := 1; set < 1<<factors; set++ {
@@ -82,8 +83,8 @@ func effectSets(factors int) (sets []int) {
 	return sets
 }
 
-// effect collects the contrasts of one effect: in each round the values of all combinations,
-// with a minus for each factor of the set that is off, averaged over the other factors.
+// effect collects the contrasts of one effect: in each round the values of all combinations, with a
+// minus for each factor of the set that is off, averaged over the other factors.
 func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast.Data {
 	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
 	weight := math.Ldexp(1, -others)
@@ -110,14 +111,14 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 	}
 	d := rounds.data(m, sums)
 	d.Means, d.Margin, d.Missing, d.Moved = m.Scale == experiment.Difference, t.margin(c, m), missing, moved
-	if effects != nil { // already taken away, and the test is to know it
+	if effects != nil { // position effects are removed already, and the test must allow for that
 		d.Places = make([][3]float64, len(list))
 	}
 	return d
 }
 
-// factorial judges the effects of a factorial design and explains the verdicts; nil: there is
-// no such design. A run that gives no verdicts, or is not finished, gives none on effects.
+// factorial judges the effects of a factorial design and explains the verdicts; nil if the plan has
+// none. An unfinished run, or one without verdicts, gives no verdicts on effects either.
 func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	list, sets := j.effects(x.table)
 	if list == nil {
@@ -137,8 +138,8 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	return f
 }
 
-// together puts what was judged of several arms into the form of the result. Their verdict is changed before it
-// is withheld, as from a run that gives none, or in which one of the arms is not done.
+// together returns the result of a hypothesis on several arms. Its verdict is first changed by the
+// function change, and then withheld if the run gives no verdicts or one of the arms is unfinished.
 func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
 	c := h.comparison(x.plan)
 	x.complete(&c, h)
@@ -154,8 +155,8 @@ func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[
 	return c
 }
 
-// FewestForEffects is the number of rounds, or of set-ups that rounds share, from which on
-// effects of a plan's factorial design can be claimed; 0: it has no such design.
+// FewestForEffects returns the number of rounds, or of set-ups that rounds share, from which on
+// effects of a plan's factorial design can be claimed; 0 if it has no such design.
 func FewestForEffects(plan *experiment.Plan) int {
 	if plan.Effects() == 0 {
 		return 0
@@ -163,7 +164,7 @@ func FewestForEffects(plan *experiment.Plan) int {
 	return contrast.RulesOf(plan).Fewest(true, false, plan.Effects())
 }
 
-// ofSum is a verdict on an interaction.
+// ofSum converts a verdict to the words for an interaction.
 func (v Verdict) ofSum() Verdict {
 	switch v {
 	case Costs:
@@ -188,8 +189,8 @@ func split(factors []string, set int) (of, over []string) {
 	return of, over
 }
 
-// leastDone is what is missing of that of several arms which has the fewest rounds; nil:
-// none is missing.
+// leastDone returns the reason of the unfinished arm that has done the fewest rounds; nil if all
+// arms are finished.
 func leastDone(plan *experiment.Plan, arms []int, unfinished map[[2]string]Reason, cell string) (least Reason) {
 	fewest := math.MaxInt
 	for _, a := range arms {

@@ -17,7 +17,7 @@ import (
 
 var designs = flag.Int("designs", 100, "simulated runs in each case of TestFactorialClaims")
 
-// factorialPlan is a plan whose arms are the combinations of factors.
+// factorialPlan returns a plan whose arms are the combinations of factors.
 func factorialPlan(rounds int, metrics []experiment.Metric, factors ...string) *experiment.Plan {
 	p := testPlan(rounds, metrics)
 	p.Factorial = factors
@@ -28,7 +28,7 @@ func factorialPlan(rounds int, metrics []experiment.Metric, factors ...string) *
 	return p
 }
 
-// effectTexts say each effect in a line.
+// effectTexts formats each effect as a line.
 func effectTexts(r *Run) (list []string) {
 	for _, e := range r.Factorial.Effects {
 		list = append(list, fmt.Sprintf("%s %s: %s", e.Metric.Name, strings.Join(e.Of, " × "), said(e.Comparison)))
@@ -36,8 +36,8 @@ func effectTexts(r *Run) (list []string) {
 	return list
 }
 
-// TestEffectsByHand checks effects of values without noise: a takes 1.1 times as long, b
-// 1.2 times, both 1.4 times, which is 1.4 ÷ 1.32 of the product.
+// TestEffectsByHand checks effects of values without noise: a takes 1.1 times as long, b 1.2 times,
+// and both 1.4 times, which is 1.4 ÷ 1.32 of the product.
 func TestEffectsByHand(t *testing.T) {
 	plan := factorialPlan(6, []experiment.Metric{headline("time", experiment.Lower), headline("rate", experiment.Higher),
 		{Name: "lost", Unit: "B", Better: experiment.Lower, Scale: experiment.Difference}}, "a", "b")
@@ -47,7 +47,7 @@ func TestEffectsByHand(t *testing.T) {
 		if f == 0 {
 			f = 1
 		}
-		switch drift := float64(round); metric { // that all arms of a round share
+		switch drift := float64(round); metric { // all arms of a round share the drift
 		case "rate":
 			return drift / f
 		case "lost":
@@ -89,10 +89,10 @@ func TestEffectsOfThree(t *testing.T) {
 		got[strings.Join(e.Of, " × ")] = math.Log1p(e.Overhead.Point)
 	}
 	for name, want := range map[string]float64{
-		"a":         (0.1 + 0.15 + 0.1 + 0.3) / 4, // with a less without it: alone, beside b, beside c, beside both
+		"a":         (0.1 + 0.15 + 0.1 + 0.3) / 4, // with a minus without it: alone, beside b, beside c, beside both
 		"b":         (0.2 + 0.25 + 0.3 + 0.5) / 4,
 		"c":         (0.4 + 0.4 + 0.5 + 0.65) / 4,
-		"a × b":     ((0.35 - 0.1 - 0.2) + (1 - 0.5 - 0.7 + 0.4)) / 2, // without c and with it
+		"a × b":     ((0.35 - 0.1 - 0.2) + (1 - 0.5 - 0.7 + 0.4)) / 2, // without c and with c
 		"a × c":     ((0.5 - 0.1 - 0.4) + (1 - 0.35 - 0.7 + 0.2)) / 2,
 		"b × c":     ((0.7 - 0.2 - 0.4) + (1 - 0.35 - 0.5 + 0.1)) / 2,
 		"a × b × c": (1 - 0.5 - 0.7 + 0.4) - (0.35 - 0.1 - 0.2),
@@ -103,7 +103,7 @@ func TestEffectsOfThree(t *testing.T) {
 	}
 }
 
-// TestEffectVerdicts checks what is said of effects that are there, and of those that are not.
+// TestEffectVerdicts checks the verdicts on real effects and on effects of zero.
 func TestEffectVerdicts(t *testing.T) {
 	plan := factorialPlan(20, []experiment.Metric{headline("time", experiment.Lower)}, "a", "b")
 	verdicts := func(sd, together float64) string {
@@ -130,8 +130,8 @@ func TestEffectVerdicts(t *testing.T) {
 	}
 }
 
-// TestEffectsOfPartialRuns checks that rounds without all arms give no contrast, that failures of the
-// program are not passed over, and that nothing is claimed before all rounds are there.
+// TestEffectsOfPartialRuns checks that rounds without all arms give no contrast, that failures of
+// the program count as missing values, and that nothing is claimed before all rounds are done.
 func TestEffectsOfPartialRuns(t *testing.T) {
 	plan := factorialPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "a", "b")
 	trials := testTrials(plan, 12, noisy(4, 0.005, map[string]float64{"a": 1.1, "b": 1.05, "a+b": 1.3}))
@@ -144,7 +144,7 @@ func TestEffectsOfPartialRuns(t *testing.T) {
 	for i := range lost {
 		if lost[i].Arm == "b" && lost[i].Round == 3 {
 			lost[i].Values, lost[i].Invalid = nil, []journal.Violation{{Rule: "foreign-cpu"}}
-			again := lost[i] // and the second attempt
+			again := lost[i] // the second attempt
 			again.Attempt = 2
 			lost = append(lost, again)
 			break
@@ -171,7 +171,7 @@ func TestEffectsOfPartialRuns(t *testing.T) {
 	if diff := cmp.Diff(3, len(Analyze(plan, nil, nil).Factorial.Effects)); diff != "" {
 		t.Errorf("effects of a run without trials (-want +got):\n%s", diff)
 	}
-	for i := range trials { // in two set-ups, which are then the units
+	for i := range trials { // two set-ups, which are then the units
 		trials[i].SetUp = 1 + (trials[i].Round-1)/2
 	}
 	if e := effect(trials); e.SetUps == nil || e.SetUps.SetUps != 6 || e.SetUps.Rounds != 12 {
@@ -179,23 +179,24 @@ func TestEffectsOfPartialRuns(t *testing.T) {
 	}
 }
 
-// TestFactorialClaims simulates designs of two and three factors with skewed noise, in all arms or in one, noise of
-// heavy tails and drift: how often anything is claimed of a family of which nothing is true, and how often the
-// intervals hold what is true. docs/method.md quotes it from -designs 20000; -v prints it.
+// TestFactorialClaims simulates designs of two and three factors with skewed noise (in all arms or
+// in one), heavy tails, and drift. It counts false claims in families without any effect, and
+// intervals that contain the true effect. docs/method.md quotes it from -designs 20000; -v prints
+// it.
 func TestFactorialClaims(t *testing.T) {
 	noises := map[string]func(*rand.Rand) float64{
 		"normal": func(r *rand.Rand) float64 { return 0.03 * r.NormFloat64() },
 		"skewed": func(r *rand.Rand) float64 { return 0.03 * r.ExpFloat64() },
-		"heavy": func(r *rand.Rand) float64 { // Student's t of two degrees of freedom
+		"heavy": func(r *rand.Rand) float64 { // Student's t with two degrees of freedom
 			return 0.02 * r.NormFloat64() / math.Sqrt((r.ExpFloat64()+r.ExpFloat64())/2)
 		},
-		"together": func(r *rand.Rand) float64 { return 0.03 * r.NormFloat64() }, // both together are skewed, and three times as noisy
+		"together": func(r *rand.Rand) float64 { return 0.03 * r.NormFloat64() }, // three times as noisy, and skewed where both factors are on
 	}
 	for k, c := range []struct {
 		noise   string
 		factors []string
 		rounds  int
-		setUps  int // rounds that share a set-up, whose luck is as large as the noise; 0: none do
+		setUps  int // rounds per set-up, whose random effect is as large as the noise; 0: none share one
 	}{
 		{"normal", []string{"a", "b"}, 12, 0}, {"skewed", []string{"a", "b"}, 12, 0}, {"heavy", []string{"a", "b"}, 12, 0},
 		{"normal", []string{"a", "b"}, 5, 0}, {"skewed", []string{"a", "b", "c"}, 12, 0}, {"normal", []string{"a", "b"}, 24, 2},
@@ -204,7 +205,7 @@ func TestFactorialClaims(t *testing.T) {
 		plan := factorialPlan(c.rounds, []experiment.Metric{headline("time", experiment.Lower)}, c.factors...)
 		rng, noise := rand.New(rand.NewPCG(uint64(k), 11)), noises[c.noise]
 		truth := map[string]float64{}
-		effects := map[string]float64{} // of arms
+		effects := map[string]float64{} // effects by arm
 		falseClaims, covered, intervals := 0, 0, 0
 		run := func() []Effect {
 			drift := 0.0
@@ -239,7 +240,7 @@ func TestFactorialClaims(t *testing.T) {
 			}
 			return out
 		}
-		for range *designs { // nothing is there
+		for range *designs { // designs without any effect
 			clear(effects)
 			for _, e := range run() {
 				if (e.Verdict == Costs || e.Verdict == Gains) && e.Grade == Measured {
@@ -248,7 +249,7 @@ func TestFactorialClaims(t *testing.T) {
 				}
 			}
 		}
-		for _, a := range plan.Arms { // a costs 10 %, b 20 %, together 5 % beyond
+		for _, a := range plan.Arms { // a costs 10 %, b 20 %, and both together 5 % more than the product
 			x := 0.0
 			for _, f := range a.Factors {
 				x += map[string]float64{"a": math.Log(1.1), "b": math.Log(1.2)}[f]
@@ -279,15 +280,15 @@ func TestFactorialClaims(t *testing.T) {
 		if claimed > 0.055+slack(0.055, *designs) {
 			t.Errorf("%s: something is claimed of nothing in %.3f of runs; at most 0.055 may", name, claimed)
 		}
-		// The intervals of a run share its values: they count as one for the slack.
+		// The intervals of a run use the same values, so they count as one for the slack.
 		if intervals < *designs || held < 0.94-slack(0.94, *designs) {
 			t.Errorf("%s: %.4f of %d intervals hold the truth; at least 0.94 must", name, held, intervals)
 		}
 	}
 }
 
-// A goal of precision is about pairs of factors as well, whose contrast has more noise than a
-// comparison, and not about three, whose contrast has four times that.
+// A goal of precision also covers pairs of factors, whose contrast is noisier than a comparison. It
+// does not cover three factors, whose contrast has four times that noise.
 func TestNeededRoundsOfEffects(t *testing.T) {
 	rounds := func(design bool, factors ...string) (needed int) {
 		for seed := range uint64(4) {
@@ -305,7 +306,7 @@ func TestNeededRoundsOfEffects(t *testing.T) {
 			if !design {
 				continue
 			}
-			p.MaxRounds = 20 // too few for any
+			p.MaxRounds = 20 // too few for any interaction
 			for _, e := range Analyze(p, trials, nil).Factorial.Effects {
 				warned := slices.ContainsFunc(e.Warnings, func(f Finding) bool { _, wide := f.(Imprecise); return wide })
 				if pair := len(e.Of) == 2; len(e.Of) == 3 && warned || len(factors) == 2 && pair && !warned {

@@ -9,11 +9,12 @@ import (
 	"tare/stats"
 )
 
-// against compares an arm with its references, the baseline and where it is pooled the control. The interval of the
-// difference is made of those of both shares (Zou and Donner 2008, "Construction of confidence limits about effect measures",
-// Statistics in Medicine 27). Where rounds share set-ups, all executions of one may fail together: the interval is then
-// wider by the root of their number, the largest design effect that there can be (Rao and Scott 1992, Biometrics 48).
-func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
+// against compares an arm with its references: the baseline, and the control if both are pooled.
+// The interval of the difference is made from those of both shares (Zou and Donner 2008,
+// "Construction of confidence limits about effect measures", Statistics in Medicine 27). If rounds
+// share set-ups, all executions of one may fail together. The interval is then wider by the root of
+// their number, the largest possible design effect (Rao and Scott 1992, Biometrics 48).
+func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
 	of := sum(references)
 	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
 	f.Reference, f.P, f.Method = &reference, r.TwoSided(arm.differs(references)), MethodFisher
@@ -25,10 +26,11 @@ func (f *outage) against(arm tally, references []tally, r contrast.Rules) {
 	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
 }
 
-// differs is the p of no difference in failures between an arm and its references. Executions are compared by Fisher's exact test.
-// Where rounds share set-ups, the failures of each set-up are dealt out among the arm and its references by chance. A reference with
-// fewer or more executions in a set-up is left out of it.
-func (n tally) differs(references []tally) float64 {
+// differs returns the p of no difference in failures between an arm and its references. Executions
+// are compared by Fisher's exact test. If rounds share set-ups, the failures of each set-up are
+// assigned by chance to the arm and its references. A reference with fewer or more executions in a
+// set-up than the arm is left out of that set-up.
+func (n failureCount) differs(references []failureCount) float64 {
 	if n.setUps == nil {
 		return fisher(n.executed, sum(references).executed)
 	}
@@ -45,11 +47,12 @@ func (n tally) differs(references []tally) float64 {
 	return stats.DealtCounts(blocks)
 }
 
-// able says whether what failed in all arms of the cell could be a finding on this one, however it were dealt out.
-func (n tally) able(references, arms []tally, alpha float64) bool {
+// testable reports whether the failures in all arms of the cell could be significant for this arm,
+// under any assignment to arms.
+func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {
-		return able(all.failed, n.executions, sum(references).executions, alpha)
+		return testable(all.failed, n.executions, sum(references).executions, alpha)
 	}
 	failing := 0
 	for _, s := range all.setUps {
@@ -58,8 +61,8 @@ func (n tally) able(references, arms []tally, alpha float64) bool {
 	return math.Pow(float64(1+len(references)), -float64(failing)) <= alpha
 }
 
-// sum is all executions of some arms together.
-func sum(list []tally) (all tally) {
+// sum adds up the executions of several arms.
+func sum(list []failureCount) (all failureCount) {
 	all.setUps = map[int]executed{}
 	for _, n := range list {
 		all.executed = all.plus(n.executed)

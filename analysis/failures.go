@@ -11,67 +11,69 @@ import (
 	"tare/workload"
 )
 
-// A program that fails, runs into its time limit or gives answers that cannot be used
-// says something about its arm. Such trials have no value, so they cannot enter the
-// comparison of a metric; they are counted and compared by themselves.
+// A program that fails, exceeds its time limit or gives unusable answers tells something about its
+// arm. Such trials have no value and cannot enter the comparison of a metric. They are counted and
+// compared by themselves.
 //
-// How often the program failed is compared by Fisher's exact test, or where rounds share set-ups,
-// whose executions may fail together, by set-ups. The reference is the baseline and the control together, which are the same, as long as they do not
-// differ; where they do, a claim must hold against both. The hypotheses are members of
-// the family under Holm's correction. Which of them count is known before anyone looks
-// at who failed: a cell in which so few trials failed, over all arms together, that no
-// way to deal them out to an arm and its reference would be a finding adds nothing to
-// the family (Tarone 1990, Biometrics 46). A run in which nothing fails so has the
-// family that it was planned with. Given how many failed in an arm and its reference
-// together, how many failed elsewhere says nothing about who did, so that what is
-// counted does not favour any outcome.
+// Frequencies of failures are compared by Fisher's exact test, or by set-ups if rounds share them,
+// since the executions of a set-up may fail together. The reference is the baseline and the control
+// together, as long as these two do not differ. If they differ, a claim must hold against both. The
+// hypotheses are members of the family under Holm's correction. Its members are known before anyone
+// looks at which arm failed: a cell with so few failures over all arms that no assignment of them
+// to an arm and its reference would be significant adds no hypothesis (Tarone 1990, Biometrics 46).
+// A run without failures therefore keeps the family that was planned. Given the number of failures
+// in an arm and its reference together, the failures elsewhere carry no information about which of
+// the two failed, so this choice favours no outcome.
 
-// Frequency is how often something happened.
+// Frequency is the number of times that something happened.
 type Frequency struct {
-	Count int `json:"count"` // times that it did
-	Of    int `json:"of"`    // times that it could have
-	// Share is the share with its exact interval (Clopper–Pearson), at the confidence of the intervals of its run.
+	Count int `json:"count"` // times it happened
+	Of    int `json:"of"`    // times it could have happened
+	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the
+	// run's intervals.
 	Share Interval `json:"share"`
 }
 
 func frequency(count, of int, confidence float64) Frequency {
-	i, _ := stats.ClopperPearson(count, of, confidence) // 0 ≤ count ≤ of
+	i, _ := stats.ClopperPearson(count, of, confidence) // no error, since 0 ≤ count ≤ of
 	return Frequency{Count: count, Of: of, Share: Interval(i)}
 }
 
-// Failures says how often the program failed in an arm, of all executions that the
-// machine's condition did not spoil. A trial that was repeated counts each time.
+// Failures is the frequency of program failures in an arm, among all executions not spoilt by the
+// machine's condition. A repeated trial counts each time.
 type Failures struct {
 	Cell string          `json:"cell"` // ID of a cell of the plan
 	Arm  string          `json:"arm"`  // name of an arm of the plan
-	Role experiment.Role `json:"role"` // of the arm
-	// Verdict compares a treatment: fails, gains where it fails less often than the
-	// baseline, not resolved, or no verdict; empty for the baseline and the control.
+	Role experiment.Role `json:"role"` // role of the arm
+	// Verdict is a treatment's verdict: fails, gains if it fails less often than the baseline, not
+	// resolved, or none. It is empty for the baseline and the control.
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
-	Rules   []RuleFailures `json:"rules,omitempty"` // the most frequent first; a trial counts once for each rule
-	// Reference is what it is compared with; nil for the baseline.
+	Rules   []RuleFailures `json:"rules,omitempty"` // sorted by frequency; a trial counts once for each rule
+	// Reference is the frequency of failures in the arm's reference; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	// Difference is the share of the arm less that of the reference, with its interval; none for the baseline.
+	// Difference is the arm's share minus the reference's, with its interval; none for the
+	// baseline.
 	Difference Interval `json:"difference,omitzero"`
 	Method     string   `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
-	P          float64  `json:"p"`                // by that test, two-sided; 1 for the baseline
-	PAdjusted  float64  `json:"pAdjusted"`        // after Holm
-	// Observational says that what is claimed here is of no experiment.
+	P          float64  `json:"p"`                // p by Method, two-sided; 1 for the baseline
+	PAdjusted  float64  `json:"pAdjusted"`        // P after Holm's correction
+	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
 }
 
 // The tests that Failures.Method names.
 const (
-	// MethodFisher is Fisher's exact test, which takes executions for independent.
+	// MethodFisher is Fisher's exact test, which treats executions as independent.
 	MethodFisher = "fisher"
-	// MethodSetUps takes what failed in a set-up as one value, since its executions may fail together.
+	// MethodSetUps treats the failures of a set-up as one value, since its executions may fail
+	// together.
 	MethodSetUps = "set-ups"
 )
 
-// FailuresOf are those of an arm in a cell; nil where no arm of the cell has any.
+// FailuresOf returns the failures of an arm in a cell; nil if no arm of the cell has any.
 func (r *Run) FailuresOf(cell, arm string) *Failures {
 	for i := range r.Failures {
 		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
@@ -81,14 +83,14 @@ func (r *Run) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed is how often the program of an arm was executed in a cell, and failed, by the
-// trials that the run was analysed from.
+// Executed returns how often an arm's program was executed in a cell, and how often it failed. The
+// trials are those that the run was analysed from.
 func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 	if f := r.FailuresOf(cell, arm); f != nil {
 		return f.Failed
 	}
 	n := 0
-	for i := range trials { // none failed in the cell
+	for i := range trials { // no program failed in this cell
 		if t := &trials[i]; t.Cell == cell && t.Arm == arm && t.Valid() {
 			n++
 		}
@@ -96,15 +98,15 @@ func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 	return frequency(0, n, float64(r.Plan.Judged()))
 }
 
-// RuleFailures is how often a rule was broken.
+// RuleFailures is the number of trials that broke one rule.
 type RuleFailures struct {
-	Rule string `json:"rule"` // the rule that was broken
+	Rule string `json:"rule"` // name of the rule
 	Frequency
 }
 
-// failed says whether a trial is invalid by what the program did, and not by the
-// machine's condition or a proof of the treatment, after which it is tried again. Of an
-// imported trial it is known of its failed operations only.
+// failed reports whether a trial is invalid because of the program. If the machine's condition or
+// the proof of a layer made it invalid, it is tried again instead. For an imported trial only its
+// failed operations are known.
 func failed(plan *experiment.Plan, t *journal.Trial) bool {
 	if t.Valid() {
 		return false
@@ -126,25 +128,25 @@ func (t *table) failures(c, a int) (n int) {
 	return n
 }
 
-// tally counts the executions of an arm in a cell.
-type tally struct {
+// failureCount counts the executions of an arm in a cell.
+type failureCount struct {
 	executed
 	rules  map[string]int
-	setUps map[int]executed // by set-up, where rounds share them; else nil
+	setUps map[int]executed // by set-up, if rounds share set-ups; otherwise nil
 }
 
-// executed is how often a program was executed, and how often it failed.
+// executed holds the number of executions of a program, and the number that failed.
 type executed struct{ executions, failed int }
 
 func (e executed) plus(o executed) executed {
 	return executed{e.executions + o.executions, e.failed + o.failed}
 }
 
-// tallies counts every execution, by cell and arm.
-func tallies(t *table, trials []journal.Trial) [][]tally {
-	all := make([][]tally, len(t.plan.Cells))
+// failureCounts counts every execution, by cell and arm.
+func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
+	all := make([][]failureCount, len(t.plan.Cells))
 	for c := range all {
-		all[c] = make([]tally, len(t.plan.Arms))
+		all[c] = make([]failureCount, len(t.plan.Arms))
 	}
 	for i := range trials {
 		trial := &trials[i]
@@ -179,19 +181,19 @@ func tallies(t *table, trials []journal.Trial) [][]tally {
 	return all
 }
 
-// outage is the comparison of failures on its way to a verdict.
-type outage struct {
+// failureTest is the comparison of an arm's failures with its reference's, before and after its verdict.
+type failureTest struct {
 	Failures
 	cell, arm int
-	counts    bool // as a hypothesis of the family: it can be rejected at all
+	counts    bool // a hypothesis of the family, since it can be rejected at all
 }
 
-// failings compares the failures of every arm in the cells that have any.
-func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
-	var list []*outage
+// failureTests compares the failures of every arm in the cells that have any.
+func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failureTest {
+	var list []*failureTest
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
-	for c, arms := range tallies(t, trials) {
-		if base < 0 || !slices.ContainsFunc(arms, func(n tally) bool { return n.failed > 0 }) {
+	for c, arms := range failureCounts(t, trials) {
+		if base < 0 || !slices.ContainsFunc(arms, func(n failureCount) bool { return n.failed > 0 }) {
 			continue
 		}
 		references, pooled := arms[base:base+1:base+1], false
@@ -199,7 +201,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 			references, pooled = append(references, arms[control]), true
 		}
 		for a, arm := range t.plan.Arms {
-			f := &outage{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
+			f := &failureTest{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
 				Failed: frequency(arms[a].failed, arms[a].executions, r.AtLook()), Rules: arms[a].byRule(r), P: 1, PAdjusted: 1,
 				Observational: t.plan.Import != nil}}
 			switch arm.Role {
@@ -212,8 +214,8 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 				if control >= 0 && !pooled {
 					f.P = max(f.P, r.TwoSided(arms[a].differs(arms[control:control+1])))
 				}
-				f.counts = arms[a].able(references, arms, r.Alpha)
-				if t.unlike(c, a, base) != nil { // other work fails in other ways
+				f.counts = arms[a].testable(references, arms, r.Alpha)
+				if t.unlike(c, a, base) != nil { // other work fails in other ways, so it is not compared
 					f.P, f.counts = 1, false
 				}
 			}
@@ -223,7 +225,7 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 	return list
 }
 
-func (n tally) byRule(r contrast.Rules) []RuleFailures {
+func (n failureCount) byRule(r contrast.Rules) []RuleFailures {
 	var list []RuleFailures
 	for rule, count := range n.rules {
 		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.AtLook())})
@@ -242,9 +244,9 @@ func fisher(a, b executed) float64 {
 	return p
 }
 
-// able says whether total failures or fewer, dealt out to samples of m and n, could be
-// a finding at all.
-func able(total, m, n int, alpha float64) bool {
+// testable reports whether total failures or fewer, assigned to samples of m and n, could be
+// significant at all.
+func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
 			return true
@@ -253,8 +255,8 @@ func able(total, m, n int, alpha float64) bool {
 	return false
 }
 
-// decide is the verdict by the p after Holm's correction.
-func (f *outage) decide(alpha float64) {
+// decide sets the verdict from the p after Holm's correction.
+func (f *failureTest) decide(alpha float64) {
 	if f.Role != experiment.Treatment {
 		return
 	}

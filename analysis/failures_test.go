@@ -10,7 +10,7 @@ import (
 	"tare/journal"
 )
 
-// breakRounds makes the trials of an arm invalid in the rounds given.
+// breakRounds makes the trials of an arm invalid in the given rounds.
 func breakRounds(trials []journal.Trial, arm, rule string, rounds ...int) {
 	for i := range trials {
 		if trials[i].Arm == arm && slices.Contains(rounds, trials[i].Round) {
@@ -20,7 +20,7 @@ func breakRounds(trials []journal.Trial, arm, rule string, rounds ...int) {
 	}
 }
 
-// upTo are the rounds from 1 to n.
+// upTo returns the rounds from 1 to n.
 func upTo(n int) (list []int) {
 	for i := range n {
 		list = append(list, i+1)
@@ -28,7 +28,7 @@ func upTo(n int) (list []int) {
 	return list
 }
 
-// failureText puts failures into a line.
+// failureText formats failures as a line.
 func failureText(f Failures) string {
 	text := fmt.Sprintf("%s: %s %d of %d [%.0f %.0f]", f.Arm, f.Verdict, f.Failed.Count, f.Failed.Of, 100*f.Failed.Share.Lo, 100*f.Failed.Share.Hi)
 	for _, r := range f.Rules {
@@ -46,23 +46,22 @@ func failureText(f Failures) string {
 	return text
 }
 
-// TestFailures: a program that fails under a layer is a verdict of its own, what the
-// machine spoilt is not counted, and what is left of the metric must stand whatever the
-// missing values are.
+// TestFailures: more failures under a layer give a verdict of their own. Trials spoilt by the
+// machine do not count. A verdict on a metric must hold whatever the missing values are.
 func TestFailures(t *testing.T) {
 	metrics := []experiment.Metric{headline("time", experiment.Lower)}
 	for _, c := range []struct {
 		name   string
 		cost   float64
 		change func([]journal.Trial) []journal.Trial
-		want   []string // failures
+		want   []string // expected failures
 		metric string
 		counts string
 	}{
 		{"fails", 0.003, func(trials []journal.Trial) []journal.Trial {
 			breakRounds(trials, "layer", "exit-status", upTo(9)...)
 			breakRounds(trials, "layer", "timeout", 10, 11)
-			breakRounds(trials, "layer", "foreign-cpu", 12) // of the machine: no execution
+			breakRounds(trials, "layer", "foreign-cpu", 12) // the machine spoilt it, so it is no execution
 			return trials
 		}, []string{"plain:  0 of 36 [0 10], against nothing", "control:  0 of 36 [0 10], against 0 of 36", "layer: fails 11 of 35 [17 49] exit-status 9 timeout 2, against 0 of 72 pooled"},
 			`not resolved 0.3 [-0.2 0.8] missing-trials {"missing":11,"of":35,"without":"equivalent"}`, "108 planned, 96 valid, 11 failed, 1 lost"},
@@ -146,8 +145,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestFailureFamily: comparisons of failures are members of the family only where so
-// many trials failed that one could be a finding.
+// TestFailureFamily: comparisons of failures are members of the family only if enough trials failed
+// for a significant difference.
 func TestFailureFamily(t *testing.T) {
 	plan := testPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "a", "b")
 	for broken, want := range map[int]int{0: 2, 1: 2, 2: 2, 3: 4} { // least p of 3 in 12 of 36: 0.031; of 2: 0.10
@@ -159,7 +158,7 @@ func TestFailureFamily(t *testing.T) {
 	}
 }
 
-// TestInterim: what is not finished gives estimates and no verdicts, arm by arm.
+// TestInterim: unfinished arms get estimates and no verdicts.
 func TestInterim(t *testing.T) {
 	plan := testPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "layer", "other")
 	plan.Attempts = 1
@@ -204,7 +203,7 @@ func TestInterim(t *testing.T) {
 	}
 }
 
-// TestInterimPilot: until the pilot is done, nobody knows how many rounds there will be.
+// TestInterimPilot: the number of rounds is unknown until the pilot is done.
 func TestInterimPilot(t *testing.T) {
 	plan := testPlan(8, []experiment.Metric{headline("time", experiment.Lower)}, "layer")
 	plan.Precision, plan.MaxRounds = 0.01, 40
@@ -219,8 +218,8 @@ func TestInterimPilot(t *testing.T) {
 	}
 }
 
-// TestDisagreementOfWhatStands: a claim by ranks that t does not make, and that does not withstand the trials that failed,
-// is not resolved by either, and the estimators do not disagree.
+// TestDisagreementOfWhatStands: if ranks make a claim that depends on failed trials and t makes
+// none, neither resolves the comparison, and the estimators count as agreeing.
 func TestDisagreementOfWhatStands(t *testing.T) {
 	for broken, want := range map[int]Verdict{0: Costs, 5: NotResolved} {
 		plan := testPlan(17, timeOnly, "layer")

@@ -5,20 +5,20 @@ import (
 	"tare/testbed"
 )
 
-// Finding is something that a reader must know before trusting a number: a kind with its figures. Package wording makes
-// a sentence of it.
+// Finding is something that a reader should know before trusting a number: a kind with its figures.
+// Package wording turns it into a sentence.
 type Finding interface {
 	Kind() string
 }
 
-// Warning is a finding with what it is about.
+// Warning is a finding together with the cell, arm and metric that it is about.
 type Warning struct {
 	Cell   string `json:"cell,omitempty"`
 	Metric string `json:"metric,omitempty"`
 	Arm    string `json:"arm,omitempty"`
-	// Exploratory marks what only matters to who looks at exploratory metrics.
+	// Exploratory is set if the warning matters to readers of exploratory metrics only.
 	Exploratory bool    `json:"exploratory,omitempty"`
-	Finding     Finding `json:"-"` // what it says; JSON has its kind, its figures and a sentence
+	Finding     Finding `json:"-"` // in JSON: its kind, its figures and a sentence
 }
 
 // Findings on one comparison.
@@ -27,15 +27,16 @@ type (
 	Autocorrelation struct {
 		Lag1 float64 `json:"lag1"`
 	}
-	// OrderEffect: it matters whether the arm runs before or after the baseline.
+	// OrderEffect: the arm's values depend on whether it runs before or after the baseline.
 	OrderEffect struct {
 		P float64 `json:"p"`
 	}
-	// PlacesRemoved: trials depend on their place in the round, and that was taken away.
+	// PlacesRemoved: values depended on a trial's position in the round, and this effect was
+	// removed.
 	PlacesRemoved struct {
 		OrderEffects
 	}
-	// Disagreement: by the second estimator alone the verdict would be another.
+	// Disagreement: the second estimator alone would give another verdict.
 	Disagreement struct {
 		Estimator string  `json:"estimator"` // "paired t", "Welch's t" or "Stein's t"
 		Verdict   Verdict `json:"verdict"`
@@ -45,87 +46,88 @@ type (
 		Pairs  int `json:"pairs"`
 		Fewest int `json:"fewest"`
 	}
-	// NormalSamples: the same of two independent samples.
+	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes
+	// normal noise.
 	NormalSamples struct {
-		Baseline int `json:"baseline"` // values
+		Baseline int `json:"baseline"` // number of the baseline's values
 		Treated  int `json:"treated"`
 	}
-	// Imprecise: the precision asked for is not reached.
+	// Imprecise: the interval is wider than the precision that the file asks for.
 	Imprecise struct {
-		Asked   float64 `json:"asked"`   // half-width, as a share
-		Reached float64 `json:"reached"` // the same of the interval
+		Asked   float64 `json:"asked"`   // requested half-width, as a share
+		Reached float64 `json:"reached"` // half-width of the interval, as a share
 	}
 	// NoVariation: all pairs, or all values, are the same.
 	NoVariation struct {
 		Paired bool             `json:"paired"`
 		Scale  experiment.Scale `json:"scale"`
 	}
-	// MeanDiffers: the typical round costs, and the mean gains, or the other way round.
+	// MeanDiffers: the typical round costs and the mean gains, or the other way round.
 	MeanDiffers struct {
 		Metric experiment.Metric `json:"metric"`
 		Mean   Interval          `json:"mean"`
 	}
-	// Stalling: the share of stalled trials is not the same in both arms.
+	// Stalling: the arms have different shares of stalled trials.
 	Stalling struct {
 		Stalls
 	}
 	// UnequalSpread: the values of one arm spread much wider than those of the other.
 	UnequalSpread struct {
-		Wider experiment.Role `json:"wider"` // baseline or treatment
+		Wider experiment.Role `json:"wider"` // arm with the wider spread: baseline or treatment
 		Ratio float64         `json:"ratio"`
 	}
 )
 
 // Findings on a run.
 type (
-	// Unfinished: trials are missing that were planned.
+	// Unfinished: planned trials are missing.
 	Unfinished struct {
 		Done    int `json:"done"`
 		Planned int `json:"planned"`
 	}
-	// Extended: the finished run was looked at and then got more rounds.
+	// Extended: the finished run was analysed and then got more rounds.
 	Extended struct {
-		Looks      []int   `json:"looks"`      // rounds that it had at each look
-		Rounds     int     `json:"rounds"`     // that it is to have in all
-		Confidence float64 `json:"confidence"` // of verdicts and intervals, for that reason
+		Looks      []int   `json:"looks"`      // number of rounds done at each look
+		Rounds     int     `json:"rounds"`     // number of rounds planned in all
+		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: a claim that most runs like this one would miss, were the effect such as
-	// to be expected of one that was claimed.
+	// WeakClaim: most runs like this one would miss the effect, if its size is what a claim of this
+	// kind suggests.
 	WeakClaim struct {
-		Power  float64 `json:"power"`  // chance that a run like this claims that effect
-		Factor float64 `json:"factor"` // by which claims of it are too large on average
+		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
+		Factor float64 `json:"factor"` // factor by which claims of the effect are too large on average
 	}
-	// StrayTrials: trials are of no cell or arm of the plan.
+	// StrayTrials: some trials belong to no cell or arm of the plan.
 	StrayTrials struct {
 		Trials int `json:"trials"`
 	}
-	// ReplacedTrials: a later trial of the same arm and round counts.
+	// ReplacedTrials: of several trials of one arm and round, the last one counts.
 	ReplacedTrials struct {
 		Trials int `json:"trials"`
 	}
-	// Uncontrolled: there is no control arm.
+	// Uncontrolled: the run has no control.
 	Uncontrolled struct{}
-	// FewRounds: no claim is possible with so few rounds.
+	// FewRounds: no claim is possible with this few rounds.
 	FewRounds struct {
 		Rounds int `json:"rounds"`
-		Family int `json:"family"` // headline comparisons
+		Family int `json:"family"` // number of headline comparisons
 		Fewest int `json:"fewest"`
 	}
-	// FewValues: the same of independent samples.
+	// FewValues: no claim is possible with this few values in independent samples.
 	FewValues struct {
-		Most   int `json:"most"` // values of an arm, at most
+		Most   int `json:"most"` // largest number of values in an arm
 		Family int `json:"family"`
 		Fewest int `json:"fewest"`
 	}
-	// CappedPrecision: the precision asked for takes more rounds than are allowed.
+	// CappedPrecision: the requested precision takes more rounds than the plan allows.
 	CappedPrecision struct {
 		Precision float64 `json:"precision"`
 		Rounds    int     `json:"rounds"`
 	}
-	// OneSetUp: arms stayed as they were set up, so that the result is of that set-up.
+	// OneSetUp: arms were set up only once, so the result holds for that set-up.
 	OneSetUp struct {
-		SetUps int    `json:"setUps"`          // one in each session
-		Block  string `json:"block,omitempty"` // name of the only block of an import
+		SetUps int    `json:"setUps"`          // one set-up per session
+		Block  string `json:"block,omitempty"` // name of an import's only block
 	}
 	// UnlimitedLink: the link has no rate limit.
 	UnlimitedLink struct{}
@@ -135,46 +137,46 @@ type (
 		Overhead  Interval          `json:"overhead"`
 		PointOnly bool              `json:"pointOnly,omitempty"`
 	}
-	// Interrupted: rounds hold trials of different sessions.
+	// Interrupted: some rounds hold trials of different sessions.
 	Interrupted struct {
 		Rounds []int `json:"rounds"`
 	}
-	// UnusableValues: valid trials have no usable value.
+	// UnusableValues: some valid trials have no usable value of the metric.
 	UnusableValues struct {
 		Unusable int `json:"unusable"`
 		Valid    int `json:"valid"`
 	}
-	// OverCap: values are above what the hardware can give.
+	// OverCap: values exceed the limit of the hardware.
 	OverCap struct {
 		Unit  string  `json:"unit"`
 		Cap   float64 `json:"cap"`
-		Value float64 `json:"value"` // median
+		Value float64 `json:"value"` // median of the values
 	}
-	// StartUp: the start of the program in front is more than a tenth of the time that is measured.
+	// StartUp: the start of a wrapper takes more than a tenth of the measured time.
 	StartUp struct {
-		Program string  `json:"program"` // what stands in front
-		Start   float64 `json:"start"`   // s, longer than without it
-		Run     float64 `json:"run"`     // s, of the arm's median run: the rest
-		Most    bool    `json:"most"`    // it is more than half of the difference from the baseline
+		Program string  `json:"program"` // name of the wrapper
+		Start   float64 `json:"start"`   // seconds that the start takes longer than without the wrapper
+		Run     float64 `json:"run"`     // seconds of the arm's median run without the start
+		Most    bool    `json:"most"`    // the start is more than half of the difference from the baseline
 	}
-	// Unexercised: a difference is claimed, and no trial there did what the layer does something about.
+	// Unexercised: a difference is claimed, but the trials hardly ever did what the layer acts on.
 	Unexercised struct {
-		Layer string `json:"layer"` // kind
+		Layer string `json:"layer"` // kind of the layer
 	}
-	// LevelChanges: the baseline's level changes on the way.
+	// LevelChanges: the baseline's level changes during the run.
 	LevelChanges struct {
-		Rounds []int `json:"rounds"` // first ones of new levels
+		Rounds []int `json:"rounds"` // first round of each new level
 	}
-	// OddSeries: values do not look independent and of one distribution.
+	// OddSeries: the values do not look independent or not of one distribution.
 	OddSeries struct {
 		Oddity Oddity  `json:"oddity"`
 		Places []Place `json:"places"`
 	}
-	// Omission: while an answer is slow, a closed loop asks nothing.
+	// Omission: while a response is slow, a closed loop sends no further request.
 	Omission struct {
 		Metrics []string `json:"metrics"`
 	}
-	// Switching: a layer is turned on and off for all arms, and trials follow that.
+	// Switching: a layer is turned on and off for all arms, and trials run right after a switch.
 	Switching struct {
 		Arms []SwitchedArm `json:"arms"`
 	}
@@ -182,53 +184,56 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
-	// Busy: the machine was too busy before the first trial for limits of Tare's own, which were lifted.
+	// Busy: the machine was too busy before the first trial for Tare's own limits, which were then
+	// lifted.
 	Busy struct {
 		By string `json:"by"`
 	}
-	// Bound: something that the programs share was used up, and it is not what the workload measures.
+	// Bound: a resource that the programs share was used up, and the workload does not measure that
+	// resource.
 	Bound struct {
 		Resource testbed.Resource `json:"resource"`
-		Tests    string           `json:"tests"`          // what it measures (experiment.Declaration.Tests)
-		Arms     []string         `json:"arms,omitempty"` // in which; nil: in all
+		Tests    string           `json:"tests"`          // the resource that the workload measures (experiment.Declaration.Tests)
+		Arms     []string         `json:"arms,omitempty"` // arms in which the resource was used up; nil: in all
 	}
-	// StandIn: a component of the cluster says that a part of it is not the real thing.
+	// StandIn: a component of the cluster reports that a part of it is a stand-in for the real
+	// thing.
 	StandIn struct {
 		Component string `json:"component"`
 		Says      string `json:"says"`
 	}
-	// Remark is what something else has to say: a layer of how it was found, the machine of itself, a session of its
-	// start. It is handed on as it was written.
+	// Remark is a message from a layer about its implementation, from the machine about itself, or
+	// from a session about its start. It is passed on unchanged.
 	Remark struct {
 		From string `json:"from"` // FromLayer, FromMachine or FromSession
 		Text string `json:"text"`
-		// Session is the session that it is about; 0: of no single one.
+		// Session is the number of the session that the remark is about; 0: none in particular.
 		Session int `json:"session,omitempty"`
 	}
 )
 
-// Where remarks come from.
+// Sources of remarks.
 const (
 	FromLayer   = "layer"
 	FromMachine = "machine"
 	FromSession = "session"
 )
 
-// Place is where a series is odd, and by what.
+// Place is a series that looks odd, with its oddity's figures.
 type Place struct {
 	Metric      string      `json:"metric"`
 	Cell        string      `json:"cell"`
 	Diagnostics Diagnostics `json:"diagnostics"`
 }
 
-// SwitchedArm counts the trials of an arm that follow a switch.
+// SwitchedArm counts the trials of an arm that ran right after a switch.
 type SwitchedArm struct {
 	Arm   string `json:"arm"`
 	After int    `json:"after"`
-	Valid int    `json:"valid"` // all valid trials of the arm
+	Valid int    `json:"valid"` // number of the arm's valid trials
 }
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (Autocorrelation) Kind() string { return "autocorrelation" }
 func (OrderEffect) Kind() string     { return "order-effect" }
 func (PlacesRemoved) Kind() string   { return "places-removed" }

@@ -11,24 +11,26 @@ import (
 	"tare/stats"
 )
 
-// A fit describes the values of several trials of a round by a few numbers: a line through the levels of a
-// factor (scaling.go, breakdown.go), a plane over the logarithms of several (powerlaw.go), or a sum with the
-// signs of a design (factorial.go).
+// A fit describes the values of several trials of a round by a few numbers: a line through the
+// levels of a factor (scaling.go, breakdown.go), a plane over the logarithms of several factors
+// (powerlaw.go), or a sum with the signs of a factorial design (factorial.go).
 //
-// Each round is fitted by itself. A round is what drifts together, so that the numbers of rounds, and the
-// differences between an arm's and the baseline's in the same round, are independent values with noise of
-// their own; their intervals come from the same estimators as every other one. One fit to the points of all
-// rounds would count as noise what a round has in common, and as information what its points repeat.
+// Each round is fitted by itself. Trials of a round drift together, so the numbers fitted to
+// different rounds, and their differences between an arm and the baseline of the same round, are
+// independent values with noise of their own. Their intervals come from the same estimators as all
+// others. One fit to the points of all rounds would count a round's common drift as noise, and
+// repeated points as information.
 
-// completeRound is a round in which all trials that are fitted have a usable value.
+// completeRound is a round in which all trials of a fit have a usable value.
 type completeRound struct {
 	round  int
 	trials []*journal.Trial
-	values []float64 // of these trials
+	values []float64 // values of the fitted trials
 }
 
-// completeRounds collects the rounds with a value of each of the arms in each of the cells. For every other round in which
-// programs failed it calls failed with who did, in a slice that the next call changes; nil: nobody asks.
+// completeRounds collects the rounds that have a value of each given arm in each given cell. For
+// every other round in which programs failed it calls the function failed with a flag per trial, in
+// a slice that the next call changes. The function may be nil.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -54,14 +56,14 @@ func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed fu
 	return list
 }
 
-// roundSet is the rounds that an estimate rests on, with one number for each.
+// roundSet is the rounds of an estimate, which has one number for each.
 type roundSet struct {
 	plan   *experiment.Plan
 	rounds []int
-	setUps []int // by round; nil: no two share one
+	setUps []int // set-up of each round; nil: no two rounds share one
 }
 
-// setOf is the set of complete rounds. Their set-ups are those of the trials at an index.
+// setOf returns the set of complete rounds. Their set-ups are those of the trials at an index.
 func (t *table) setOf(list []completeRound, at int) roundSet {
 	s := roundSet{plan: t.plan}
 	for _, r := range list {
@@ -81,25 +83,27 @@ func (s *roundSet) pilot() (n int) {
 	return n
 }
 
-// data takes one number per round for the contrasts of pairs.
+// data returns the numbers, one per round, as data for an estimate from pairs.
 func (s *roundSet) data(m experiment.Metric, numbers []float64) contrast.Data {
 	return contrast.Data{Metric: m, Paired: true, Uneven: true, Contrasts: numbers, Rounds: s.rounds, SetUps: s.setUps, Pilot: s.pilot()}
 }
 
-// units are the independent ones of some numbers: themselves, or their means where rounds share set-ups.
+// units returns the independent values: the numbers, or their means over set-ups if rounds share
+// these.
 func (s *roundSet) units(numbers []float64) []float64 {
 	d := s.data(experiment.Metric{}, numbers)
 	units, _, _ := d.Units()
 	return units
 }
 
-// located estimates where numbers of one per round lie, as everywhere else; where rounds
-// share set-ups, these are the unit. Where the numbers allow no interval, it gives their middle.
+// located estimates the centre of the numbers, one per round, with an interval. If rounds share
+// set-ups, the set-up is the unit. If the numbers allow no interval, it returns their centre alone.
 func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled is the same for numbers of one arm, in which the machine's drift does not cancel.
+// levelled estimates the centre of numbers of one arm, in which the machine's drift does not
+// cancel.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }
@@ -113,27 +117,28 @@ func (s *roundSet) estimated(numbers []float64, by func(contrast.Rules, *contras
 	return RoundValue{Interval: finite(e.Main.At), Rounds: len(s.rounds), P: e.Main.P, Method: e.Method}
 }
 
-// finite is an interval of finite numbers.
+// finite returns an interval whose bounds are finite numbers.
 func finite(at stats.Interval) Interval { return Interval(at.Map(contrast.Finite)) }
 
-// pointOnly is a point as an interval without width.
+// pointOnly returns an interval of width zero.
 func pointOnly(at float64) Interval { return finite(stats.Interval{Point: at, Lo: at, Hi: at}) }
 
-// roundFits are the fits to rounds.
+// roundFits holds one fit per round.
 type roundFits struct {
 	roundSet
 	from   []completeRound
-	offset int           // index of the first value that is fitted
-	points [][]float64   // where the fitted values lie
+	offset int           // index of the first fitted value
+	points [][]float64   // coordinates of the fitted values
 	fits   []stats.Plane // by round
 }
 
-// fitRounds fits the values from an offset on, as many as there are points. Rounds that have no fit are left out.
+// fitRounds fits the values from an offset on, one for each point. It leaves out rounds that have
+// no fit.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, fit func(y []float64) (stats.Plane, error)) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
 		p, err := fit(r.values[offset : offset+len(points)])
-		if err == nil && !slices.ContainsFunc(append(p.Slopes, p.Intercept), immoderate) {
+		if err == nil && !slices.ContainsFunc(append(p.Slopes, p.Intercept), tooLarge) {
 			f.from, f.fits = append(f.from, r), append(f.fits, p)
 		}
 	}
@@ -143,10 +148,11 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, 
 	return f
 }
 
-// value is the one that is fitted at a point in a round.
+// value returns the value that is fitted at a point in a round.
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
 
-// logarithms are those of the values; of what is not positive they are not finite, and have no fit.
+// logarithms returns the logarithms of the values. Those of values that are not positive are not
+// finite, and cannot be fitted.
 func (r completeRound) logarithms() []float64 {
 	y := make([]float64, len(r.values))
 	for k, v := range r.values {
@@ -155,15 +161,15 @@ func (r completeRound) logarithms() []float64 {
 	return y
 }
 
-// lineAt fits lines at levels.
+// lineAt returns a function that fits lines at the given levels.
 func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
 	return func(y []float64) (stats.Plane, error) { return stats.FitLine(x, y) }
 }
 
-// immoderate says whether a number is too large to be squared and summed.
-func immoderate(v float64) bool { return !(math.Abs(v) < 1e150) } // true for NaN
+// tooLarge reports whether a number is too large to be squared and summed.
+func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN
 
-// each gives a number for each round.
+// each computes a number for each round.
 func (f *roundFits) each(of func(i int) float64) []float64 {
 	numbers := make([]float64, len(f.fits))
 	for i := range numbers {
@@ -172,23 +178,23 @@ func (f *roundFits) each(of func(i int) float64) []float64 {
 	return numbers
 }
 
-// slopes are those of one coordinate, by round.
+// slopes returns the slopes along one coordinate, by round.
 func (f *roundFits) slopes(j int) []float64 {
 	return f.each(func(i int) float64 { return f.fits[i].Slopes[j] })
 }
 
-// heights are those of the fits at a point, by round.
+// heights returns the fitted values at a point, by round.
 func (f *roundFits) heights(x ...float64) []float64 {
 	return f.each(func(i int) float64 { return f.fits[i].At(x...) })
 }
 
-// residuals are what the fits leave at one of the points, by round.
+// residuals returns the residuals of the fits at one of the points, by round.
 func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates the difference between a number of these fits and the same number of other fits, round by round; nil: they
-// have no round in common.
+// less estimates the difference between a number of these fits and the same number of other fits,
+// round by round; nil if they have no round in common.
 func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -209,17 +215,19 @@ func (f *roundFits) less(other *roundFits, of func(stats.Plane) float64) *RoundV
 }
 
 const (
-	// fitLevel is the level at which a fit counts as missed: one of a hundred true ones does.
+	// fitLevel is the p below which a fit counts as wrong: one of a hundred true ones does.
 	fitLevel = 0.01
-	// fitMiss is the share that is a little: with many rounds anything can be told from a line.
+	// fitMiss is the share below which a deviation does not matter: with many rounds, anything
+	// differs from a line.
 	fitMiss = 0.05
 )
 
-// poor says whether fits miss by more than chance and by more than a little.
+// poor reports whether a deviation from a fit exceeds chance and matters.
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed returns what the fits leave at each point on average, the index of the point with the most, and the p that nothing
-// is left anywhere, corrected for a number of tests. Noise leaves as much above as below; a curve leaves the same in every round.
+// missed returns the mean residual at each point, the index of the largest, and the p that all mean
+// residuals are zero, corrected for a number of tests. Noise lies above the fit as often as below;
+// a curve deviates alike in every round.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
@@ -230,13 +238,13 @@ func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 		if left = append(left, mean); math.Abs(mean) > math.Abs(left[worst]) {
 			worst = k
 		}
-		p = min(p, nothingLeft(f.units(residuals))*float64(tests))
+		p = min(p, residualP(f.units(residuals))*float64(tests))
 	}
 	return left, worst, p
 }
 
-// nothingLeft is the p that residuals are 0 in the mean.
-func nothingLeft(residuals []float64) float64 {
+// residualP returns the p that the mean of residuals is 0.
+func residualP(residuals []float64) float64 {
 	e, err := stats.PairedT(residuals, 0.95)
 	switch {
 	case err == nil:
@@ -247,17 +255,18 @@ func nothingLeft(residuals []float64) float64 {
 	return 1
 }
 
-// independent is by how many tests a p is to be corrected. What a line leaves at
-// three levels is one number, told three times.
-func independent(levels int) int {
+// independentTests returns the number of tests to correct a p for. The residuals of a line at three
+// levels are one number, three times.
+func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1
 	}
 	return levels
 }
 
-// bend says which way values leave a line: by the sign of the quadratic in what is left, if it accounts for half of
-// it at least: a step or a single level does not make a curve.
+// bend returns the direction in which values leave a line, from the sign of the quadratic in the
+// residuals, if it accounts for at least half of them: a step or a single level does not make a
+// curve.
 func bend(x, left []float64) string {
 	square := make([]float64, len(x))
 	for i, v := range x {

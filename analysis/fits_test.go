@@ -8,8 +8,8 @@ import (
 	"tare/experiment"
 )
 
-// A round is complete where each arm has a value. Who failed is told of the others, and of those alone
-// in which a program failed.
+// A round is complete if each arm has a value. For incomplete rounds in which a program failed, the
+// callback gets the arms that failed.
 func TestCompleteRounds(t *testing.T) {
 	plan := testPlan(6, []experiment.Metric{headline("time", experiment.Lower)}, "layer")
 	plan.Attempts = 1

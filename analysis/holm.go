@@ -7,24 +7,24 @@ import (
 	"tare/stats"
 )
 
-// corrected are p values after Holm's correction, by hypothesis.
+// corrected holds p values after Holm's correction, by hypothesis.
 type corrected struct {
-	p      []float64 // of no difference
-	equiv  []float64 // of no equivalence by the leading estimator
-	both   []float64 // the same by both estimators
-	others []float64 // of what else is in the family
+	p      []float64 // p of no difference
+	equiv  []float64 // p of no equivalence, by the leading estimator
+	both   []float64 // p of no equivalence, by both estimators
+	others []float64 // p of the other members of the family
 }
 
-// adjusted are those of one hypothesis.
+// adjusted holds the corrected p values of one hypothesis.
 type adjusted struct {
 	p, equiv, both float64
-	normal         bool // noise is taken to be normal
+	normal         bool // noise is assumed to be normal
 }
 
 func (c corrected) at(i int) adjusted { return adjusted{p: c.p[i], equiv: c.equiv[i], both: c.both[i]} }
 
-// claims counts the headline hypotheses; two metrics that a closed loop makes one
-// are one.
+// claims counts the headline hypotheses. Two metrics with the same information in a closed loop
+// count once.
 func claims(all []*hypothesis) (n int) {
 	for _, h := range all {
 		if h.Metric.Headline && !h.echo {
@@ -34,9 +34,9 @@ func claims(all []*hypothesis) (n int) {
 	return n
 }
 
-// holm adjusts the p values of the headline hypotheses for their number, and with them
-// those of others that are tests of no difference. What a closed loop makes two metrics
-// say is one claim: the one that restates is adjusted in the other's place.
+// holm adjusts the p values of the headline hypotheses for their number, together with those of
+// other tests of no difference. Two metrics with the same information in a closed loop are one
+// claim: the one that restates the other is adjusted in the other's place.
 func holm(all []*hypothesis, others []float64, of func(*hypothesis) (contrast.View, float64)) corrected {
 	var raw corrected
 	type claim struct{ cell, arm, against, metric string }
@@ -49,7 +49,7 @@ func holm(all []*hypothesis, others []float64, of func(*hypothesis) (contrast.Vi
 		}
 	}
 	adj := corrected{p: slices.Clone(raw.p), equiv: slices.Clone(raw.equiv), both: slices.Clone(raw.both)}
-	for _, echo := range []bool{false, true} { // the family as it is, then with every echo in its original's place
+	for _, echo := range []bool{false, true} { // first the family without restated metrics, then with each of them in place of its original
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

@@ -9,47 +9,47 @@ import (
 	"tare/stats"
 )
 
-// hypothesis is one comparison on its way to a verdict.
+// hypothesis is one comparison, before and after its verdict.
 type hypothesis struct {
 	Question
 	contrast.Estimate
-	cell, arm, base int     // of the plan; without meaning where it is of no single run
-	adjusted        float64 // p after Holm; p itself for an exploratory metric
+	cell, arm, base int     // indices in the plan; without meaning for a comparison that is not of a single run
+	adjusted        float64 // p after Holm's correction; P itself for an exploratory metric
 	equivAdjusted   float64
-	control         *hypothesis       // the A/A comparison on the same metric; nil: none planned
-	bias            float64           // what a claim must exceed, as a contrast
-	robust          contrast.Estimate // what of the estimate withstands the trials that failed
+	control         *hypothesis       // the control's comparison with the baseline on the same metric; nil: none planned
+	bias            float64           // size that an effect must exceed to be claimed, on the scale of contrasts
+	robust          contrast.Estimate // estimate that allows for the trials that failed
 	verdict         Verdict
-	seen            Verdict         // the same as if no trial were missing
-	grade           Grade           // of the verdict
-	few             bool            // too few values for any claim by ranks
-	reason          Reason          // why it is not resolved, or what a claim withstands; nil: nothing
-	family          int             // hypotheses that share its correction; 1 for an exploratory metric
-	restated        bool            // another metric of its arm says the same and has the verdict
-	echo            bool            // what it restates is a headline as well: both are one claim
+	seen            Verdict         // verdict if no trials were missing
+	grade           Grade           // grade of the verdict
+	few             bool            // there are too few values for any claim by ranks
+	reason          Reason          // reason why the comparison is not resolved, or MissingTrials beside a claim; nil: none
+	family          int             // number of hypotheses that share its correction; 1 for an exploratory metric
+	restated        bool            // another metric of the arm carries the same information and has the verdict
+	echo            bool            // the metric that it restates is a headline too: both are one claim
 	agree           bool            // the t interval alone would give the same verdict
-	byT             Verdict         // what the t interval alone would say
-	unplanned       bool            // no goal of precision is about it
-	still           bool            // all values of the metric in the cell are the same, in every arm
-	unlike          []UnlikeSetting // by which it measured other work than the baseline; nil: none
+	byT             Verdict         // verdict of the t interval alone
+	unplanned       bool            // no goal of precision covers it
+	constant        bool            // all values of the metric in the cell are the same, in every arm
+	unlike          []UnlikeSetting // settings in which the arm's work differs from the baseline's; nil: none
 }
 
-// judgement is every comparison of a run, in the order cell, metric, arm.
+// judgement is all comparisons of a run, in the order cell, metric, arm.
 type judgement struct {
 	contrast.Rules
-	treatments []*hypothesis
-	controls   []*hypothesis
-	failings   []*outage // of the program, which share the treatments' family
-	reasons    []Reason  // why the run gives no verdicts
-	family     int       // hypotheses of treatments under Holm's correction
+	treatments   []*hypothesis
+	controls     []*hypothesis
+	failureTests []*failureTest // comparisons of the program's failures, which share the treatments' family
+	reasons      []Reason       // reasons why the run gives no verdicts
+	family       int            // number of hypotheses on treatments under Holm's correction
 }
 
-// judge makes every comparison and decides it. The controls come first: they
-// say what a claim must exceed, and whether there may be any.
+// judge makes every comparison and decides it. The controls come first: they determine the size
+// that a claim must exceed, and whether any claim is allowed.
 func judge(t *table, trials []journal.Trial) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
-	j.failings = failings(t, trials, j.Rules)
+	j.failureTests = failureTests(t, trials, j.Rules)
 	for _, i := range j.settle() {
 		j.reasons = append(j.reasons, j.controls[i].failure(t.plan))
 	}
@@ -59,13 +59,13 @@ func judge(t *table, trials []journal.Trial) *judgement {
 			j.family--
 		}
 	}
-	j.family += len(j.countedFailings())
+	j.family += len(j.countedFailureTests())
 	return j
 }
 
-// countedFailings are those that are hypotheses of the family.
-func (j *judgement) countedFailings() (list []*outage) {
-	for _, f := range j.failings {
+// countedFailureTests returns the comparisons of failures that belong to the family.
+func (j *judgement) countedFailureTests() (list []*failureTest) {
+	for _, f := range j.failureTests {
 		if f.counts {
 			list = append(list, f)
 		}
@@ -73,8 +73,8 @@ func (j *judgement) countedFailings() (list []*outage) {
 	return list
 }
 
-// settle decides the controls, then the treatments that stand against them, and
-// gives the controls that failed.
+// settle decides the controls, then the treatments compared with them. It returns the controls that
+// failed.
 func (j *judgement) settle() (failed []int) {
 	decide(j.controls, nil, j.Rules)
 	for i, c := range j.controls {
@@ -90,14 +90,14 @@ func (j *judgement) settle() (failed []int) {
 			h.bias = h.control.bias
 		}
 	}
-	decide(j.treatments, j.countedFailings(), j.Rules)
-	for _, f := range j.failings {
+	decide(j.treatments, j.countedFailureTests(), j.Rules)
+	for _, f := range j.failureTests {
 		f.decide(j.Alpha)
 	}
 	return failed
 }
 
-// compare makes the estimates of every arm but the baseline.
+// compare estimates the overheads of every arm but the baseline.
 func (j *judgement) compare(t *table) {
 	base := role(t.plan, experiment.Baseline)
 	if base < 0 {
@@ -122,25 +122,26 @@ func (j *judgement) compare(t *table) {
 }
 
 func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
-	h := j.ask(t, c, a, b, t.plan.Arms[a].Name, t.compared(c, a, b, m))
+	h := j.newHypothesis(t, c, a, b, t.plan.Arms[a].Name, t.compared(c, a, b, m))
 	h.Observational, h.unlike = t.plan.Import != nil, t.unlike(c, a, b)
 	return h
 }
 
-// ask makes the hypothesis on values of a cell, of an arm against a base or of several arms together, for which these two stand.
-func (j *judgement) ask(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
+// newHypothesis creates the hypothesis that arm a and its base b do not differ in a cell. For a hypothesis on
+// several arms, a and b represent them.
+func (j *judgement) newHypothesis(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
 	cell, m := t.plan.Cells[c], d.Metric
 	h := j.estimated(Question{Cell: cell.ID, Arm: name, Restates: t.restates(c, m), Data: d})
-	h.cell, h.arm, h.base, h.still = c, a, b, t.still(c, m)
+	h.cell, h.arm, h.base, h.constant = c, a, b, t.constant(c, m)
 	if original := cell.Metric(h.Restates); original != nil {
 		h.restated, h.echo = true, m.Headline && original.Headline
 	}
 	return h
 }
 
-// askTogether asks about several arms, which stand against the control of the metric.
-func (j *judgement) askTogether(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
-	h := j.ask(t, c, a, b, name, d)
+// newJointHypothesis creates a hypothesis on several arms. Its control is the control of the metric.
+func (j *judgement) newJointHypothesis(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
+	h := j.newHypothesis(t, c, a, b, name, d)
 	for _, control := range j.controls {
 		if control.cell == c && control.Metric.Name == d.Metric.Name {
 			h.control, h.bias = control, control.bias
@@ -155,25 +156,24 @@ func (j *judgement) estimated(q Question) *hypothesis {
 	return h
 }
 
-// beyond says whether an interval of contrasts reaches further than a limit.
+// beyond reports whether an interval of contrasts reaches further than a limit.
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
-// fewestNormal is the number of pairs, or of values of each arm, under which not even
-// normal noise makes a claim: with two, the spread is known to within a factor of 30.
+// fewestNormal is the number of pairs, or of values of each arm, below which not even normal noise
+// allows a claim: with two, the spread is known only to within a factor of 30.
 const fewestNormal = 3
 
-// decide gives every hypothesis its verdict, the headline ones as one family under
-// Holm's correction, with the failures of programs that count in it.
+// decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's
+// correction, together with the counted comparisons of failures.
 //
-// Where there are too few values for ranks to claim anything, the t interval may claim,
-// if noise is normal, and such claims are of a grade of their own. They never help the
-// others: in the family of what is measured their p is 1.
+// If there are too few values for a claim by ranks, the t interval may claim, assuming normal
+// noise. Such claims have a grade of their own. They never help the other claims: in the family of
+// measured claims their p is 1.
 //
-// Everything is decided more than once: by the values that there are, by what withstands
-// those that failed trials have taken away, and by the t intervals alone, to see whether
-// the estimators agree.
-func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
-	headline := claims(all) + len(failings)
+// Everything is decided three times: by the values present, by estimates that allow for the values
+// that failed trials lack, and by the t intervals alone, to see whether the estimators agree.
+func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
+	headline := claims(all) + len(failureTests)
 	for _, h := range all {
 		h.family = 1
 		if h.Metric.Headline {
@@ -181,15 +181,15 @@ func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
 		}
 		h.few = h.tooFew(r)
 	}
-	failed := make([]float64, len(failings))
-	for i, f := range failings {
+	failed := make([]float64, len(failureTests))
+	for i, f := range failureTests {
 		failed[i] = f.P
 	}
 	seen := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.Estimate) })
 	stands := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.robust) })
 	normal := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.ifNormal(h.robust) })
 	byT := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.T, h.T.Equiv })
-	for i, f := range failings {
+	for i, f := range failureTests {
 		f.PAdjusted = stands.others[i]
 	}
 	for i, h := range all {
@@ -208,14 +208,14 @@ func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
-		h.agree = h.agree || h.verdict == h.byT // a claim that does not withstand what is missing may be none by t
+		h.agree = h.agree || h.verdict == h.byT // a claim that fails because of missing values may not be a claim by t either
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}
 	}
 }
 
-// decideNormal claims what holds if noise is normal.
+// decideNormal sets the claims that hold if noise is normal.
 func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	if h.Size() < fewestNormal || !h.robust.T.OK {
 		return
@@ -227,9 +227,9 @@ func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	}
 }
 
-// missing says what a claim has to withstand.
+// missing returns the missing trials that a claim must allow for.
 func (h *hypothesis) missing() MissingTrials {
-	present := len(h.Baseline) + len(h.Treated) // values
+	present := len(h.Baseline) + len(h.Treated) // number of values
 	if h.Paired {
 		present = h.Size()
 	}
@@ -243,9 +243,9 @@ func (h *hypothesis) missing() MissingTrials {
 	return m
 }
 
-// measured is the view by which a measured claim is made, and the p of equivalence
-// that it takes: the headline's and the t interval's tests must both pass, since who
-// reads "equivalent" does not expect that one round in ten takes twice as long.
+// measured returns the view for a claim of grade measured, and its p of equivalence: the tests of
+// both the headline estimator and the t interval must pass, since a reader of "equivalent" does not
+// expect that one round in ten takes twice as long.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1
@@ -257,7 +257,7 @@ func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	return e.Main, both
 }
 
-// ifNormal is that by which a claim of any grade is made.
+// ifNormal returns the view for a claim of any grade.
 func (h *hypothesis) ifNormal(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return e.T, e.T.Equiv
@@ -265,25 +265,25 @@ func (h *hypothesis) ifNormal(e contrast.Estimate) (contrast.View, float64) {
 	return h.measured(e)
 }
 
-// reach is how many margins the headline interval of a claim of equivalence may
-// reach. The one-sided tests look at an interval of less confidence, which a few
-// values far away leave untouched: ten rounds of which one took ten times as long
-// have a 90 % interval within ±1 % and a 95 % interval to 900 %. Both are right
-// about the centre of the distribution, but to call such arms equivalent would tell
-// the reader of the first that he need not look at the second.
-const reach = 2
+// mostMargins is the number of margins that the headline interval may reach beyond zero for a claim of
+// equivalence. The one-sided tests use an interval of lower confidence, which a few distant values
+// do not affect: ten rounds of which one took ten times as long have a 90 % interval within ±1 %
+// and a 95 % interval up to 900 %. Both are right about the centre of the distribution. But calling
+// the arms equivalent would tell the reader of the first interval that he need not look at the
+// second.
+const mostMargins = 2
 
-// thinControl is how many times as many values as the control an arm may have.
+// thinControl is the largest ratio of an arm's number of values to the control's.
 const thinControl = 4
 
-// decide is the order of decision: equivalent, else costs or gains, else not
-// resolved and why.
+// decide applies the order of decision: equivalent, else costs or gains, else not resolved with a
+// reason.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
 	case h.unlike != nil:
 		return Invalid, OtherSettings{h.unlike}
-	case h.still:
+	case h.constant:
 		return Invalid, DoesNotVary{}
 	case h.Size() < 2:
 		return NotResolved, TooFewValues{}
@@ -295,7 +295,7 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 		return NotResolved, NoControl{}
 	case h.control != nil && thinControl*h.control.Size() < h.Size():
 		return NotResolved, ThinControl{Values: h.control.Size()}
-	case adj.equiv <= r.Alpha && beyond(v.At, reach*r.MarginOf(&h.Data)):
+	case adj.equiv <= r.Alpha && beyond(v.At, mostMargins*r.MarginOf(&h.Data)):
 		return NotResolved, FarReaching{}
 	case adj.equiv <= r.Alpha && (adj.both > r.Alpha || r.MeanBeyond(&h.Data)):
 		return NotResolved, MeanNotShown{}
@@ -315,19 +315,19 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 	return Gains, nil
 }
 
-// tooFew says whether there are fewer values than the rank test takes to claim
-// anything at all. The t interval, which serves there, supports claims of the second
-// grade only: it rests on normal noise, which so few values cannot show.
+// tooFew reports whether there are fewer values than any claim by ranks takes. The t interval,
+// which is shown then, supports claims of grade normal only: it assumes normal noise, which this
+// few values cannot show.
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
 	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
 }
 
-// different says whether a control differs from the baseline by more than
-// chance, however little.
+// different reports whether a control differs from the baseline by more than chance, however
+// little.
 func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
-// failed says whether a control takes the verdicts from the run: it differs on a
-// headline metric and is not shown to be equivalent.
+// failed reports whether a control makes the run invalid: it differs on a headline metric and is
+// not shown to be equivalent.
 func (h *hypothesis) failed(r contrast.Rules) bool {
 	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }

@@ -13,30 +13,28 @@ import (
 	"tare/stats"
 )
 
-// In a system of any kind, mean latency × throughput is the mean number of
-// requests under way (Little's law). In a closed loop that number is the number
-// of workers, fixed before the start: the two metrics are then one, and latency
-// says how long workers wait for their turn rather than how long a request takes.
-// It shows in the data, whatever the format tells.
+// In any system, mean latency × throughput is the mean number of requests in flight (Little's law).
+// In a closed loop that number is the number of workers, fixed before the start. The two metrics
+// then carry the same information, and latency tells how long workers wait for their turn rather
+// than how long a request takes. The data show a closed loop, whether or not the file format
+// reports one.
 const (
-	// loopNear is how far the median product may lie from the number of workers
-	// told. Ramp-up and the end of a trial, when fewer than all are under way, take
-	// some percent of it.
+	// loopNear is the largest distance of the median product from the reported number of workers,
+	// as a share. Ramp-up and the end of a trial, with fewer requests in flight, take some percent.
 	loopNear = 0.05
-	// loopShare is the deviation of the product, relative to that of latency, up to
-	// which it counts as constant where workers are not told: three quarters of the
-	// variance of latency at least are then that of throughput. With a rate given
-	// from outside (an open loop) the product varies as latency does. Both are
-	// deviations within the arms: of arms that are each driven at four fifths of
-	// what they can take, the slower one has the smaller rate and the larger
-	// latency, which is no closed loop.
+	// loopShare is the largest deviation of the product, relative to latency's, at which the
+	// product counts as constant if the number of workers is unknown: throughput then explains at
+	// least three quarters of latency's variance. With a rate given from outside (an open loop) the
+	// product varies as much as latency. Both deviations are within arms: if each arm is driven at
+	// four fifths of its capacity, the slower one has the smaller rate and the larger latency, and
+	// that is no closed loop.
 	loopShare = 0.5
-	// loopTrials is the number of trials that this takes, the first of each arm not
-	// counted: of ten independent pairs less than one in a thousand looks so.
+	// loopTrials is the number of trials that this test takes, without the first of each arm. Of
+	// ten independent pairs, fewer than one in a thousand samples looks like a closed loop.
 	loopTrials = 10
 )
 
-// loops looks for closed loops in every cell whose metrics allow it.
+// loops searches every cell whose metrics allow it for a closed loop.
 func loops(t *table) []*LoopSummary {
 	list := make([]*LoopSummary, len(t.plan.Cells))
 	for c, cell := range t.plan.Cells {
@@ -47,7 +45,7 @@ func loops(t *table) []*LoopSummary {
 	return list
 }
 
-// loop gives the summary of a cell's closed loop, nil if the trials show none.
+// loop returns the summary of a cell's closed loop; nil if the trials show none.
 func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 	latency, throughput := t.plan.Cells[c].Metric(l.Latency), t.plan.Cells[c].Metric(l.Throughput)
 	if latency == nil || throughput == nil {
@@ -82,7 +80,7 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 	return s
 }
 
-// centre takes the mean away.
+// centre subtracts the mean from all values.
 func centre(x []float64) {
 	mean := stat.Mean(x, nil)
 	for i := range x {
@@ -90,8 +88,8 @@ func centre(x []float64) {
 	}
 }
 
-// restates names the metric that a metric says once more, if any. The two get one verdict:
-// throughput has it, unless latency alone is a headline.
+// restates returns the metric whose information a metric repeats; "" if none. The two get one
+// verdict: throughput has it, unless only latency is a headline.
 func (t *table) restates(c int, m experiment.Metric) string {
 	l := t.loops[c]
 	if l == nil {
@@ -107,17 +105,17 @@ func (t *table) restates(c int, m experiment.Metric) string {
 	return ""
 }
 
-// extreme finds the names of percentiles and maxima: "latency-p99", "p99.9", "max".
+// extreme matches the names of percentiles and maxima: "latency-p99", "p99.9", "max".
 var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
 
-// omits says whether a metric suffers from what a closed loop leaves out.
+// omits reports whether a metric is distorted by requests that a closed loop does not send.
 func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
 	latency := cell.Metric(s.Latency)
 	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
 }
 
-// omissions warn of percentiles and maxima of closed loops, once for all cells in
-// which the same metrics are concerned.
+// omissions warns of percentiles and maxima of closed loops, once for all cells with the same
+// affected metrics.
 func omissions(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	for c, cell := range plan.Cells {

@@ -9,8 +9,8 @@ import (
 	"tare/experiment"
 )
 
-// A plain verdict stands although a trial failed, of the arm or of the baseline, for ratios and for differences. A
-// verdict that the failure could undo does not stand.
+// A clear verdict holds although a trial of the arm or of the baseline failed, for ratios and for
+// differences. A verdict that the failure could reverse does not hold.
 func TestMissingTrialsDoNotUndoWhatIsPlain(t *testing.T) {
 	bandwidth, time := headline("bandwidth", experiment.Higher), headline("time", experiment.Lower)
 	amount := experiment.Metric{Name: "time", Unit: "ms", Better: experiment.Lower, Headline: true, Scale: experiment.Difference}
@@ -20,8 +20,8 @@ func TestMissingTrialsDoNotUndoWhatIsPlain(t *testing.T) {
 		rounds int
 		factor float64
 		noise  float64
-		fails  map[string][]int // rounds in which arms do
-		want   string           // without the interval
+		fails  map[string][]int // rounds in which arms fail
+		want   string           // expected result without the interval
 	}{
 		{"a slow arm times out once", bandwidth, 10, 0.303, 0.03, map[string][]int{"layer": {6}}, `costs missing-trials {"missing":1,"of":10,"without":"costs"}`},
 		{"a slow arm times out in three of ten", bandwidth, 10, 0.303, 0.03, map[string][]int{"layer": {2, 6, 9}}, `costs missing-trials {"missing":3,"of":10,"without":"costs"}`},
@@ -53,10 +53,10 @@ func TestMissingTrialsDoNotUndoWhatIsPlain(t *testing.T) {
 	}
 }
 
-// bracketed is an estimate with its interval.
+// bracketed matches an estimate with its interval.
 var bracketed = regexp.MustCompile(` -?[0-9.]+ \[.*?\]`)
 
-// What the machine spoilt says nothing of an arm: it changes no verdict.
+// Trials spoilt by the machine tell nothing about an arm, so they change no verdict.
 func TestTrialsOfTheMachineAreNotMissing(t *testing.T) {
 	plan := testPlan(40, timeOnly, "layer")
 	plan.Attempts = 1
@@ -68,14 +68,14 @@ func TestTrialsOfTheMachineAreNotMissing(t *testing.T) {
 	}
 }
 
-// A part of what levels cost is withstood by the same rule: more cost at one level makes it larger, and at
-// another one smaller.
+// Missing values affect a part of a cost by the same rule: a higher cost at one level makes it
+// larger, and at another level smaller.
 func TestMissingInParts(t *testing.T) {
 	r := &costFit{sweep: sweep{x: []float64{0, 1, 2, 4, 8}}, failed: [][]bool{
-		{false, false, false, false, true, false}, // the highest level
-		{false, true, false, false, false, false}, // the first above none
-		{true, false, false, false, false, false}, // none
-		{false, false, false, false, false, true}, // the baseline
+		{false, false, false, false, true, false}, // the highest level failed
+		{false, true, false, false, false, false}, // the first level above zero failed
+		{true, false, false, false, false, false}, // level zero failed
+		{false, false, false, false, false, true}, // the baseline failed
 		{false, true, false, false, true, false},
 	}}
 	if got, want := r.missing(EachPart), (contrast.Missing{Baseline: 1, Treated: 1, Both: 3}); got != want {
@@ -86,8 +86,8 @@ func TestMissingInParts(t *testing.T) {
 	}
 }
 
-// The interval of a claim holds those that it would have if the trials that failed had
-// shown no difference, or had been as bad as any.
+// The interval of a claim contains the intervals that result if the failed trials had shown no
+// difference, or had been the worst.
 func TestClaimsIntervalHoldsWhatIsMissing(t *testing.T) {
 	plan := testPlan(30, []experiment.Metric{headline("time", experiment.Lower)}, "layer")
 	judged := func(factor float64) Comparison {

@@ -8,40 +8,39 @@ import (
 	"tare/journal"
 )
 
-// Observation says why a run is no experiment.
+// Observation is the reason why a run is not an experiment.
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
-	Arms     []Schedule `json:"arms"`               // how each of the others ran beside it; none: it is alone
-	// Differs are the facts that files of some arm and those of the baseline tell
-	// differently.
+	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; none: there is no other arm
+	// Differs lists the facts about which the files of some arm and those of the baseline disagree.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// Schedule is how the trials of an arm lie in time beside those of the baseline.
+// Schedule is the position in time of an arm's trials relative to the baseline's.
 type Schedule struct {
-	Arm   string `json:"arm"`   // its name
-	Times Times  `json:"times"` // a way in which trials lie in time
+	Arm   string `json:"arm"`   // name of the arm
+	Times Times  `json:"times"` // how the trials lie in time
 }
 
-// Times is a way in which the trials of two arms lie in time.
+// Times is a class of positions in time of two arms' trials.
 type Times string
 
-// The ways, in the order in which they are told.
+// The classes, in the order in which they are listed.
 const (
-	TimesUnknown     Times = "unknown"     // some file of one of them does not tell its start
-	TimesApart       Times = "apart"       // one began when the other was over
-	TimesOverlap     Times = "overlap"     // they overlap, but one is early and the other late
-	TimesBlocks      Times = "blocks"      // they ran in the same stretch of time, but in few long turns
-	TimesInterleaved Times = "interleaved" // they ran in the same stretch of time, in no random order
+	TimesUnknown     Times = "unknown"     // some file of one of the arms has no start time
+	TimesApart       Times = "apart"       // one arm began after the other was over
+	TimesOverlap     Times = "overlap"     // the arms overlap, but one is early and the other late
+	TimesBlocks      Times = "blocks"      // the arms ran over the same time, but in a few long turns
+	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
 )
 
-// betweenLeast and betweenMost bound the chance that a trial of an arm started
-// after one of the baseline, for arms that count as interleaved: a half if both
-// are spread over the same time, 0 or 1 if one ran after the other.
+// betweenLeast and betweenMost bound the chance that a trial of an arm started after one of the
+// baseline, for arms that count as interleaved. The chance is a half if both are spread over the
+// same time, and 0 or 1 if one ran after the other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
-// observation says why a run is no experiment, from what its trials tell; nil for
-// a run of Tare's own.
+// observation returns the reason why a run is not an experiment, found in its trials; nil for a run
+// of Tare's own.
 func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	if plan.Import == nil {
 		return nil
@@ -55,7 +54,7 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	for i := range trials {
 		arm := trials[i].Arm
 		if trials[i].Start.IsZero() {
-			blank[arm] = blank[arm] || trials[i].Valid() // a broken file cannot tell
+			blank[arm] = blank[arm] || trials[i].Valid() // an invalid trial does not count: its file may have been unreadable
 			continue
 		}
 		starts[arm] = append(starts[arm], trials[i].Start.UnixNano())
@@ -76,7 +75,7 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	return o
 }
 
-// between compares the sorted starts of two arms.
+// between classifies two arms by the sorted starts of their trials.
 func between(base, arm []int64) Times {
 	if len(base) == 0 || len(arm) == 0 {
 		return TimesUnknown
@@ -104,10 +103,9 @@ func between(base, arm []int64) Times {
 	return TimesInterleaved
 }
 
-// turns is the number of stretches without a change of arm in the order of time;
-// of m and n starts in random order it is 1 + 2mn/(m+n) on average (Wald and
-// Wolfowitz). Of starts at the same time, those of the arm that is not running
-// come first.
+// turns returns the number of stretches of time without a change of arm. For m and n starts in
+// random order it is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). Of starts at the same time,
+// those of the arm that is not running come first.
 func turns(base, arm []int64) int {
 	count, last := 0, -1
 	for len(base) > 0 || len(arm) > 0 {
@@ -124,8 +122,8 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing names the facts that the files of some arm and those of the baseline
-// both tell, and tell differently.
+// differing names the facts that the files of some arm and those of the baseline both contain, with
+// different values.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestObservational(t *testing.T) {
-	// every gives a trial each two minutes from a minute on.
+	// every returns start times every two minutes from a minute on.
 	every := func(minute int) func(int) time.Time {
 		return func(i int) time.Time { return testStart.Add(time.Duration(minute+2*i) * time.Minute) }
 	}
@@ -24,7 +24,7 @@ func TestObservational(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		starts []func(int) time.Time // of the baseline aks, then of c11n and gke
+		starts []func(int) time.Time // start times of the baseline aks, then of c11n and gke
 		facts  []map[string][]string
 		want   string
 	}{
@@ -69,7 +69,7 @@ func TestObservational(t *testing.T) {
 	}
 }
 
-// figuresOf puts an observation into a line.
+// figuresOf formats an observation as a line.
 func figuresOf(o *Observation) string {
 	var arms []string
 	for _, a := range o.Arms {
@@ -90,14 +90,14 @@ func TestNotObservational(t *testing.T) {
 	}
 }
 
-// loopTrial is a trial of n workers: each waits 1/speed s for its answer.
+// loopTrial returns a trial of n workers, each of which waits 1/speed s for its answer.
 func loopTrial(arm string, i int, workers, latency float64) journal.Trial {
 	return journal.Trial{Seq: i, Session: 1, Round: i, Cell: "randread", Arm: arm, Start: hour(0)(i),
 		Values: map[string]float64{"latency-mean": latency, "latency-p99": 3 * latency, "throughput": workers / latency}}
 }
 
-// TestRatesOfArms: arms that are each driven at a rate of their own are no closed
-// loop, though the slower one has the larger latency and the smaller rate.
+// TestRatesOfArms: arms that are each driven at their own rate are no closed loop, though the
+// slower one has the larger latency and the smaller rate.
 func TestRatesOfArms(t *testing.T) {
 	latency, throughput := headline("latency-mean", experiment.Lower), headline("throughput", experiment.Higher)
 	throughput.Unit = "1/s"
@@ -121,10 +121,10 @@ func TestClosedLoop(t *testing.T) {
 	throughput.Unit = "1/s"
 	for _, c := range []struct {
 		name    string
-		workers float64 // as told
-		trials  int     // of each arm
-		rate    float64 // given from outside; 0: a closed loop of 64 workers
-		jitter  float64 // of the number under way
+		workers float64 // number of workers in the file
+		trials  int     // number of trials of each arm
+		rate    float64 // rate given from outside; 0: a closed loop of 64 workers
+		jitter  float64 // variation of the number of requests in flight
 		want    string
 	}{
 		{"told, constant", 64, 4, 0, 0,
@@ -143,7 +143,7 @@ func TestClosedLoop(t *testing.T) {
 			var trials []journal.Trial
 			spread, under := normal(3, 2*c.trials, 1), normal(4, 2*c.trials, 1)
 			for i := range 2 * c.trials {
-				seconds := 0.02 * (1 + 8*(spread[i]-1)) // ± 8 %
+				seconds := 0.02 * (1 + 8*(spread[i]-1)) // latency varies by ± 8 %
 				workers := 64 * (1 + c.jitter*100*(under[i]-1))
 				if c.rate > 0 {
 					workers = seconds * c.rate
@@ -182,8 +182,8 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// TestEchoIsNoSecondClaim: latency and throughput of a closed loop have the same
-// p, and Holm's correction counts them once.
+// TestEchoIsNoSecondClaim: latency and throughput of a closed loop have the same p, and Holm's
+// correction counts them once.
 func TestEchoIsNoSecondClaim(t *testing.T) {
 	latency, throughput := headline("latency-mean", experiment.Lower), headline("throughput", experiment.Higher)
 	plan := importedPlan([]experiment.Metric{latency, throughput}, "aks", "c11n", "gke")

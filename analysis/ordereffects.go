@@ -10,21 +10,21 @@ import (
 	"tare/journal"
 )
 
-// OrderEffects say how trials depend on their place within the round: the first one may find
-// cold caches, the last one a warm machine. Where every arm has had every place equally
-// often, it makes no arm look slower, but it widens intervals: it is taken away.
+// OrderEffects are the effects of a trial's position within the round: the first trial may find
+// cold caches, the last one a warm machine. If every arm has had every position equally often, they
+// do not make any arm look slower, but they widen intervals. Tare therefore removes them.
 type OrderEffects struct {
-	P       float64   `json:"p"`       // of no effect
-	Effects []float64 `json:"effects"` // by place: as a share of the metric, from their mean
+	P       float64   `json:"p"`       // p of no effect
+	Effects []float64 `json:"effects"` // by position: a share of the metric, relative to the mean of all positions
 	logs    []float64
 }
 
 const (
-	orderFewest = 6  // rounds
-	orderSweeps = 50 // of fitting; far more than trials without gaps take
+	orderFewest = 6  // rounds that a fit takes
+	orderSweeps = 50 // iterations of the fit; far more than trials without gaps take
 )
 
-// of is the effect of the place of a trial, as a logarithm.
+// of returns the effect of a trial's position, as a logarithm.
 func (p *OrderEffects) of(t *journal.Trial) float64 {
 	if p == nil || t.Position < 1 || t.Position > len(p.logs) {
 		return 0
@@ -32,35 +32,35 @@ func (p *OrderEffects) of(t *journal.Trial) float64 {
 	return p.logs[t.Position-1]
 }
 
-// orderEffects gives the effects that are to be taken from a metric; nil: none. They are fitted
-// beside effects of rounds and arms, by least squares, and tested by F.
+// orderEffects returns the effects to remove from a metric; nil: none. They are fitted by least
+// squares together with effects of rounds and arms, and tested by an F test.
 func (t *table) orderEffects(c int, m experiment.Metric) *OrderEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
 	}
 	key := [2]string{t.plan.Cells[c].ID, m.Name}
-	if p, known := t.moved[key]; known {
+	if p, known := t.positionEffects[key]; known {
 		return p
 	}
-	if t.moved == nil {
-		t.moved = map[[2]string]*OrderEffects{}
+	if t.positionEffects == nil {
+		t.positionEffects = map[[2]string]*OrderEffects{}
 	}
-	t.moved[key] = t.fitOrder(c, m)
-	return t.moved[key]
+	t.positionEffects[key] = t.fitOrder(c, m)
+	return t.positionEffects[key]
 }
 
-// fitOrder uses the rounds in which every arm has a value, each in a place of its own.
+// fitOrder uses the rounds in which every arm has a value, each at a position of its own.
 func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
 	k := len(t.plan.Arms)
-	arms, had := make([]int, k), make([][]int, k) // had: how often, by arm and place
+	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
 	for a := range arms {
 		arms[a], had[a] = a, make([]int, k)
 	}
-	var values [][]float64 // by round and arm
+	var values [][]float64 // values by round and arm
 	var at [][]int
 	for _, r := range t.completeRounds([]int{c}, arms, m, nil) {
 		if slices.ContainsFunc(r.trials, func(t *journal.Trial) bool { return t.Position < 1 || t.Position > k }) {
-			continue // one was tried again
+			continue // two arms have the same position, since one was tried again
 		}
 		places := make([]int, k)
 		for a, trial := range r.trials {
@@ -78,7 +78,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
 	if free < 1 || with <= 0 {
 		return nil
 	}
-	f := max(0, without-with) / float64(k-1) / (with / free) // below 0 by rounding only
+	f := max(0, without-with) / float64(k-1) / (with / free) // the difference is negative by rounding only
 	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
 	if math.IsNaN(p) || p > orderLevel {
 		return nil
@@ -90,8 +90,9 @@ func (t *table) fitOrder(c int, m experiment.Metric) *OrderEffects {
 	return e
 }
 
-// uneven says whether some arm has never had a place, or has had one more often than another by what is usual for a place:
-// effects of arms and places could then hardly be told from each other.
+// uneven reports whether some arm never had some position, or had one more often than another by as
+// much as a position's usual count: effects of arms and of positions could then hardly be
+// separated.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -99,8 +100,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values by effects of rounds, arms and perhaps places, and gives the sum of
-// squares that is left, and the effects of the places around their mean.
+// fitRows fits values with effects of rounds, arms and, if asked, positions. It returns the
+// residual sum of squares, and the effects of the positions relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)
@@ -130,7 +131,7 @@ func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects
 		sweep(n, func(i, _ int) int { return i })
 		sweep(k, func(_, a int) int { return a })
 		if !places {
-			break // rounds and arms are orthogonal
+			break // the first pass is exact, since rounds and arms are orthogonal
 		}
 		largest := 0.0
 		for j, by := range sweep(k, func(i, a int) int { return at[i][a] }) {

@@ -8,8 +8,8 @@ import (
 	"tare/experiment"
 )
 
-// Values on a coarse grid may leave the same with effects of places as without, but for
-// rounding, which makes F negative in one run of some ten thousand: this is one.
+// For values on a coarse grid, the residuals with and without effects of position may be equal
+// except for rounding, which makes F negative in one of some ten thousand runs, such as this one.
 func TestPlacesOfRoundedValues(t *testing.T) {
 	const seed = 16216
 	plan := testPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "layer")

@@ -8,23 +8,22 @@ import (
 	"tare/journal"
 )
 
-// PartSummary is what one part of an arm used in a cell: the client, the server, or a process of a
-// layer's own such as a proxy, over the valid trials of the arm.
+// PartSummary is the use of CPU and memory by one part of an arm in a cell, over the valid trials
+// of the arm. A part is the client, the server, or a process of a layer such as a proxy.
 type PartSummary struct {
-	Arm  string `json:"arm"`  // its name
+	Arm  string `json:"arm"`  // name of the arm
 	Part string `json:"part"` // "client", "server", "mtls:client-proxy"
-	// CPUs is CPU time by wall clock: 0.25 is a quarter of one processor.
+	// CPUs is CPU time divided by wall clock: 0.25 is a quarter of one processor.
 	CPUs    Summary `json:"cpus"`
-	PerWork Summary `json:"perWork,omitzero"` // CPU time by the amount of work; n is 0 where that is not known
-	Unit    string  `json:"unit,omitempty"`   // of PerWork: "s/request"
-	Memory  Summary `json:"memory,omitzero"`  // the most that was resident, in bytes
+	PerWork Summary `json:"perWork,omitzero"` // CPU time per unit of work; n is 0 if the amount of work is unknown
+	Unit    string  `json:"unit,omitempty"`   // unit of PerWork: "s/request"
+	Memory  Summary `json:"memory,omitzero"`  // largest resident memory, in bytes
 }
 
-// layerSum is the part that is the sum of all that are the layers' own. Those are named
-// KIND:PART.
+// layerSum is the part that is the sum of all parts of layers. Those are named KIND:PART.
 const layerSum = "layer"
 
-// parts says what each part used, in a cell in which layers have processes of their own.
+// parts returns the use by each part, for a cell in which layers have processes of their own.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""
@@ -78,8 +77,8 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork is what a part used for a unit of work, given the metric of what all layers used. Where
-// the part has no metric of its own the work is what their CPU time was divided by.
+// perWork returns a part's CPU time per unit of work, given the name of the metric for all layers
+// together. If the part has no such metric of its own, the work is derived from that of all layers.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {
 		return t.Values[own], true

@@ -10,8 +10,8 @@ import (
 	"tare/testbed"
 )
 
-// TestParts: what each part used is told where layers have processes of their own, per unit of work
-// by its own metric or by the sum of the layers.
+// TestParts: the use by each part is reported if layers have processes of their own, per unit of
+// work by the part's metric or by the sum of the layers.
 func TestParts(t *testing.T) {
 	layers := experiment.Metric{Name: "request-cpu-layer", Unit: "s/request", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}
 	plan := testPlan(6, []experiment.Metric{headline("latency", experiment.Lower), layers}, "mesh")
@@ -26,7 +26,7 @@ func TestParts(t *testing.T) {
 		delete(one.Values, layers.Name)
 		one.Values["request-cpu-client"] = 1.5 / 300
 		if one.Arm == "mesh" {
-			one.Values[layers.Name] = 0.75 / 300 // of 300 requests
+			one.Values[layers.Name] = 0.75 / 300 // 300 requests
 			one.Used["mtls:proxy"], one.Used["layer"] = testbed.Usage{User: 750 * time.Millisecond, MaxRSS: 2 << 20}, testbed.Usage{User: 750 * time.Millisecond}
 		}
 	}

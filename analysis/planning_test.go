@@ -15,22 +15,22 @@ import (
 
 var planned = flag.Int("planning.runs", 30, "simulated experiments in each case of TestPlanning…; docs/method.md says of how many its figures are")
 
-// world is a kind of noise: every trial 2 %, and what the kind adds.
+// world is a kind of noise: 2 % for every trial, and the noise of the kind.
 type world struct {
 	name  string
-	drift float64 // deviation of what drifts, AR(1) with 0.9 from trial to trial
-	odds  float64 // of a trial that takes a fifth longer
+	drift float64 // deviation of the drift, which is AR(1) with 0.9 from trial to trial
+	odds  float64 // odds of a trial that takes a fifth longer
 }
 
 var worlds = []world{{name: "iid"}, {name: "drift", drift: 0.03}, {name: "spiky", odds: 0.05}}
 
-// bench carries experiments of a baseline, a control and arms out in a world.
+// bench simulates experiments of a baseline, a control and arms in a world.
 type bench struct {
 	world
 	rng    *rand.Rand
 	plan   experiment.Plan
-	effect float64 // of every arm
-	state  float64 // of the drift
+	effect float64 // effect of every arm
+	state  float64 // current value of the drift
 }
 
 func (w world) bench(rounds, arms int, effect float64, seed uint64) *bench {
@@ -72,7 +72,7 @@ func (b *bench) rounds(first, last int) (trials []journal.Trial) {
 
 func resolves(v Verdict) bool { return v == Costs || v == Gains || v == Equivalent }
 
-// quantiles are the 10th, 50th and 90th percentile of whole numbers.
+// quantiles formats the 10th, 50th and 90th percentile of whole numbers.
 func quantiles(x []int) string {
 	if len(x) == 0 {
 		return "none"
@@ -84,9 +84,9 @@ func quantiles(x []int) string {
 
 func share(k, n int) string { return fmt.Sprintf("%.1f %%", 100*float64(k)/float64(max(n, 1))) }
 
-// TestPlanningRounds says of experiments that are not resolved after 10 rounds how many
-// rounds Tare then names, how many resolve 80 % of new experiments in truth, and how
-// many are resolved by a new experiment of as many rounds as were named.
+// TestPlanningRounds takes experiments that are not resolved after 10 rounds. It compares the
+// number of rounds that Tare then predicts with the number that resolves 80 % of new experiments,
+// and counts the new experiments that the predicted number resolves.
 func TestPlanningRounds(t *testing.T) {
 	for _, w := range worlds {
 		for _, effect := range []float64{0, 0.01, 0.02} {
@@ -142,7 +142,7 @@ func TestPlanningRounds(t *testing.T) {
 	}
 }
 
-// enough is the smallest number of rounds by which 80 % of valid experiments are resolved.
+// enough returns the smallest number of rounds with which 80 % of valid experiments are resolved.
 func (b *bench) enough() int {
 	few, many := 6, 6
 	ok := func(n int) bool {
@@ -174,8 +174,8 @@ func (b *bench) enough() int {
 	return many
 }
 
-// TestPlanningPrecision says how often a goal of precision is reached, what the
-// interval holds, and how many rounds that takes.
+// TestPlanningPrecision counts how often a goal of precision is reached, how often the interval
+// contains the true value, and how many rounds that takes.
 func TestPlanningPrecision(t *testing.T) {
 	for _, w := range worlds {
 		for _, goal := range []float64{0.02, 0.01} {
@@ -209,16 +209,16 @@ func TestPlanningPrecision(t *testing.T) {
 	}
 }
 
-// TestPlanningExtension carries runs out of which those that are not resolved are
-// extended, and counts false verdicts at the first look, at both together, and among
-// the extended; also with a second look at the whole level, as a comparison.
+// TestPlanningExtension extends runs that are not resolved. It counts false verdicts at the first
+// look, at both looks together, and among the extended runs. For comparison it does so with a
+// second look at the whole level.
 func TestPlanningExtension(t *testing.T) {
 	type count struct{ n, first, extended, second, whole, missed, missedWhole int }
 	for _, w := range worlds {
 		for _, scale := range []experiment.Scale{experiment.Ratio, experiment.Difference} {
 			for _, effect := range []float64{0, 0.02} {
 				if effect > 0 && scale == experiment.Difference {
-					continue // no margin
+					continue // a plan without margin is skipped
 				}
 				for _, rounds := range []int{10, 20} {
 					for _, factor := range []float64{1.5, 2, 4} {
@@ -284,8 +284,8 @@ func counted(b bool) int {
 	return 0
 }
 
-// TestPlanningOverestimates says how much larger than the truth effects are that are
-// claimed, by the share of runs that claim them, and how often that is told.
+// TestPlanningOverestimates compares the size of claimed effects with the true size, by the share
+// of runs that claim them, and counts how often there is a warning.
 func TestPlanningOverestimates(t *testing.T) {
 	for _, w := range worlds {
 		for _, effect := range []float64{0.01, 0.015, 0.02, 0.03, 0.05} {
@@ -308,8 +308,8 @@ func TestPlanningOverestimates(t *testing.T) {
 	}
 }
 
-// TestPlanningDetectable takes the minimum detectable effect that one run tells for the
-// truth, and says how many new runs of as many rounds find it.
+// TestPlanningDetectable takes the minimum detectable effect of one run as the true effect, and
+// counts how many new runs with as many rounds detect it.
 func TestPlanningDetectable(t *testing.T) {
 	for _, w := range worlds {
 		for _, metrics := range []int{1, 4} {

@@ -11,40 +11,41 @@ import (
 	"tare/stats"
 )
 
-// A workload may expect one of its metrics to be a product of powers of its factors
-// (experiment.PowerLaw): DNS queries are proxies × hosts × families ÷ TTL. The logarithm of
-// such a product is a plane over the logarithms of the factors, whose slopes are the exponents.
+// A workload may declare that one of its metrics is a product of powers of its factors
+// (experiment.PowerLaw): DNS queries are proxies × hosts × families ÷ TTL. The logarithm of such a
+// product is a plane over the logarithms of the factors, with the exponents as slopes.
 //
-// The plane is fitted in each round (fits.go). All cells of the workload take part, so that an exponent holds at the other
-// factors' levels too, and whether the law holds at all shows in what it leaves at each cell.
+// The plane is fitted in each round (fits.go). All cells of the workload take part. An exponent
+// therefore holds at all levels of the other factors, and the residual of each cell shows whether
+// the law holds at all.
 
-// PowerLaw is how a metric of a workload depends on its factors together.
+// PowerLaw is the joint dependence of a workload's metric on its factors.
 type PowerLaw struct {
-	Workload string            `json:"workload"`       // whose cells these are
-	Metric   experiment.Metric `json:"metric"`         // that the law is of
-	Held     []factor.Level    `json:"held,omitempty"` // factors that the law does not speak of
-	Factors  []PowerLawFactor  `json:"factors"`        // that have several levels, in the order of the plan
-	Cells    []string          `json:"cells"`          // that it is fitted to
-	Arms     []PowerLawArm     `json:"arms"`           // in the plan's order; those with a value in every cell in some round
+	Workload string            `json:"workload"`       // workload of the cells
+	Metric   experiment.Metric `json:"metric"`         // metric that the law describes
+	Held     []factor.Level    `json:"held,omitempty"` // factors that are not part of the law, at their levels
+	Factors  []PowerLawFactor  `json:"factors"`        // factors of the law with several levels, in the order of the plan
+	Cells    []string          `json:"cells"`          // cells of the fit
+	Arms     []PowerLawArm     `json:"arms"`           // arms in the plan's order that have a value in every cell in some round
 }
 
 // PowerLawFactor is one factor of a law.
 type PowerLawFactor struct {
 	Factor   string    `json:"factor"`         // "hosts"
-	Unit     string    `json:"unit,omitempty"` // of its levels; "" for a number of things
-	Levels   []float64 `json:"levels"`         // in Unit, ascending
-	Expected float64   `json:"expected"`       // exponent that the workload expects
+	Unit     string    `json:"unit,omitempty"` // unit of the levels; "" for a number of things
+	Levels   []float64 `json:"levels"`         // levels in Unit, ascending
+	Expected float64   `json:"expected"`       // exponent that the workload declares
 }
 
-// PowerLawArm is the law of one arm.
+// PowerLawArm is the law fitted to one arm.
 type PowerLawArm struct {
 	Arm       string     `json:"arm"`       // name
-	Rounds    []int      `json:"rounds"`    // those with a value in every cell
-	Exponents []Exponent `json:"exponents"` // of the factors, in their order
-	// Unity is what the law gives where each of the factors is 1 of its unit, in the metric's unit.
+	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell
+	Exponents []Exponent `json:"exponents"` // exponents of the factors, in their order
+	// Unity is the value of the law if each factor is 1 of its unit, in the metric's unit.
 	Unity     Interval `json:"unity"`
-	PointOnly bool     `json:"pointOnly,omitempty"` // Unity is a point without an interval: the values allow none
-	Method    string   `json:"method"`              // of the interval of Unity
+	PointOnly bool     `json:"pointOnly,omitempty"` // Unity is a point without an interval, since the values allow none
+	Method    string   `json:"method"`              // method of the interval of Unity
 	Misfit    Misfit   `json:"misfit"`              // the cell whose values lie farthest from the law
 }
 
@@ -52,19 +53,20 @@ type PowerLawArm struct {
 type Exponent struct {
 	Interval
 	PointOnly  bool   `json:"pointOnly,omitempty"`  // the values allow no interval
-	Method     string `json:"method"`               // of the interval, as in comparisons
-	Unexpected bool   `json:"unexpected,omitempty"` // the interval lies beside what is expected, by more than a little
+	Method     string `json:"method"`               // method of the interval, as in comparisons
+	Unexpected bool   `json:"unexpected,omitempty"` // the interval excludes the expected exponent by more than exponentMiss
 }
 
-// exponentMiss is a little: it makes 2 % over a range of 1 to 10.
+// exponentMiss is the largest deviation of an exponent that does not matter: 2 % over a range of 1
+// to 10.
 const exponentMiss = 0.01
 
 // Misfit is the cell whose values lie farthest from the law.
 type Misfit struct {
-	Cell string  `json:"cell"` // id of the cell
-	Off  float64 `json:"off"`  // its typical value less the law's, as a share of the law's: -0.1 is 10 % below
-	P    float64 `json:"p"`    // that all cells lie on the law, by t tests of what is left at each cell; 1 if untestable
-	Poor bool    `json:"poor"` // the law misses by more than chance and by more than a little
+	Cell string  `json:"cell"` // ID of the cell
+	Off  float64 `json:"off"`  // typical value minus the law's, as a share of the law's: -0.1 is 10 % below
+	P    float64 `json:"p"`    // p that all cells lie on the law, by t tests of the residual at each cell; 1 if untestable
+	Poor bool    `json:"poor"` // the deviation exceeds chance and is more than a little
 }
 
 func powerLaws(t *table) []PowerLaw {
@@ -90,16 +92,17 @@ func powerLaws(t *table) []PowerLaw {
 	return list
 }
 
-// lawCells is the cells that one law is fitted to.
+// lawCells is the cells of one fit of a power law.
 type lawCells struct {
 	metric  experiment.Metric
 	held    []factor.Level
-	cells   []int // of the plan
+	cells   []int // indices of the cells in the plan
 	factors []PowerLawFactor
 	x       [][]float64 // logarithms of the levels, by cell and factor
 }
 
-// lawsOf are those of a plan, in its order, but for those of too few cells to doubt a law by.
+// lawsOf returns the power laws of a plan, in its order, without those that have too few cells to
+// test them.
 func lawsOf(plan *experiment.Plan) []lawCells {
 	at := map[string]int{}
 	var list []lawCells
@@ -125,7 +128,7 @@ func lawsOf(plan *experiment.Plan) []lawCells {
 	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
 }
 
-// read reads the levels as numbers. There are no factors where some have no logarithms.
+// read reads the levels as numbers. If some level has no logarithm, no factors are kept.
 func (f *lawCells) read(plan *experiment.Plan) {
 	f.x = make([][]float64, len(f.cells))
 	first := plan.Cells[f.cells[0]]
@@ -141,7 +144,7 @@ func (f *lawCells) read(plan *experiment.Plan) {
 			}
 		}
 		x, unit := readLevels(texts)
-		if slices.ContainsFunc(x, func(v float64) bool { return !(v > 0) }) { // NaN, too
+		if slices.ContainsFunc(x, func(v float64) bool { return !(v > 0) }) { // true for NaN, too
 			f.factors = nil
 			return
 		}
@@ -156,7 +159,7 @@ func (f *lawCells) read(plan *experiment.Plan) {
 	}
 }
 
-// law fits the law of one arm; false where no round has a value in every cell.
+// law fits the law of one arm; false if no round has a value in every cell.
 func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there bool) {
 	list := t.completeRounds(l.cells, []int{arm}, l.metric, nil)
 	for i := range list {

@@ -16,8 +16,8 @@ import (
 
 var queries = experiment.Metric{Name: "queries", Unit: "1/s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio, Discrete: true}
 
-// lawPlan is a plan of a workload whose queries are expected to be proxies × hosts ÷ ttl, at all
-// combinations of the levels given: "hosts=10,50,200".
+// lawPlan returns a plan of a workload whose queries are expected to be proxies × hosts ÷ ttl, with
+// all combinations of the given levels: "hosts=10,50,200".
 func lawPlan(rounds int, factors ...string) *experiment.Plan {
 	p := testPlan(rounds, []experiment.Metric{queries})
 	law := &experiment.PowerLaw{Metric: "queries", Exponents: map[string]float64{"proxies": 1, "hosts": 1, "ttl": -1}}
@@ -41,7 +41,7 @@ func lawPlan(rounds int, factors ...string) *experiment.Plan {
 	return p
 }
 
-// lawTrials carries a plan out, with values by the levels of the cell as numbers.
+// lawTrials carries a plan out. The function value computes values from the levels of the cell.
 func lawTrials(p *experiment.Plan, value func(levels map[string]float64) float64) []journal.Trial {
 	at := map[string]map[string]float64{}
 	for _, c := range p.Cells {
@@ -83,8 +83,8 @@ func TestPowerLaw(t *testing.T) {
 	}
 }
 
-// A law that does not hold is told by the cell that it misses most, and a factor that matters in
-// another way by its exponent.
+// If a law does not hold, the result names the cell that is farthest from it. A factor with another
+// effect shows in its exponent.
 func TestPowerLawMisfit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	plan := lawPlan(8, "hosts=10,50,200", "ttl=1s,2s,4s")
@@ -101,8 +101,8 @@ func TestPowerLawMisfit(t *testing.T) {
 	}
 }
 
-// What is the same in every round gives exponents without intervals; rounds that lack a cell give
-// none.
+// If all rounds have the same values, exponents have no intervals. Rounds that lack a cell are left
+// out.
 func TestPowerLawLeavesOut(t *testing.T) {
 	exact := func(l map[string]float64) float64 { return l["hosts"] / l["ttl"] }
 	plan := lawPlan(6, "hosts=10,50", "ttl=1s,2s")
@@ -139,10 +139,10 @@ func TestPowerLawLeavesOut(t *testing.T) {
 	}
 }
 
-// TestPowerLawCoverage simulates laws whose rounds have something in common.
+// TestPowerLawCoverage simulates laws whose rounds share drift.
 func TestPowerLawCoverage(t *testing.T) {
 	const runs, rounds = 400, 8
-	exact := 0.9609 // of the signed-rank interval at eight rounds
+	exact := 0.9609 // confidence of the signed-rank interval with eight rounds
 	rng := rand.New(rand.NewPCG(17, 6))
 	plan := lawPlan(rounds, "proxies=1,2,4", "hosts=10,50,200", "ttl=1s,2s")
 	hits, poor := make([]int, 3), 0

@@ -8,8 +8,8 @@ import (
 	"tare/experiment"
 )
 
-// Reason says why a comparison is not resolved or gets no verdict, or why a whole run gives none: a kind with its
-// figures. Package wording makes a sentence of it.
+// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives none: a
+// kind with its figures. Package wording turns it into a sentence.
 type Reason interface {
 	Kind() string
 }
@@ -18,47 +18,49 @@ type Reason interface {
 type (
 	// NothingShown: neither a difference nor equivalence is shown.
 	NothingShown struct{}
-	// TooFewValues: fewer than two pairs, or than two values of an arm.
+	// TooFewValues: there are fewer than two pairs, or fewer than two values of an arm.
 	TooFewValues struct {
-		Loss *Loss `json:"loss,omitempty"` // what most trials were lost to
+		Loss *Loss `json:"loss,omitempty"` // main cause of the missing values
 	}
-	// NoSpread: too few values for ranks, and no spread for a t interval.
+	// NoSpread: there are too few values for ranks, and they do not vary, so there is no t
+	// interval.
 	NoSpread struct {
 		Fewest int `json:"fewest"` // pairs that an interval by ranks takes
 	}
-	// NotInFamily: a difference by itself, but not as one of so many claims.
+	// NotInFamily: the difference is significant by itself, but not after the correction for the
+	// number of claims.
 	NotInFamily struct {
-		Family int `json:"family"` // claims that share the correction
+		Family int `json:"family"` // number of claims that share the correction
 	}
-	// WithinBias: a difference no larger than the control's own.
+	// WithinBias: the difference is no larger than the control's own.
 	WithinBias struct {
-		Bias float64 `json:"bias"` // what the control differs by, on the scale of the overhead
+		Bias float64 `json:"bias"` // difference of the control from the baseline, on the scale of the overhead
 	}
-	// TooFewToClaim: fewer values than any claim of the family takes.
+	// TooFewToClaim: there are fewer values than any claim of the family takes.
 	TooFewToClaim struct {
 		Family int `json:"family"`
-		Fewest int `json:"fewest"` // pairs, or values of each arm, that it takes
+		Fewest int `json:"fewest"` // pairs, or values of each arm, that a claim takes
 	}
-	// NoControl: the control has no estimate to stand against.
+	// NoControl: the control has no estimate to compare with.
 	NoControl struct{}
-	// ThinControl: the control has so few values that it could hardly differ.
+	// ThinControl: the control has so few values that it could hardly be found to differ.
 	ThinControl struct {
-		Values int `json:"values"` // pairs, or values of the smaller sample, of the control
+		Values int `json:"values"` // pairs of the control, or values of the smaller sample
 	}
-	// Ties: p is small, but ties leave zero in the interval.
+	// Ties: p is small, but because of ties the interval includes zero.
 	Ties struct{}
-	// FarReaching: equivalent by the tests, with an interval far beyond the margin.
+	// FarReaching: the tests show equivalence, but the interval reaches far beyond the margin.
 	FarReaching struct{}
 	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
 	MeanNotShown struct{}
-	// MissingTrials: what the values say does not withstand those that are missing, of trials in
-	// which the program failed. Of a claim it says that it does: with those that speak against it
-	// by failing counted as worst, and with the others put at no difference.
+	// MissingTrials: the claim depends on the values that trials lack because the program failed.
+	// Beside a claim it means that the claim holds in spite of them: with the missing values that
+	// contradict it counted as worst, and the others counted as no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
-		Of      int     `json:"of"`              // pairs, or values of both arms, had none failed
-		Worst   int     `json:"worst,omitempty"` // of the missing, those that count as worst against a cost or a gain
-		Without Verdict `json:"without"`         // what the others say by themselves
+		Of      int     `json:"of"`              // pairs, or values of both arms, if none had failed
+		Worst   int     `json:"worst,omitempty"` // number of missing values that count as worst against a cost or a gain
+		Without Verdict `json:"without"`         // verdict of the present values alone
 	}
 )
 
@@ -66,26 +68,28 @@ type (
 type (
 	// DoesNotVary: all values are the same, in every arm and trial.
 	DoesNotVary struct{}
-	// OtherSettings: the arm's files were made with other settings of the workload than the baseline's.
+	// OtherSettings: the workload's settings in the arm's files differ from those in the
+	// baseline's.
 	OtherSettings struct {
 		Settings []UnlikeSetting `json:"settings"`
 	}
-	// InvalidRuns: what is compared is of runs that give no verdicts.
+	// InvalidRuns: some compared runs give no verdicts.
 	InvalidRuns struct {
-		Runs []int `json:"runs,omitempty"` // by number; empty: the run itself
+		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// ControlChanged: between two runs the control has changed as well.
+	// ControlChanged: the control has changed between the two runs as well.
 	ControlChanged struct{}
-	// RoundsMissing: not all rounds that were planned are done.
+	// RoundsMissing: not all planned rounds are done.
 	RoundsMissing struct {
 		Rounds int `json:"rounds"`
 		Of     int `json:"of"`
 	}
-	// UnfinishedRuns: what is compared is of runs that are not finished.
+	// UnfinishedRuns: some compared runs are not finished.
 	UnfinishedRuns struct {
-		Runs []int `json:"runs,omitempty"` // by number; empty: the run itself
+		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// SameClaim: a closed loop makes this metric say once more what another one says, which has the verdict.
+	// SameClaim: in a closed loop this metric carries the same information as another one, which
+	// has the verdict.
 	SameClaim struct {
 		Metric string `json:"metric"`
 	}
@@ -95,7 +99,8 @@ type (
 type (
 	// NoBaseline: the plan has no baseline.
 	NoBaseline struct{}
-	// ControlFails: the control differs from the baseline, of which it is a copy, and is not shown to be equivalent.
+	// ControlFails: the control differs from the baseline, although it is a copy, and is not shown
+	// to be equivalent.
 	ControlFails struct {
 		Cell      string            `json:"cell"`
 		Metric    experiment.Metric `json:"metric"`
@@ -107,17 +112,17 @@ type (
 	InvalidTrials struct {
 		Lost     int     `json:"lost"`
 		Planned  int     `json:"planned"`
-		Limit    float64 `json:"limit"` // as a share
+		Limit    float64 `json:"limit"` // a share
 		Imported bool    `json:"imported,omitempty"`
 	}
 )
 
-// NoVerdicts is the reason why a run is left out where several are put together: it gives none.
+// NoVerdicts: the run gives no verdicts, so it is left out of an analysis of several runs.
 type NoVerdicts struct {
 	Reasons []Reason `json:"-"`
 }
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (NothingShown) Kind() string   { return "nothing-shown" }
 func (TooFewValues) Kind() string   { return "too-few-values" }
 func (NoSpread) Kind() string       { return "no-spread" }
@@ -142,18 +147,18 @@ func (ControlFails) Kind() string   { return "control-fails" }
 func (InvalidTrials) Kind() string  { return "invalid-trials" }
 func (NoVerdicts) Kind() string     { return "no-verdicts" }
 
-// Loss is what most trials of an arm are lost to.
+// Loss is the main cause for which an arm lost most of its trials.
 type Loss struct {
-	Baseline bool     `json:"baseline,omitempty"` // the baseline's trials; else the arm's
+	Baseline bool     `json:"baseline,omitempty"` // true: the baseline's trials; false: the arm's
 	Lost     int      `json:"lost"`
 	Trials   int      `json:"trials"`
-	Rules    []string `json:"rules,omitempty"`  // that they broke
-	Metric   string   `json:"metric,omitempty"` // of which they have no usable value, where no rule was broken
+	Rules    []string `json:"rules,omitempty"`  // rules that the trials broke
+	Metric   string   `json:"metric,omitempty"` // metric without a usable value, if no rule was broken
 }
 
-// lost says what a comparison with too few values has lost its trials to.
+// lost returns the cause for which a comparison has too few values.
 func (x explainer) lost(h *hypothesis) *Loss {
-	if x.table == nil { // of no single run
+	if x.table == nil { // the comparison is not of a single run
 		return nil
 	}
 	if l := x.table.loss(h.cell, h.arm, h.Metric); l != nil {
@@ -166,7 +171,7 @@ func (x explainer) lost(h *hypothesis) *Loss {
 	return l
 }
 
-// loss says what most trials of an arm are lost to, if most are.
+// loss returns the cause for which most trials of an arm are lost; nil if most are not.
 func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	count, without, broken := 0, 0, map[string]int{}
 	for _, s := range t.slots[c][a] {
@@ -193,7 +198,7 @@ func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	return &Loss{Lost: lost, Trials: count, Rules: slices.Sorted(maps.Keys(broken))}
 }
 
-// failure says by how much a control misses.
+// failure returns the size of a control's difference from the baseline.
 func (h *hypothesis) failure(plan *experiment.Plan) ControlFails {
 	return ControlFails{Cell: h.Cell, Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric)),
 		PAdjusted: h.adjusted, Margin: float64(plan.Equivalence)}

@@ -7,8 +7,8 @@ import (
 	"tare/journal"
 )
 
-// TestMoreRepeats: trials that the machine spoilt in one arm more than in the others are a warning, and
-// failures of the program, or trials that are spoilt in all arms alike, are none.
+// TestMoreRepeats: trials that the machine spoilt in one arm more often than in the others give a
+// warning. Failures of the program, or trials spoilt in all arms alike, give none.
 func TestMoreRepeats(t *testing.T) {
 	repeated := func(rule string, arms map[string]int) []Warning {
 		plan := testPlan(20, []experiment.Metric{headline("time", experiment.Lower)}, "layer", "other")

@@ -15,25 +15,24 @@ import (
 	"tare/stats"
 )
 
-// NeededRounds is the second stage of Stein's rule: from the trials of the pilot
-// (the plan's rounds) it gives the total number of rounds, the pilot's included,
-// after which a treatment's interval on a headline metric has the half-width of the
-// plan's precision, on the log scale: ln(1 + precision), with a chance of 90 %. It is
-// capped at the plan's MaxRounds and never under the pilot. Later trials are
-// ignored, so that asking again gives the same answer. In a plan without
-// treatments, which asks for the noise, the control stands for them. It is an
-// error when no such arm has two valid pairs on a headline metric.
+// NeededRounds is the second stage of Stein's rule. From the trials of the pilot (the plan's
+// rounds) it computes the total number of rounds, including the pilot's, after which a treatment's
+// interval on a headline metric has, with a chance of 90 %, the half-width of the plan's precision
+// on the log scale: ln(1 + precision). The number is at least the pilot's and at most the plan's
+// MaxRounds. Later trials are ignored, so repeated calls give the same answer. In a plan without
+// treatments, which measures noise, the control takes their place. If no such arm has two valid
+// pairs on a headline metric, NeededRounds returns an error.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
-// plannedFactors is of how many factors an interaction may be for a goal of precision to be
-// about it: what a pair costs together is a question of every such design, and a larger
-// set takes four times the rounds for each factor more.
+// plannedFactors is the largest number of factors of an interaction that a goal of precision
+// covers: the joint cost of a pair is a question of every such design, and each further factor
+// takes four times the rounds.
 const plannedFactors = 2
 
-// plannedSets are the effects of a factorial design that a goal of precision is about.
+// plannedSets returns the effects of a factorial design that a goal of precision covers.
 func plannedSets(plan *experiment.Plan) []int {
 	if plan.Combination() == nil {
 		return nil
@@ -41,10 +40,10 @@ func plannedSets(plan *experiment.Plan) []int {
 	return slices.DeleteFunc(effectSets(len(plan.Factorial)), func(set int) bool { return bits.OnesCount(uint(set)) > plannedFactors })
 }
 
-// precisionAssurance is the chance with which a goal of precision is to be reached.
+// precisionAssurance is the chance with which a goal of precision is reached.
 const precisionAssurance = 0.9
 
-// neededRounds also says whether the cap cut the number.
+// neededRounds is NeededRounds for a table. It also reports whether the cap reduced the number.
 func neededRounds(t *table) (rounds int, capped bool, err error) {
 	t = t.pilot()
 	plan := t.plan
@@ -61,7 +60,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 		contrasts, _, pilot := p.Units()
 		each := p.RoundsEach()
 		if pilot > 2 && p.LastShort() {
-			pilot-- // a set-up that the pilot's end divides is none of the pilot's in the end
+			pilot-- // a set-up that continues after the pilot does not belong to the pilot in the end
 		}
 		if pilot < 2 {
 			return nil
@@ -101,17 +100,17 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 	return rounds, capped, nil
 }
 
-// pilot is what the pilot's rounds tell, as it was when they were done: effects of places
-// within the round are those of its rounds, too.
+// pilot returns the table as it was when the pilot's rounds were done. Effects of positions within
+// the round come from these rounds only, too.
 func (t *table) pilot() *table {
 	p := *t
 	last, _ := slices.BinarySearch(t.rounds, t.plan.Rounds+1)
-	p.moved, p.rounds = nil, t.rounds[:last]
+	p.positionEffects, p.rounds = nil, t.rounds[:last]
 	return &p
 }
 
-// totalRounds is the number of rounds that the run is to have, as far as it is
-// known: the pilot's until the pilot is complete.
+// totalRounds returns the number of rounds that the run will have, as far as it is known: the
+// pilot's number until the pilot is complete.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -120,7 +119,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
 		return n, false
 	}
-	fixed := t.plan.Fixed // by the rule of the Tare that ran it, where the journal tells
+	fixed := t.plan.Fixed // number computed by the version of Tare that ran it, if the journal has it
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false
 	}
@@ -134,32 +133,31 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds is the smallest number of rounds at which any claim on a headline
-// metric is possible at all: the smallest p that the exact test within rounds can
-// give, 2 in 3^rounds with a control and 2 in 2^rounds without, must be at most alpha over
-// the number of hypotheses. Where several rounds share a set-up, it is the number of set-ups. Of a
-// plan whose trials are independent samples it is the number of values of each
-// arm, by the rank-sum test.
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is
+// possible: the smallest p of the exact test within rounds, 2 in 3^rounds with a control and 2 in
+// 2^rounds without, must be at most alpha divided by the number of hypotheses. If several rounds
+// share a set-up, it is the number of set-ups. For a plan whose trials are independent samples it
+// is the number of values of each arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
-// unitEffects remembers the minimum detectable effects for a deviation of 1, by their unitCase: each
-// takes longer to work out than all the rest of a comparison, and many runs of one design ask for the same.
+// unitEffects caches the minimum detectable effects for a deviation of 1, by unitCase. Computing
+// one takes longer than the rest of a comparison, and many runs of one design need the same ones.
 var unitEffects sync.Map
 
 type unitCase struct {
 	n            int // independent values of pairs, or values of the baseline
-	treated      int // values of the arm; 0: pairs
+	treated      int // values of the arm; 0: the values are pairs
 	alpha, power float64
 	ranks        bool
 	control      bool // the reference is baseline and control together
 }
 
-// effect is 0 where so few pairs can claim nothing. Of pairs that are judged by ranks it allows
-// for the deviation being estimated from as few values, so that power is that of the effect
-// as it is told.
+// effect returns the minimum detectable effect for a deviation of 1; 0 if this few pairs cannot
+// support any claim. For pairs judged by ranks it allows for the fact that the deviation is
+// estimated from as few values, so that the power holds for the effect as reported.
 func (c unitCase) effect() (v float64) {
 	if known, ok := unitEffects.Load(c); ok {
 		return known.(float64)
@@ -194,9 +192,9 @@ func unitOf(h *hypothesis, alpha, power float64) unitCase {
 	return c
 }
 
-// deviation is that of one contrast. Of independent samples it is the deviation
-// that gives the difference of both the standard error it has, if both had it:
-// the smaller sample's counts for more.
+// deviation returns the standard deviation of one contrast. For independent samples it is the
+// common deviation with which the difference would have its standard error: the smaller sample's
+// counts for more.
 func deviation(h *hypothesis) float64 {
 	if h.Paired {
 		return h.SD
@@ -205,16 +203,16 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed is the number of rounds, or of values of each arm, with which a new run
-// gets a verdict of any kind with the chance power, given what is observed; 0 if over
-// the most or if that cannot be said. Where several rounds share a set-up, set-ups are
-// what is looked for, and told as rounds.
+// needed returns the number of rounds, or of values of each arm, with which a new run gets a
+// verdict of any kind with the probability power, given the observations; 0 if it is over the
+// maximum or cannot be computed. If several rounds share a set-up, it searches for a number of
+// set-ups and returns it as rounds.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
 	a := stats.Aim{Alpha: alpha, Shown: x.Alpha, Assurance: power, Limit: mostRounds / each, Seed: x.plan.Seed}
 	if a.Margin = x.MarginOf(&h.Data); a.Margin > 0 {
-		a.Reach = reach * a.Margin
+		a.Reach = mostMargins * a.Margin
 	}
 	if n := resamples / h.family; h.Metric.Headline && !h.Means && n >= fewestResamples {
 		a.Resamples = min(n, mostResamples)
@@ -238,9 +236,9 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// How often new runs are drawn from what was observed, to say how many rounds they
-// need: of all headline comparisons together, so that many cost no more time than a
-// few, and of one. With fewer the noise is taken for normal.
+// Numbers of new runs that are drawn from the observations to compute the number of needed rounds:
+// for all headline comparisons together, so that many take no more time than a few; and the most
+// and the fewest for one comparison. With fewer than that, the noise is assumed to be normal.
 const (
 	resamples       = 4000
 	mostResamples   = 400

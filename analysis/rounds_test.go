@@ -19,7 +19,7 @@ func TestFewestRounds(t *testing.T) {
 		want                int
 	}{
 		{1, 1, 0.95, 6}, // the control's own test: 2/2^6 = 3.1 %
-		{1, 0, 0.95, 6}, // nothing headline: by itself
+		{1, 0, 0.95, 6}, // no headline metric: the test by itself
 		{1, 1, 0.99, 8}, // 2/2^8 = 0.78 %
 		{2, 1, 0.95, 6}, // 2/3^6 = 0.27 % ≤ 2.5 %
 		{3, 4, 0.95, 6}, // ≤ 0.42 %
@@ -49,8 +49,8 @@ func TestNeededRounds(t *testing.T) {
 		return 100 * math.Exp(scale*quiet[round%len(quiet)])
 	}
 	trials := testTrials(plan, 20, value)
-	// The loudest treatment on a headline metric decides; neither the exploratory metric nor
-	// rounds after the pilot count. The control is half of the reference.
+	// The noisiest treatment on a headline metric decides. Exploratory metrics and rounds after the
+	// pilot do not count. The control is half of the reference.
 	var contrasts []float64
 	for round := 1; round <= 6; round++ {
 		contrasts = append(contrasts, 6*quiet[round]-50*quiet[round]/2)
@@ -84,7 +84,7 @@ func TestNeededRounds(t *testing.T) {
 	}
 }
 
-// An experiment of one arm asks how large the noise is: the control is sized.
+// An experiment of one arm measures noise: the number of rounds is for the control.
 func TestNeededRoundsOfTheControl(t *testing.T) {
 	plan := testPlan(6, timeOnly)
 	plan.Precision, plan.MaxRounds = 0.001, 500
@@ -99,8 +99,8 @@ func TestNeededRoundsOfTheControl(t *testing.T) {
 	}
 }
 
-// After a pilot the headline is the hull of both intervals and claims only what
-// both claim; the t interval beside it is Stein's.
+// After a pilot the headline interval is the hull of both intervals and claims only what both
+// claim; the t interval beside it is Stein's.
 func TestStein(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	plan.Precision, plan.MaxRounds = 0.01, 100
@@ -121,7 +121,7 @@ func TestStein(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Interval{math.Expm1(rank.Point), math.Expm1(min(rank.Lo, stein.Lo)), math.Expm1(max(rank.Hi, stein.Hi))}
-	const close = 1e-5 // bounds by aligned ranks are searched for
+	const close = 1e-5 // bounds by aligned ranks are found by a search
 	near := func(a, b Interval) bool {
 		return math.Abs(a.Point-b.Point) < close && math.Abs(a.Lo-b.Lo) < close && math.Abs(a.Hi-b.Hi) < close
 	}
@@ -140,7 +140,7 @@ func TestStein(t *testing.T) {
 	}
 }
 
-// Where rounds share set-ups, set-ups are what is counted, and told as the rounds they take.
+// If rounds share set-ups, set-ups are counted, and converted to rounds in results.
 func TestRoundsOfSetUps(t *testing.T) {
 	plan := testPlan(12, timeOnly, "layer")
 	plan.Precision, plan.MaxRounds = 0.001, 5000
@@ -184,8 +184,7 @@ func TestRoundsOfSetUps(t *testing.T) {
 	}
 }
 
-// What later rounds tell of places within the round does not change the number that the
-// pilot has set.
+// Effects of position in later rounds do not change the number of rounds that the pilot determined.
 func TestNeededRoundsAskedAgain(t *testing.T) {
 	plan := testPlan(8, timeOnly, "layer")
 	plan.Precision, plan.MaxRounds = 0.005, 500

@@ -65,7 +65,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Of several valid attempts at one planned trial the latest counts.
+// Of several valid attempts at one planned trial, the latest counts.
 func TestLatestAttempt(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	trials := testTrials(plan, 6, scripted(map[string][]float64{"layer": around(0.07, 1, 0)}))
@@ -82,7 +82,7 @@ func TestLatestAttempt(t *testing.T) {
 	}
 }
 
-// Of a run that was ended, trials of later rounds are no values for anyone.
+// If a run was ended, trials of later rounds are not among its values.
 func TestValuesOfAnEndedRun(t *testing.T) {
 	plan := testPlan(8, timeOnly, "layer")
 	trials := testTrials(plan, 8, scripted(map[string][]float64{"layer": around(0.07, 1, 0)}))
@@ -93,7 +93,7 @@ func TestValuesOfAnEndedRun(t *testing.T) {
 	}
 }
 
-// A run whose control takes part in some rounds only is whole without it in the others.
+// A run whose control takes part in some rounds only is complete without it in the others.
 func TestSparedControl(t *testing.T) {
 	plan := testPlan(12, timeOnly, "layer")
 	plan.SpareControl()
@@ -110,8 +110,8 @@ func TestSparedControl(t *testing.T) {
 	}
 }
 
-// Of trials that are cut into slices only those of the last attempt count: they share their
-// slices with each other, and with no other attempt.
+// Of trials cut into slices, only those of the last attempt count: they share their slices with
+// each other, and with no other attempt.
 func TestLastAttemptOfSlicedBlocks(t *testing.T) {
 	plan := testPlan(8, timeOnly, "layer")
 	plan.Cells[0].Slices = 4
@@ -293,8 +293,8 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// A resumed session may find a layer otherwise than the first one did: what must
-// be known of it is not lost.
+// A resumed session may find another implementation of a layer than the first one. Its caveats are
+// kept.
 func TestCaveatsOfEverySession(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	trials := testTrials(plan, 6, noisy(1, 0.01, nil))
@@ -313,14 +313,14 @@ func TestCaveatsOfEverySession(t *testing.T) {
 	}
 }
 
-// Time in which a trial is prepared is time in trials.
+// Time for preparing a trial counts as time in trials.
 func TestHarnessCountsPreparation(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	trials := testTrials(plan, 6, noisy(1, 0.01, nil))
 	for i := range trials {
 		trials[i].Prepared = 6 * time.Second
 	}
-	if got := Analyze(plan, trials, nil).Harness.WallShare; got != 0.1 { // 1 of 6+3+1 s
+	if got := Analyze(plan, trials, nil).Harness.WallShare; got != 0.1 { // 1 s of 6+3+1 s
 		t.Errorf("wall share %v, want 0.1", got)
 	}
 }
@@ -365,7 +365,7 @@ func TestAnalyzeIsDeterministic(t *testing.T) {
 	}
 }
 
-// Whatever a journal holds, the analysis can be written as JSON.
+// Whatever a journal contains, the analysis can be written as JSON.
 func TestDegenerateRunsAreJSON(t *testing.T) {
 	hostile := []float64{0, math.Copysign(0, -1), -1, 1, 1e308, -1e308, 5e-324, math.Inf(1), math.Inf(-1), math.NaN(), 100}
 	metrics := []experiment.Metric{
@@ -395,7 +395,7 @@ func TestDegenerateRunsAreJSON(t *testing.T) {
 				trials[i].Round, trials[i].Position = -5, 1<<62
 			}
 		}
-		for i := range trials { // a journal itself is JSON
+		for i := range trials { // the journal itself must be valid JSON
 			for name, v := range trials[i].Values {
 				if (math.IsNaN(v) || math.IsInf(v, 0)) && !trials[i].Valid() {
 					delete(trials[i].Values, name)

@@ -15,7 +15,7 @@ import (
 	"tare/workload"
 )
 
-// importedPlan is a plan of imported trials: the first arm is the baseline.
+// importedPlan returns a plan of imported trials, whose first arm is the baseline.
 func importedPlan(metrics []experiment.Metric, arms ...string) *experiment.Plan {
 	p := &experiment.Plan{
 		Schema: experiment.PlanSchema, Name: "imported", Testbed: experiment.TestbedImport, Import: &experiment.Import{Tool: "fio"},
@@ -33,7 +33,7 @@ func importedPlan(metrics []experiment.Metric, arms ...string) *experiment.Plan 
 	return p
 }
 
-// hour is a schedule: trials of an arm, one each ten seconds, from an hour on.
+// hour returns a schedule: one trial every ten seconds, from an hour on.
 func hour(h int) func(int) time.Time {
 	return func(i int) time.Time {
 		return testStart.Add(time.Duration(h)*time.Hour + time.Duration(i)*10*time.Second)
@@ -42,7 +42,7 @@ func hour(h int) func(int) time.Time {
 
 func never(int) time.Time { return time.Time{} }
 
-// imported are trials of an arm with one metric.
+// imported returns trials of an arm with one metric.
 func imported(arm, metric string, start func(int) time.Time, values ...float64) []journal.Trial {
 	var list []journal.Trial
 	for i, v := range values {
@@ -52,7 +52,7 @@ func imported(arm, metric string, start func(int) time.Time, values ...float64) 
 	return list
 }
 
-// normal gives n values around a centre with a deviation of 1 % of it.
+// normal returns n values around a centre, with a deviation of 1 % of it.
 func normal(seed uint64, n int, centre float64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	x := make([]float64, n)
@@ -129,7 +129,7 @@ func TestNotResolvedSaysWhatItTakes(t *testing.T) {
 	}
 }
 
-// TestPairedImport: with rounds told, pairs cancel what drifts, but it remains
+// TestPairedImport: if the files give rounds, drift cancels in pairs, but the run remains
 // observational.
 func TestPairedImport(t *testing.T) {
 	plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, "aks", "c11n")
@@ -154,8 +154,8 @@ func TestPairedImport(t *testing.T) {
 	}
 }
 
-// TestOrderOfFiles: nothing hangs on the order in which files are read or on
-// their round numbers, and the series is in the order measured.
+// TestOrderOfFiles: the result does not depend on the order in which files are read or on their
+// round numbers, and the series is in the order measured.
 func TestOrderOfFiles(t *testing.T) {
 	plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, "aks", "c11n")
 	trials := slices.Concat(imported("aks", "time", hour(0), normal(1, 20, 100)...), imported("c11n", "time", hour(5), normal(2, 20, 103)...))
@@ -200,7 +200,7 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// failing marks the first trials of an arm as having failed operations.
+// failing gives the first trials of an arm failed operations.
 func failing(trials []journal.Trial, arm string, n int, rules ...string) {
 	for i := range trials {
 		if trials[i].Arm == arm && n > 0 {
@@ -216,10 +216,10 @@ func TestVerdictWithFailedTrials(t *testing.T) {
 	metrics := []experiment.Metric{headline("time", experiment.Lower)}
 	for _, c := range []struct {
 		name  string
-		value float64 // of the trials with failed operations
+		value float64 // values of the trials with failed operations
 		rules []string
 		first string
-		with  string // what it would be with them; "": nothing is said of that
+		with  string // expected verdict with these trials; "": none
 	}{
 		{"errors that change the verdict", 99.8, []string{workload.RuleErrors},
 			`not resolved 7.4 [6.1 8.6] missing-trials {"missing":14,"of":40,"without":"costs"} observational`, "not resolved 0.6 "},
@@ -251,8 +251,8 @@ func TestVerdictWithFailedTrials(t *testing.T) {
 	}
 }
 
-// TestOwnCells: files that each bring a cell of their own take no more room, paired
-// or not, than there are files and arms.
+// TestOwnCells: files that each have a cell of their own take no more memory, paired or not, than
+// files times arms.
 func TestOwnCells(t *testing.T) {
 	const files = 500
 	for _, pairBy := range []string{"", "name"} {
@@ -287,8 +287,8 @@ func TestOwnCells(t *testing.T) {
 	}
 }
 
-// TestOddImports: whatever the files hold, the analysis ends, and with numbers
-// that JSON can carry.
+// TestOddImports: whatever the files contain, the analysis ends, with numbers that JSON can
+// represent.
 func TestOddImports(t *testing.T) {
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, 1e308, 5e-324, 1, 1, 2}
 	ratio, count := headline("time", experiment.Lower), headline("errors", experiment.Higher)
@@ -316,7 +316,7 @@ func TestOddImports(t *testing.T) {
 			trials = append(trials, trial)
 		}
 		run := Analyze(plan, trials, nil)
-		run.Invalids = nil // trials as they came
+		run.Invalids = nil // Invalids holds the trials unchanged
 		if _, err := json.Marshal(run); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

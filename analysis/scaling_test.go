@@ -19,7 +19,7 @@ import (
 
 var memory = experiment.Metric{Name: "memory-istiod", Unit: "B", Better: experiment.Lower, Scale: experiment.Difference}
 
-// sweepPlan is a plan of a workload at levels of the factor objects.
+// sweepPlan returns a plan of a workload at levels of the factor objects.
 func sweepPlan(rounds int, levels []string, metrics []experiment.Metric, treatments ...string) *experiment.Plan {
 	p := testPlan(rounds, metrics, treatments...)
 	p.Cells = nil
@@ -91,7 +91,7 @@ func TestScalingAgainstR(t *testing.T) {
 	}
 	mesh := s.Arms[2]
 	near("difference", three(mesh.Difference.Interval), both(want["difference"].Rank, want["difference"].T))
-	if p := mesh.Difference.P; math.Abs(p-want["difference"].P) > 1e-12 { // the rank test's is the larger one
+	if p := mesh.Difference.P; math.Abs(p-want["difference"].P) > 1e-12 { // the p of the rank test, which is the larger one
 		t.Errorf("p %v, want %v", p, want["difference"].P)
 	}
 	if text := fmt.Sprintf("%.1f [%.1f %.1f]", mesh.Difference.Point/1e3, mesh.Difference.Lo/1e3, mesh.Difference.Hi/1e3); text != "0.9 [0.6 1.2]" {
@@ -104,12 +104,12 @@ func TestScalingAgainstR(t *testing.T) {
 	}
 }
 
-// TestScalingCoverage simulates lines whose rounds have something in common and
-// whose noise grows with the level, as times under load do.
+// TestScalingCoverage simulates lines whose rounds share drift and whose noise grows with the
+// level, as times under load do.
 func TestScalingCoverage(t *testing.T) {
 	const runs, rounds = 400, 8
 	const slope, more = 0.25, 0.05
-	exact := 0.9609 // of the signed-rank interval at eight rounds
+	exact := 0.9609 // confidence of the signed-rank interval with eight rounds
 	rng := rand.New(rand.NewPCG(17, 5))
 	plan := sweepPlan(rounds, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
 	base, arm, difference, straight := 0, 0, 0, 0
@@ -162,7 +162,7 @@ func TestScalingFit(t *testing.T) {
 		levels []string
 		curve  func(x float64) float64
 		bend   string
-		off    string // how far, at what level; "": nowhere
+		off    string // distance and level; "": the line fits
 	}{
 		{"straight", []string{"100", "300", "1000"}, func(x float64) float64 { return 5 * x }, "", ""},
 		{"flat", []string{"100", "300", "1000"}, func(float64) float64 { return 5 }, "", ""},
@@ -236,7 +236,7 @@ func TestScalingLeavesOut(t *testing.T) {
 	other := memory
 	other.Name = "other"
 	plan := sweepPlan(6, []string{"1", "2", "3"}, []experiment.Metric{memory, other}, "mesh")
-	plan.Cells[1].Metrics = []experiment.Metric{memory} // other is not everywhere
+	plan.Cells[1].Metrics = []experiment.Metric{memory} // one cell lacks the metric other
 	trials := testTrials(plan, 6, func(_ int, cell, _, _ string) float64 { return objectsOf(cell) })
 	for i := range trials {
 		tr := &trials[i]

@@ -6,15 +6,16 @@ import (
 	"tare/experiment"
 )
 
-// UnlikeSetting is a setting of the workload that the files of two arms do not share: they measured different work.
+// UnlikeSetting is a setting of the workload that differs between the files of two arms, which
+// therefore measured different work.
 type UnlikeSetting struct {
 	Name     string   `json:"name"`
-	Baseline []string `json:"baseline"` // its values in the baseline's files, or those of the arm in its place; more than one: they differ there
+	Baseline []string `json:"baseline"` // values in the files of the baseline, or of the arm in its place; more than one: these files differ too
 	Arm      []string `json:"arm"`
 }
 
-// settingsOf gives the settings that are not the same in all files of a cell, by cell, but for those that the import
-// says do not matter.
+// settingsOf returns, by cell, the settings that differ between files of the cell, without those
+// that the import declares irrelevant.
 func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	by := map[string][]experiment.ImportedSetting{}
 	if plan.Import == nil {
@@ -28,8 +29,8 @@ func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	return by
 }
 
-// unlike are the settings by which arm a and arm b measured different work in a cell; nil: none. Values of files of one
-// arm that differ among themselves are of different work as well.
+// unlike returns the settings by which arm a and arm b measured different work in a cell; nil:
+// none. A setting that differs between the files of one arm counts too.
 func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
 	for _, s := range t.settings[t.plan.Cells[c].ID] {
 		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]

@@ -11,12 +11,13 @@ import (
 	"tare/journal"
 )
 
-// Arms whose files did other work are not compared, in that cell, however clear the difference is.
+// Arms whose files measured other work are not compared in that cell, however clear the difference
+// is.
 func TestOtherSettings(t *testing.T) {
 	m := headline("rate", experiment.Higher)
 	for _, c := range []struct {
 		name    string
-		arms    map[string][]string // values of the setting
+		arms    map[string][]string // values of the setting by arm
 		allowed []string
 		paired  string
 		want    string
@@ -45,7 +46,8 @@ func TestOtherSettings(t *testing.T) {
 	}
 }
 
-// Of blocks, each is compared with its own baseline, and the interval of all rests on one value a block.
+// Each block is compared with its own baseline, and the interval over all blocks uses one value per
+// block.
 func TestBlocks(t *testing.T) {
 	m := headline("rate", experiment.Higher)
 	plan := importedPlan([]experiment.Metric{m}, "none", "wg")
@@ -53,7 +55,7 @@ func TestBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var trials []journal.Trial
 	for b := range plan.Import.Blocks {
-		share := 0.9 - 0.02*float64(b) // of the block's own baseline
+		share := 0.9 - 0.02*float64(b) // share of the block's own baseline
 		for rep := range 4 {
 			for arm, factor := range []float64{1, share} {
 				wobble := math.Exp(0.002 * rng.NormFloat64())
@@ -62,7 +64,7 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 	}
-	// A file of which nothing is known is of a block, too, and takes nothing from the others.
+	// A file whose contents are unknown belongs to a block, too, and does not affect the others.
 	trials = append(trials, journal.Trial{Session: 1, Round: 1, Attempt: 1, SetUp: 1, Arm: "wg", Invalid: []journal.Violation{{Rule: "import"}}})
 	run := Analyze(plan, trials, nil)
 	c := run.Comparisons[0]

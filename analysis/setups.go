@@ -11,15 +11,15 @@ import (
 	"tare/journal"
 )
 
-// SetUps tells how often the arms of a run were set up. What a set-up draws by chance is
-// the same in all its rounds: rounds that share one are not independent of each other.
+// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout,
+// are the same in all its rounds, so rounds that share a set-up are not independent.
 type SetUps struct {
 	Count    int `json:"count"`    // set-ups
-	Rounds   int `json:"rounds"`   // that they served
-	Sessions int `json:"sessions"` // each has a set-up of its own at least
+	Rounds   int `json:"rounds"`   // rounds that the set-ups served
+	Sessions int `json:"sessions"` // number of sessions; each has at least one set-up of its own
 }
 
-// setUpsOf counts the set-ups of a run; none where its trials do not tell them.
+// setUpsOf counts the set-ups of a run; zero if its trials do not record them.
 func setUpsOf(trials []journal.Trial) SetUps {
 	counts, rounds, sessions := map[int]bool{}, map[int]bool{}, map[int]bool{}
 	for i := range trials {
@@ -32,33 +32,33 @@ func setUpsOf(trials []journal.Trial) SetUps {
 	return SetUps{Count: len(counts), Rounds: len(rounds), Sessions: len(sessions)}
 }
 
-// Known says whether the trials tell their set-ups.
+// Known reports whether the trials record their set-ups.
 func (s SetUps) Known() bool { return s.Count > 0 }
 
-// Once says that arms stayed as they were first set up, but for sessions: what is concluded
-// is of those set-ups.
+// Once reports whether each session set its arms up only once: conclusions then hold for those
+// set-ups.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
-// Shared says that several rounds share a set-up, of which there are several: the set-up is
+// Shared reports whether there are several set-ups, and several rounds share one. The set-up is
 // then the unit of analysis (Kalibera and Jones 2013, section 6).
 func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
 
-// BetweenSetUps says how much an overhead differs from set-up to set-up, beyond what its
-// rounds do: the variance component of a one-way layout (Searle, Casella and McCulloch 1992,
-// section 3.6).
+// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between
+// rounds: the variance component of a one-way layout (Searle, Casella and McCulloch 1992, section
+// 3.6).
 type BetweenSetUps struct {
-	SetUps int `json:"setUps"` // that the values are of
-	Rounds int `json:"rounds"` // that they served
-	// SD is the deviation between set-ups, on the scale of the overhead: a share of the
+	SetUps int `json:"setUps"` // number of set-ups of the values
+	Rounds int `json:"rounds"` // rounds that the set-ups served
+	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the
 	// baseline, or in the metric's unit. 0: the set-ups differ no more than their rounds do.
 	SD float64 `json:"sd"`
-	// Most is an upper bound of it, at the design's confidence; -1: none.
+	// Most is an upper bound of SD, at the design's confidence; -1: none.
 	Most float64 `json:"most"`
-	F    float64 `json:"f"` // mean square between set-ups over that within; 0: within does not vary
-	P    float64 `json:"p"` // of no difference between set-ups
+	F    float64 `json:"f"` // mean square between set-ups over that within; 0: values within set-ups do not vary
+	P    float64 `json:"p"` // p of no difference between set-ups
 }
 
-// spreadBetween estimates what differs between set-ups; nil where no two rounds share one.
+// spreadBetween estimates the variation between set-ups; nil if no two rounds share one.
 func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	bySetUp := map[int][]float64{}
 	for i, s := range d.SetUps {
@@ -86,7 +86,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 		squares += size * size
 	}
 	among, within = among/(k-1), within/(n-k)
-	each := (n - squares/n) / (k - 1) // rounds in a set-up, as they count
+	each := (n - squares/n) / (k - 1) // effective number of rounds in a set-up
 	b := &BetweenSetUps{SetUps: len(groups), Rounds: len(d.SetUps), P: 1, Most: -1}
 	if within == 0 {
 		return b
@@ -99,7 +99,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	}
 	b.SD = size((among - within) / each)
 	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n.
-	// Set-ups that are more alike than chance makes them bound nothing more closely.
+	// Set-ups that are more alike than by chance do not make the bound smaller.
 	b.Most = size(within * (max(ratio, 1)/f.Quantile(1-confidence) - 1) / each)
 	return b
 }

@@ -32,7 +32,8 @@ func TestSetUpsOf(t *testing.T) {
 	}
 }
 
-// What set-ups draw is estimated beside what rounds do, and its bound holds it.
+// The variation between set-ups is estimated apart from that of rounds, and its bound contains the
+// true value.
 func TestSpreadBetweenSetUps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	m := headline("time", experiment.Lower)
@@ -74,7 +75,7 @@ func TestSpreadBetweenSetUps(t *testing.T) {
 	}
 }
 
-// The same values give the same digits each time.
+// The same values always give the same digits.
 func TestSpreadBetweenSetUpsIsOneNumber(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	d := contrast.Data{Metric: headline("time", experiment.Lower), Paired: true}

@@ -2,24 +2,25 @@ package analysis
 
 import "slices"
 
-// severity is the kinds of findings by how much they change what a number says: first what makes a
-// claim one of something else, then what makes it less sure than it looks, then what is good to know.
+// severity lists the kinds of findings by how much they change the meaning of a number: first
+// findings that make it a number of something else, then findings that make it less certain, then
+// mere information.
 var severity = []string{
-	// The number is that of something else.
+	// The number measures something else.
 	Bound{}.Kind(),
 	// The program may not have done its work.
 	OtherBehaviour{}.Kind(),
-	// The difference may not be the layer's.
+	// The layer may not be the cause of the difference.
 	StandIn{}.Kind(), Unexercised{}.Kind(), StartUp{}.Kind(), OverCap{}.Kind(), UnlimitedLink{}.Kind(), ControlDiffers{}.Kind(), Uncontrolled{}.Kind(), OneSetUp{}.Kind(),
-	// The verdict may be another one.
+	// The verdict may be wrong.
 	Busy{}.Kind(), Unfinished{}.Kind(), MeanDiffers{}.Kind(), Stalling{}.Kind(), MoreRepeats{}.Kind(), Disagreement{}.Kind(), FewRounds{}.Kind(), FewValues{}.Kind(),
 	Extended{}.Kind(), Omission{}.Kind(), OddSeries{}.Kind(), UnequalSpread{}.Kind(), Interrupted{}.Kind(), LevelChanges{}.Kind(),
-	// The size, or the interval, may be.
+	// The size or the interval may be wrong.
 	WeakClaim{}.Kind(), NormalPairs{}.Kind(), NormalSamples{}.Kind(), Autocorrelation{}.Kind(), OrderEffect{}.Kind(),
 	UnusableValues{}.Kind(), Switching{}.Kind(), Sliced{}.Kind(), Remark{}.Kind(),
 }
 
-// Severity is the rank of a finding in the order in which a reader must know of it, from 0.
+// Severity returns the rank of a finding in the order of importance to a reader, from 0.
 func Severity(f Finding) int {
 	if i := slices.Index(severity, f.Kind()); i >= 0 {
 		return i

@@ -9,8 +9,8 @@ import (
 	"tare/journal"
 )
 
-// BenchmarkAnalyze is the size that the project promises to analyse and report
-// in under 2 s: 1,000 rounds of 4 arms with 50 metrics.
+// BenchmarkAnalyze has the size that the project promises to analyse and report in under 2 s: 1,000
+// rounds of 4 arms with 50 metrics.
 func BenchmarkAnalyze(b *testing.B) {
 	var metrics []experiment.Metric
 	for i := range 50 {
@@ -34,7 +34,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// importedRun makes n trials of every arm in each of so many cells.
+// importedRun returns n trials of every arm in each cell.
 func importedRun(n, cells, metrics int, arms ...string) (*experiment.Plan, []journal.Trial) {
 	var list []experiment.Metric
 	for i := range metrics {
@@ -66,8 +66,8 @@ func importedRun(n, cells, metrics int, arms ...string) (*experiment.Plan, []jou
 	return plan, trials
 }
 
-// BenchmarkAnalyzeRows is a long table: 50,000 values of each of two arms. It is
-// to take well under 0.5 s.
+// BenchmarkAnalyzeRows has a long table: 50,000 values of each of two arms. It should take well
+// under 0.5 s.
 func BenchmarkAnalyzeRows(b *testing.B) {
 	plan, trials := importedRun(50_000, 1, 1, "a", "b")
 	for b.Loop() {
@@ -75,8 +75,8 @@ func BenchmarkAnalyzeRows(b *testing.B) {
 	}
 }
 
-// BenchmarkAnalyzeFiles is a directory of 600 files with four tests of ten
-// metrics each. It is to take well under 0.5 s.
+// BenchmarkAnalyzeFiles has a directory of 600 files with four tests of ten metrics each. It should
+// take well under 0.5 s.
 func BenchmarkAnalyzeFiles(b *testing.B) {
 	plan, trials := importedRun(300, 4, 10, "a", "b")
 	for b.Loop() {
@@ -84,8 +84,8 @@ func BenchmarkAnalyzeFiles(b *testing.B) {
 	}
 }
 
-// BenchmarkUnresolved is a run of which no comparison is resolved, and each says how
-// many rounds would.
+// BenchmarkUnresolved has a run in which no comparison is resolved, so that each needs the number
+// of rounds that would resolve it.
 func BenchmarkUnresolved(b *testing.B) {
 	for _, rounds := range []int{12, 1000} {
 		b.Run(fmt.Sprint(rounds), func(b *testing.B) {

@@ -9,38 +9,37 @@ import (
 	"tare/stats"
 )
 
-// A trial is stalled if it is worse than its arm's median by more than a factor that
-// is the same for all arms of a cell: five robust deviations of the logarithms, each
-// taken from its own arm's median (1.4826 times the median of their sizes, over all
-// arms together), and a quarter at least. The rule stands before any run, does not look
-// at which arm a trial is of, and takes no trial away: stalled trials are in every
-// estimate.
+// A trial is stalled if it is worse than its arm's median by more than a factor that is the same
+// for all arms of a cell: five robust deviations of the logarithms, but at least a quarter. Each
+// deviation is taken from its own arm's median (1.4826 times the median of their sizes, over all
+// arms together). The rule is fixed before any run, does not depend on the arm of a trial, and
+// removes no trial: stalled trials are part of every estimate.
 const (
 	stallDeviations = 5
 	stallLeast      = 1.25
-	robust          = 1.4826 // deviations of a normal distribution in its median absolute deviation
+	robust          = 1.4826 // standard deviations of a normal distribution per median absolute deviation
 )
 
-// Stalls is how often trials stalled in an arm and in what it is compared with.
+// Stalls is the frequency of stalled trials in an arm and in its reference.
 type Stalls struct {
-	Factor    float64   `json:"factor"` // by how many times worse than its arm's median a stalled trial is, at least
+	Factor    float64   `json:"factor"` // least factor by which a stalled trial is worse than its arm's median
 	Arm       Frequency `json:"arm"`
 	Reference Frequency `json:"reference"`
 	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
-	P         float64   `json:"p"`                // of the same share in both: Fisher's exact test, two-sided
-	able      bool      // to be a finding, by how many trials stalled
+	P         float64   `json:"p"`                // p of equal shares: Fisher's exact test, two-sided
+	testable  bool      // enough trials stalled for a significant difference
 }
 
-// stalls adds the stalled trials to the comparisons that have any, and a finding where
-// their share differs between the arms: each is tested at alpha over the number of
-// comparisons of its class in which a difference could show at all.
+// stalls adds the stalled trials to the comparisons that have any, and a finding if their share
+// differs between the arms. Each is tested at alpha divided by the number of comparisons of its
+// class that could show a difference at all.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}
 		for i := range list {
 			c := &list[i]
 			c.Stalls = x.stallsOf(c)
-			if c.Stalls != nil && c.Stalls.able && c.Restates == "" {
+			if c.Stalls != nil && c.Stalls.testable && c.Restates == "" {
 				able[c.Metric.Headline]++
 			}
 		}
@@ -53,9 +52,9 @@ func (x explainer) stalls(run *Run) {
 	}
 }
 
-// stallsOf counts the stalled trials of a comparison; nil where there is none.
+// stallsOf counts the stalled trials of a comparison; nil if there is none.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks are of different levels
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks of an import differ in level anyway
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics
@@ -79,7 +78,7 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 		return nil
 	}
 	s.Arm, s.Reference = frequency(arm.failed, arm.executions, x.Confidence), frequency(reference.failed, reference.executions, x.Confidence)
-	s.P, s.able = fisher(arm, reference), able(series.stalls(), arm.executions, reference.executions, x.Alpha)
+	s.P, s.testable = fisher(arm, reference), testable(series.stalls(), arm.executions, reference.executions, x.Alpha)
 	return s
 }
 
@@ -94,7 +93,7 @@ func (m *MetricSeries) stalls() (n int) {
 // stalled counts the stalled trials of each arm.
 func stalled(m *MetricSeries) (factor float64, counts []int) {
 	counts = make([]int, len(m.Arms))
-	worse := make([][]float64, len(m.Arms)) // log factors by which values are worse than their arm's median
+	worse := make([][]float64, len(m.Arms)) // logarithms of the factor by which values are worse than their arm's median
 	var sizes []float64
 	for a, s := range m.Arms {
 		worse[a] = make([]float64, len(s.Values))

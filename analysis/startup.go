@@ -8,11 +8,12 @@ import (
 	"tare/stats"
 )
 
-// startShare is the share of what is measured from which a start is said.
+// startShare is the share of the measured time from which on a start is reported.
 const startShare = 0.1
 
-// startUps warns where much of the time of an arm's programs is the start of what stands in front of them: it is paid once
-// for each start, however long a program runs, so that a share of the whole holds for programs of that length alone.
+// startUps warns if the start of a wrapper takes much of the time of an arm's programs. That time
+// is paid once per start, however long a program runs, so an overhead as a share holds only for
+// programs that run as long.
 func startUps(t *table, run *Run) []Warning {
 	var list []Warning
 	for _, c := range run.Comparisons {
@@ -31,7 +32,8 @@ func startUps(t *table, run *Run) []Warning {
 	return list
 }
 
-// starts are the start-ups that the checks of trials have, in seconds, by program. Trials of one set-up have the same one.
+// starts returns the start-up times that the trials' checks report, in seconds, by program. Trials
+// of one set-up share one time.
 func starts(slots []slot) map[string][]float64 {
 	took := map[string][]float64{}
 	for v := range valid(slots) {

@@ -8,7 +8,7 @@ import (
 	"tare/layer"
 )
 
-// The start of what stands in front of a program is said where it is more than a tenth of what is measured, of metrics that
+// TestStartUps: a wrapper's start is reported if it takes more than a tenth of the measured time, for metrics that
 // hold it.
 func TestStartUps(t *testing.T) {
 	found := func(start time.Duration, fromStart bool) string {
@@ -29,7 +29,7 @@ func TestStartUps(t *testing.T) {
 		return ""
 	}
 	for _, c := range []struct {
-		start     time.Duration // of 125 s, where the baseline takes 100 s
+		start     time.Duration // part of the arm's 125 s; the baseline takes 100 s
 		fromStart bool
 		want      string
 	}{

@@ -14,43 +14,42 @@ import (
 	"tare/experiment/quantity"
 )
 
-// leastLevels is the number of levels from which a line can be doubted, and from
-// which levels make a curve.
+// leastLevels is the number of levels from which on a line can be tested, and levels make a curve.
 const leastLevels = 3
 
-// sweep is the cells, or arms, of a plan that differ in one factor alone, whose levels are numbers.
+// sweep is the cells, or arms, of a plan that differ in one factor only, whose levels are numbers.
 type sweep struct {
-	of           string // the workload of the cells, or the arm as the file has it
+	of           string // the workload of the cells, or the name of the arm in the file
 	factor, unit string
 	held         []factor.Level
-	indices      []int     // of the cells or arms in the plan, by level in ascending order
+	indices      []int     // indices of the cells or arms in the plan, by level in ascending order
 	x            []float64 // the levels
-	leftOut      []string  // levels that are no numbers
+	leftOut      []string  // levels that are not numbers
 }
 
-// cellSweeps are those of the cells, in the order of the plan.
+// cellSweeps returns the sweeps among the cells, in the order of the plan.
 func cellSweeps(plan *experiment.Plan) []sweep {
 	return sweepsOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
 }
 
-// armSweeps are those of the treatments.
+// armSweeps returns the sweeps among the treatments.
 func armSweeps(plan *experiment.Plan) []sweep {
 	return sweepsOf(len(plan.Arms), func(i int) (string, []factor.Level) {
 		a := plan.Arms[i]
 		if a.Role != experiment.Treatment {
 			return "", nil
 		}
-		name, _, _ := strings.Cut(a.Name, "[") // seccomp of seccomp[rules=8]
+		name, _, _ := strings.Cut(a.Name, "[") // "seccomp" for seccomp[rules=8]
 		return name, a.Levels
 	})
 }
 
-// sweepsOf finds the sweeps among n cells or arms, each with what it is of and its levels.
+// sweepsOf finds the sweeps among n cells or arms, given the name and the levels of each.
 func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
 	var list []sweep
-	var texts [][]string // levels, by sweep
+	var texts [][]string // levels as text, by sweep
 	for i := range n {
 		name, levels := of(i)
 		for k, l := range levels {
@@ -72,8 +71,8 @@ func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	return numeric
 }
 
-// ascend reads the levels as numbers and puts the indices in their order. Levels that
-// are words stand apart. It is false where too few are numbers, or one is there twice.
+// ascend reads the levels as numbers and sorts the indices by them. Levels that are words are kept
+// apart. It returns false if too few levels are numbers, or two are equal.
 func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
 	at := map[float64]int{} // indices by level
@@ -94,7 +93,7 @@ func (s *sweep) ascend(texts []string) bool {
 	return true
 }
 
-// points are levels as points of one coordinate.
+// points returns levels as points of one coordinate.
 func points(x []float64) [][]float64 {
 	list := make([][]float64, len(x))
 	for i := range x {
@@ -103,7 +102,7 @@ func points(x []float64) [][]float64 {
 	return list
 }
 
-// notations are the ways to write a level: the unit, and the number of it that a text says.
+// notations are the ways to write a level, each with its unit and a function that reads the number.
 var notations = []struct {
 	unit string
 	read func(text string) (float64, error)
@@ -134,14 +133,14 @@ func reads[Q any, P interface {
 
 func readNumber(text string) (float64, error) {
 	if strings.TrimLeft(text, "0123456789.-+eE") != "" {
-		return math.NaN(), nil // such as 0x10 or infinity
+		return math.NaN(), nil // a text that is no level, such as 0x10 or infinity
 	}
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers of one unit, in the notation
-// that reads most of them; the others are NaN. Sizes and rates come in the largest
-// unit that none of them is below.
+// readLevels reads the levels of a factor as numbers of one unit, in the notation that can read
+// most of them; the others become NaN. Sizes and rates are converted to the largest unit in which
+// none of them is below 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1
 	for _, n := range notations {
@@ -162,7 +161,7 @@ func readLevels(levels []string) (x []float64, unit string) {
 	return enlarged(x, unit)
 }
 
-// enlarged gives the numbers in a larger unit if all of them reach it.
+// enlarged converts the numbers to a larger unit if all of them reach it.
 func enlarged(x []float64, unit string) ([]float64, string) {
 	steps, base := []string{"", "k", "M", "G", "T"}, 1000.
 	switch unit {
@@ -174,7 +173,7 @@ func enlarged(x []float64, unit string) ([]float64, string) {
 	}
 	least := math.Inf(1)
 	for _, v := range x {
-		if v < least { // false for NaN
+		if v < least { // the comparison is false for NaN
 			least = v
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"tare/journal"
 )
 
-// The report says how many trials of each arm followed a switch.
+// The report contains the number of trials of each arm that followed a switch.
 func TestSwitching(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	trials := testTrials(plan, 6, noisy(1, 0.01, nil))
@@ -21,7 +21,7 @@ func TestSwitching(t *testing.T) {
 	for i := range trials {
 		trials[i].Switched = trials[i].Arm == "layer" || trials[i].Round == 3 && trials[i].Arm == plan.Arms[0].Name
 	}
-	// An invalid attempt is no trial that counts.
+	// An invalid attempt does not count.
 	bad := trials[0]
 	bad.Attempt, bad.Switched, bad.Invalid = 2, true, []journal.Violation{{Rule: "steal"}}
 	trials = append(trials, bad)

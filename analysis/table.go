@@ -10,52 +10,52 @@ import (
 	"tare/workload"
 )
 
-// table holds the trials of a run where they stand in the plan.
+// table holds the trials of a run sorted into its plan.
 type table struct {
-	plan     *experiment.Plan
-	cells    map[string]int                          // indices by ID
-	arms     map[string]int                          // and by name
-	rounds   []int                                   // rounds with any trial, ascending; of independent samples, places from 1
-	at       [][]int                                 // by cell: the rounds that it has slots for, ascending; all, unless a run is imported
-	slots    [][][]slot                              // by cell, arm and index into the cell's rounds, which an arm of fewer trials than others does not fill
-	final    int                                     // highest round with any trial
-	stray    int                                     // trials that belong to nothing in the plan
-	broken   int                                     // imported files of which not even the cell could be read
-	double   int                                     // valid trials that another one of the same round has replaced
-	loops    []*LoopSummary                          // by cell; nil: no closed loop
-	data     admission                               // which invalid trials are taken for data
-	setUps   SetUps                                  // how often arms were set up
-	blockOf  map[int]int                             // numbers of the blocks of an import, by round; nil: it has none
-	settings map[string][]experiment.ImportedSetting // of the workload, by cell: those that differ between files
-	moved    map[[2]string]*OrderEffects             // of cells and metrics that were asked for
+	plan            *experiment.Plan
+	cells           map[string]int                          // cell indices by ID
+	arms            map[string]int                          // arm indices by name
+	rounds          []int                                   // rounds that have any trial, ascending; for independent samples, positions from 1
+	at              [][]int                                 // by cell: the rounds that have slots, ascending. Only in an imported run are these not all rounds
+	slots           [][][]slot                              // by cell, arm and index into the cell's rounds; empty at the end for an arm with fewer trials than others
+	final           int                                     // highest round that has any trial
+	stray           int                                     // trials that fit nothing in the plan
+	broken          int                                     // imported files without a readable cell
+	double          int                                     // valid trials replaced by a later one of the same round
+	loops           []*LoopSummary                          // by cell; nil: no closed loop
+	data            admission                               // which invalid trials count as data
+	setUps          SetUps                                  // counts of the arms' set-ups
+	blockOf         map[int]int                             // block numbers of an import, by round; nil: it has no blocks
+	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
+	positionEffects map[[2]string]*OrderEffects             // cache, by cell and metric
 }
 
-// admission says which trials are data.
+// admission selects the trials that count as data.
 type admission int
 
 const (
 	validOnly  admission = iota
-	withFailed           // also those that broke no rule but the one on errors
+	withFailed           // also trials that broke no rule but the one on errors
 )
 
-// slot is one planned trial with what came of it.
+// slot is one planned trial with its attempts.
 type slot struct {
 	valid    *journal.Trial // the latest valid attempt; nil: none
 	last     *journal.Trial // the latest attempt; nil: none
 	attempts int
 	failed   int    // attempts in which the program failed
-	rule     string // broken by the latest invalid attempt
+	rule     string // rule that the latest invalid attempt broke
 }
 
-// answered says whether the program ran to an end of its own, good or bad: nothing
-// more is to come, and nothing but the program took the value away.
-func (s *slot) answered() bool { return s.valid != nil || s.failed > 0 }
+// ranToEnd reports whether the program has run to its own end, good or bad: no further attempt will
+// follow, and a missing value is due to the program alone.
+func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 
-// broke says that there is no value since the program failed.
+// broke reports that there is no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 
-// tabulate sorts the trials into the plan. Trials are expected in the order of
-// the journal; of several valid attempts at one planned trial the latest counts.
+// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of
+// several valid attempts at one planned trial, the latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
 	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data}
 	for i, c := range plan.Cells {
@@ -81,7 +81,7 @@ func (t *table) place(cell, arm string) (c, a int, ok bool) {
 	return c, a, okCell && okArm
 }
 
-// slot is that of an arm in a cell and round; an empty one where the cell has none.
+// slot returns the slot of an arm in a cell and round; an empty slot if the cell has no such round.
 func (t *table) slot(c, a, round int) *slot {
 	if at, there := slices.BinarySearch(t.at[c], round); there {
 		return &t.slots[c][a][at]
@@ -89,9 +89,9 @@ func (t *table) slot(c, a, round int) *slot {
 	return &slot{}
 }
 
-// byRound puts trials of the same round side by side. In a run of Tare's own, every
-// cell is measured in every round. Files that are imported may each bring a cell of
-// their own, and slots for all rounds in all cells would be the square of their number.
+// byRound groups trials of the same round. In a run of Tare's own, every cell is measured in every
+// round. Imported files may each have a cell of their own, so slots for all rounds in all cells
+// would be quadratic in their number.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
 	for i := range trials {
@@ -120,7 +120,7 @@ func (t *table) byRound(trials []journal.Trial) {
 		trial := &trials[i]
 		c, a, ok := t.place(trial.Cell, trial.Arm)
 		if !ok {
-			t.lose(trial)
+			t.addStray(trial)
 			continue
 		}
 		s := t.slot(c, a, trial.Round)
@@ -135,8 +135,8 @@ func (t *table) byRound(trials []journal.Trial) {
 // block is all trials of one cell in one round.
 type block struct{ cell, round int }
 
-// lastAttempts gives the last attempt at each block whose trials are cut into slices. The
-// others do not count: trials that are compared have to share their slices.
+// lastAttempts returns the last attempt at each block whose trials are cut into slices. Earlier
+// attempts do not count, since compared trials must share their slices.
 func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
 	last := map[block]int{}
 	for i := range trials {
@@ -149,15 +149,15 @@ func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
 	return last
 }
 
-// ascending sorts rounds and names each once.
+// ascending sorts rounds and removes duplicates.
 func ascending(rounds []int) []int {
 	slices.Sort(rounds)
 	return slices.Compact(rounds)
 }
 
-// lose counts a trial that has no place. An imported file that could not be read
-// has none by its nature.
-func (t *table) lose(trial *journal.Trial) {
+// addStray counts a trial that fits nothing in the plan. An imported file that could not be read never
+// fits, and is counted separately.
+func (t *table) addStray(trial *journal.Trial) {
 	if t.plan.Import != nil && !trial.Valid() {
 		t.broken++
 		return
@@ -185,17 +185,17 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled says whether nothing more is to come of a slot: it is valid, its program
-// failed, it is out of attempts, or its round is over. To what is imported nothing comes.
+// settled reports whether no further attempt at a slot will follow: it is valid, its program
+// failed, it is out of attempts, or its round is over. Imports never get further attempts.
 func (t *table) settled(s *slot, round int) bool {
-	if s.answered() || s.attempts == 0 {
-		return s.answered()
+	if s.ranToEnd() || s.attempts == 0 {
+		return s.ranToEnd()
 	}
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts counts trials against the number of rounds that the run is to have. An arm has
-// more where another one was left out for a while, whose rounds were made up for.
+// counts counts trials against the planned number of rounds. An arm has more rounds if another arm
+// was left out for a while and its rounds were repeated.
 func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	var c Counts
 	for k, cell := range t.slots {
@@ -220,13 +220,13 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	}
 	if t.plan.Import != nil {
 		c.Done, c.Lost = c.Done+t.broken, c.Lost+t.broken
-		c.Planned = c.Done // nothing was planned: there is what there is
+		c.Planned = c.Done // an import has no planned number
 	}
 	for i := range trials {
 		broken := trials[i].Invalid
 		for k, v := range broken {
 			if slices.ContainsFunc(broken[:k], func(b journal.Violation) bool { return b.Rule == v.Rule }) {
-				continue // a trial counts once for a rule
+				continue // a trial counts once per rule
 			}
 			if c.ByRule == nil {
 				c.ByRule = map[string]int{}
@@ -237,7 +237,7 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	return c
 }
 
-// valid are the valid trials of an arm in a cell.
+// valid returns the valid trials of an arm in a cell.
 func valid(arm []slot) iter.Seq[*journal.Trial] {
 	return func(yield func(*journal.Trial) bool) {
 		for i := range arm {
@@ -248,8 +248,8 @@ func valid(arm []slot) iter.Seq[*journal.Trial] {
 	}
 }
 
-// value gives a metric of a valid trial, if it can be analysed: finite, and
-// positive on a ratio scale.
+// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a
+// ratio scale.
 func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	if t == nil {
 		return 0, false
@@ -258,12 +258,12 @@ func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0) && (m.Scale == experiment.Difference || v > 0)
 }
 
-// role gives the index of the first arm with that role, -1 if there is none.
+// role returns the index of the first arm with that role; -1 if there is none.
 func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }
 
-// complete says whether every slot of the rounds up to last is settled.
+// complete reports whether every slot of the rounds up to last is settled.
 func (t *table) complete(last int) bool {
 	seen := 0
 	for i, r := range t.rounds {
@@ -282,15 +282,15 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial a place of its own, in the order measured: by start
-// where every file of an arm tells it, otherwise as they stand in the journal.
-// Rounds mean nothing here, and no trial replaces another.
+// inOrder gives every trial a position of its own, in the order measured: by start time if every
+// file of an arm has one, otherwise in the order of the journal. Rounds mean nothing here, and no
+// trial replaces another.
 func (t *table) inOrder(trials []journal.Trial) {
-	lists := map[[2]int][]*journal.Trial{} // by cell and arm
+	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {
 		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
 		if !ok {
-			t.lose(&trials[i])
+			t.addStray(&trials[i])
 			continue
 		}
 		lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
@@ -324,7 +324,7 @@ func byStart(list []*journal.Trial) {
 	slices.SortStableFunc(list, func(a, b *journal.Trial) int { return a.Start.Compare(b.Start) })
 }
 
-// onlyFailed says whether a trial would be data but for its failed operations.
+// onlyFailed reports whether a trial is invalid only for its failed operations.
 func onlyFailed(t *journal.Trial) bool {
 	return len(t.Invalid) > 0 && len(t.Values) > 0 &&
 		!slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return v.Rule != workload.RuleErrors })

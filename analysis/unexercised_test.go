@@ -7,7 +7,8 @@ import (
 	"tare/layer"
 )
 
-// A claim on an arm whose layer had nothing to do in any of its trials is not that layer's work.
+// If an arm's layer had nothing to do in any of its trials, a claim on the arm is not that layer's
+// effect.
 func TestUnexercised(t *testing.T) {
 	plan := testPlan(12, timeOnly, "layer")
 	warned := func(effect float64, idle func(round int) bool) bool {

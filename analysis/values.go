@@ -9,23 +9,22 @@ import (
 	"tare/journal"
 )
 
-// Values are the values of a run's trials where they stand in the plan: what the
-// comparisons of an analysis rest on, for those who ask another question of them.
+// Values are the values of a run's trials sorted into its plan, which an analysis compares. Callers
+// can use them for other comparisons.
 type Values struct{ table *table }
 
 // ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
-	return &Values{tabulate(plan, thatCount(plan, trials), validOnly)}
+	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
 }
 
-// Data is what an arm and the baseline have to say of a metric in a cell: the
-// valid values that Analyze compares. It is empty where the plan has no such
-// cell, arm or baseline.
+// Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze
+// compares them. It is empty if the plan has no such cell, arm or baseline.
 func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
 	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
 }
 
-// Between is the same of any two arms, the first in the baseline's place.
+// Between returns the valid values of any two arms, the first one in place of the baseline.
 func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.Data {
 	c, a, ok := v.table.place(cell, arm)
 	b, okBase := v.table.arms[base]
@@ -35,8 +34,8 @@ func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.D
 	return v.table.compared(c, a, b, m)
 }
 
-// Sample is every usable value of an arm, in the order measured; of several valid
-// trials of a round the last.
+// Sample returns every usable value of an arm, in the order measured. Of several valid trials of a
+// round, the last counts.
 func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	c, a, ok := v.table.place(cell, arm)
 	if !ok {
@@ -45,18 +44,18 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	return sample(v.table.slots[c][a], m)
 }
 
-// compared collects what arm a and the baseline b have to say of a metric.
+// compared collects the values of arm a and the baseline b on a metric.
 func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 	d := t.values(c, a, b, m)
 	d.Margin = t.margin(c, m)
 	return d
 }
 
-// margin is the margin of equivalence that the plan has for a metric alone, on the scale of
+// margin returns the margin of equivalence that the plan sets for this metric, on the scale of
 // contrasts; 0: none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // else refused where the file is read
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // any other limit was refused when the file was read
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
@@ -74,7 +73,7 @@ func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
 		Missing: contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}}
 }
 
-// sample is every usable value of an arm, in the order measured.
+// sample returns every usable value of an arm, in the order measured.
 func sample(arm []slot, m experiment.Metric) []float64 {
 	values := make([]float64, 0, len(arm))
 	for trial := range valid(arm) {
@@ -85,8 +84,8 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of arm a with the baseline b in cell c, and the control's values
-// beside them: a second copy of the baseline, it serves as a reference as well.
+// pair collects the pairs of arm a with the baseline b in cell c, and the control's values beside
+// them: as a copy of the baseline, the control serves as a reference too.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
@@ -119,8 +118,8 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	return d
 }
 
-// sharedSetUps are the set-ups of rounds, where they are the unit since several rounds share
-// one; else nil.
+// sharedSetUps returns the set-ups of rounds if several rounds share one, so that set-ups are the
+// unit; otherwise nil.
 func (t *table) sharedSetUps(setUps []int) []int {
 	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
 		return setUps
@@ -128,9 +127,9 @@ func (t *table) sharedSetUps(setUps []int) []int {
 	return nil
 }
 
-// still says whether all values of a metric are the same in every arm of a cell, although
-// there are some: it then measures nothing. Counts may be.
-func (t *table) still(c int, m experiment.Metric) bool {
+// constant reports whether all values of a metric are the same in every arm of a cell, and there are
+// enough of them. Such a metric measures nothing. Counts are exempt, since they may be constant.
+func (t *table) constant(c int, m experiment.Metric) bool {
 	if m.Discrete || m.Scale == experiment.Difference {
 		return false
 	}
@@ -146,8 +145,8 @@ func (t *table) still(c int, m experiment.Metric) bool {
 			}
 		}
 	}
-	return count >= stillFewest
+	return count >= fewestConstant
 }
 
-// stillFewest is the number of equal values from which on a metric is said not to vary.
-const stillFewest = 6
+// fewestConstant is the number of equal values from which on a metric counts as constant.
+const fewestConstant = 6

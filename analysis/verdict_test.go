@@ -11,8 +11,8 @@ import (
 // quiet is noise in log units, small, symmetric and without ties.
 var quiet = []float64{0.004, -0.006, 0.009, -0.002, 0.007, -0.008, 0.001, -0.003, 0.005, -0.010, 0.002, -0.004}
 
-// scripted gives 100 in the baseline and in the other arms what the contrasts
-// say for the round, in turn.
+// scripted returns 100 in the baseline, and in the other arms values with the given contrasts, in
+// turn by round.
 func scripted(contrasts map[string][]float64) func(int, string, string, string) float64 {
 	return func(round int, _, arm, _ string) float64 {
 		list := contrasts[arm]
@@ -23,8 +23,7 @@ func scripted(contrasts map[string][]float64) func(int, string, string, string) 
 	}
 }
 
-// around is the quiet noise stretched by a factor around a centre, started at
-// another place of the list so that arms differ.
+// around scales the noise quiet around a centre, starting at another index so that arms differ.
 func around(centre, stretch float64, from int) []float64 {
 	list := make([]float64, len(quiet))
 	for i := range list {
@@ -44,7 +43,7 @@ func TestVerdicts(t *testing.T) {
 		rounds  int
 		metric  experiment.Metric
 		arm     []float64 // contrasts of the arm to the baseline
-		control []float64 // of the control; nil: the usual
+		control []float64 // contrasts of the control; nil: the default
 		change  func(*experiment.Plan, []journal.Trial) []journal.Trial
 		want    Verdict
 		text    string
@@ -156,8 +155,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Four treatments share one family: what would be a measured claim alone rests on normal
-// noise among more.
+// Four treatments share one family: a claim that would be of grade measured alone is of grade
+// normal among four.
 func TestHolm(t *testing.T) {
 	plan := testPlan(6, []experiment.Metric{headline("time", experiment.Lower)}, "a", "b", "c", "d")
 	factor := map[string][]float64{"control": around(0, 1, 5)}

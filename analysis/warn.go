@@ -13,11 +13,10 @@ import (
 	"tare/stats"
 )
 
-// orderLevel is the p under which an effect of the order within rounds is
-// reported, or taken away.
+// orderLevel is the p below which an effect of the order within rounds is reported, or removed.
 const orderLevel = 0.01
 
-// diagnose sets the diagnostics of one comparison and warns of what they say.
+// diagnose sets the diagnostics of one comparison and adds the warnings that follow from them.
 func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
 	if h.Paired {
@@ -67,13 +66,13 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak says whether a claim on a headline metric would be one that most runs miss. The p is the smaller one of both estimators: few ranks can give none that
-// is very small, however clear the effect.
+// weak reports whether most runs would miss the effect of a claim on a headline metric. It uses the
+// smaller p of both estimators: few ranks cannot give a very small p, however clear the effect.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
 	}
-	level := r.Alpha * min(1, h.Main.P/h.adjusted) // what Holm leaves this claim
+	level := r.Alpha * min(1, h.Main.P/h.adjusted) // level that Holm's correction leaves for this claim
 	p := h.Main.P
 	if h.T.OK {
 		p = min(p, h.T.P)
@@ -82,7 +81,7 @@ func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	return WeakClaim{Power: power, Factor: factor}, power < 0.5
 }
 
-// disagreement says what the second estimator would say.
+// disagreement returns the verdict of the second estimator.
 func disagreement(h *hypothesis) Disagreement {
 	second := "paired t"
 	switch {
@@ -94,8 +93,7 @@ func disagreement(h *hypothesis) Disagreement {
 	return Disagreement{Estimator: second, Verdict: h.byT}
 }
 
-// warnings gathers what a reader must know of the run as a whole and of the
-// series in it.
+// warnings collects the warnings about the run as a whole and about its series.
 func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list := append(bounds(run), run.Behaviours...)
 	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }
@@ -138,7 +136,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			list = append(list, Warning{Cell: cell.ID, Finding: Interrupted{rounds}})
 		}
 		for i, m := range cell.Metrics {
-			// What no trial could measure, such as a quantile of too few requests, has no row.
+			// A metric that no trial could measure, such as a quantile of too few requests, gets no
+			// warning.
 			if bad, valid := t.unusable(c, m); bad > 0 && (bad < valid || m.Headline) {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
@@ -176,8 +175,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median is above what the file says the hardware can give: something else
-// has answered, such as a cache or the credits of a burst.
+// overCap warns of arms whose median exceeds the limit of the hardware that the file gives:
+// something else has answered, such as a cache or the credits of a burst.
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 	var list []Warning
 	for _, a := range arms {
@@ -189,7 +188,7 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 }
 
 // unexercised warns of claims on arms with a layer that had nothing to do in any of their trials in
-// the cell: the difference is not that layer's work.
+// the cell: the difference is not that layer's effect.
 func unexercised(t *table, run *Run) []Warning {
 	var list []Warning
 	for _, c := range run.Comparisons {
@@ -203,7 +202,7 @@ func unexercised(t *table, run *Run) []Warning {
 	return list
 }
 
-// idle lists the kinds of layers that say of every trial that they had nothing to do in it.
+// idle lists the kinds of layers that report in every trial that they had nothing to do.
 func idle(slots []slot) []string {
 	var kinds []string
 	trials, said := 0, map[string]int{}
@@ -221,7 +220,7 @@ func idle(slots []slot) []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return said[kind] < trials })
 }
 
-// caveats are those of the checks, each arm's once.
+// caveats returns the caveats of the checks, once per arm.
 func caveats(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	for _, arm := range plan.Arms {
@@ -236,9 +235,9 @@ func caveats(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// switching warns of layers that were turned on and off for everyone between
-// trials: a trial that follows finds a cluster that has just been changed. Trials
-// of the arm that has such a layer nearly always do, others only sometimes.
+// switching warns of layers that were turned on and off for all arms between trials: the next trial
+// finds a cluster that has just changed. Trials of the layer's own arm nearly always follow a
+// switch, others only sometimes.
 func (t *table) switching() []Warning {
 	after, trials, turned := make([]int, len(t.plan.Arms)), make([]int, len(t.plan.Arms)), false
 	for c := range t.slots {
@@ -262,8 +261,7 @@ func (t *table) switching() []Warning {
 	return []Warning{{Finding: Switching{arms}}}
 }
 
-// sliced says into how many slices trials were cut: of all cells at once where they have
-// the same number.
+// sliced returns the findings on slices: one for all cells if they have the same number of slices.
 func sliced(plan *experiment.Plan) []Warning {
 	var list []Warning
 	same := true
@@ -279,8 +277,8 @@ func sliced(plan *experiment.Plan) []Warning {
 	return list
 }
 
-// roundFindings tells whether the number of rounds can carry any claim, and
-// whether it reaches the precision asked for.
+// roundFindings returns findings if this number of rounds cannot support any claim, or does not
+// reach the requested precision.
 func roundFindings(t *table, run *Run) []Finding {
 	if !t.plan.Paired() {
 		return sizeFindings(t, run)
@@ -296,8 +294,7 @@ func roundFindings(t *table, run *Run) []Finding {
 	return list
 }
 
-// sizeFindings tells whether no sample of a headline metric is large enough for
-// a claim.
+// sizeFindings returns a finding if no sample of a headline metric is large enough for a claim.
 func sizeFindings(t *table, run *Run) []Finding {
 	most, able := 0, false
 	alpha := (1 - float64(t.plan.Judged())) / float64(max(run.Family, 1))
@@ -313,12 +310,11 @@ func sizeFindings(t *table, run *Run) []Finding {
 	return []Finding{FewValues{Most: most, Family: run.Family, Fewest: contrast.Fewest(false, alpha)}}
 }
 
-// interrupted lists the rounds whose valid trials in a cell are of more than one
-// session.
+// interrupted lists the rounds whose valid trials in a cell belong to more than one session.
 func (t *table) interrupted(c int) []int {
 	var rounds []int
 	if t.plan.Import != nil {
-		return nil // sessions are of Tare's own runs
+		return nil // imported runs have no sessions
 	}
 	for i, r := range t.rounds {
 		session := 0
@@ -337,12 +333,12 @@ func (t *table) interrupted(c int) []int {
 	return rounds
 }
 
-// unlimited says whether some cell ran over a link without a rate limit. The
-// testbed's parameters are a struct in a fresh plan and a map in one that was
-// read back, so they are looked at as JSON.
+// unlimited reports whether some cell ran over a link without a rate limit. The testbed's
+// parameters are a struct in a new plan and a map in a plan that was read back, so they are
+// compared as JSON.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
-		if c.Tests == experiment.TestsServer { // then it is no network that is compared
+		if c.Tests == experiment.TestsServer { // such a cell does not compare networks
 			return false
 		}
 		text, _ := json.Marshal(c.Testbed)

@@ -1,21 +1,20 @@
-// Package combine joins runs of one experiment into one answer.
+// Package combine joins runs of one experiment into one result.
 //
-// A run speaks for its occasion: the load of the machine that hour, the neighbours,
-// the pods as they were placed. Its rounds share all of that, so that its interval
-// says nothing of how the overhead differs from one occasion to another, and two runs
-// of one experiment may have intervals that do not touch, both right. What holds in
-// general takes several occasions, and they are the unit here.
+// A run shows its occasion: the load of the machine at that hour, the neighbours, the placement of
+// pods. Its rounds share all of these. Its interval therefore does not include the variation of the
+// overhead between occasions, and two runs of one experiment may have intervals that do not
+// overlap, although both are right. General conclusions take several occasions, which are the unit
+// here.
 //
-// The runs must ask the same question (compare.Property.Asked). For each cell, arm
-// and metric, each run gives its overhead with its standard error, and
-// stats.RandomEffects joins them: the mean overhead over occasions, how much the
-// overhead differs between them, and where another run's would lie. Verdicts are those
-// of package analysis, by the same margin and corrected in the same way, the controls
-// included.
+// The runs must ask the same question (compare.Property.Asked). For each cell, arm and metric, each
+// run gives its overhead with its standard error, and stats.RandomEffects joins them. It estimates
+// the mean overhead over occasions, the spread between occasions, and the range of a further run's
+// overhead. Verdicts are those of package analysis, by the same margin and with the same
+// correction, controls included.
 //
-// A run that is not finished or gives no verdicts is left out, and the result says
-// so; so is a run without an interval for a metric. How often programs failed is counted
-// over all runs, and what trials that failed put in doubt has no verdict.
+// A run that is unfinished or gives no verdicts is left out, and the result lists it; so is a run
+// without an interval for a metric. Failures of programs are counted over all runs. A verdict that
+// depends on failed trials is withheld.
 package combine
 
 import (
@@ -36,34 +35,35 @@ import (
 // Schema names the format of a result written as JSON.
 const Schema = "tare.combination/v1"
 
-// Result is what several runs say together.
+// Result is the joint result of several runs.
 type Result struct {
 	Schema     string           `json:"schema"`
-	Experiment string           `json:"experiment"` // its name, as the first run has it
+	Experiment string           `json:"experiment"` // name of the experiment in the first run
 	Runs       []Run            `json:"runs"`
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences and Same are what the runs tell of their occasions: machine, versions
-	// and design. What they ask is the same.
+	// Differences and Same are the properties of the runs' occasions: machine, versions and design.
+	// The runs ask the same question.
 	Differences []compare.Property `json:"differences"`
 	Same        []compare.Property `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
-	Family      int                `json:"family"` // headline claims that Holm's correction takes together
+	Family      int                `json:"family"` // number of headline claims, which share Holm's correction
 	Comparisons []Comparison       `json:"comparisons"`
-	Controls    []Comparison       `json:"controls"` // the A/A arm, in the same form
-	// Failures are those of treatments; none where neither they nor the baseline fail.
+	Controls    []Comparison       `json:"controls"` // comparisons of the control with the baseline
+	// Failures are the failures of treatments; nil if neither they nor the baseline failed.
 	Failures []Failures `json:"failures,omitempty"`
-	// Observational says that some of the runs are no experiments in random order.
+	// Observational is set if some of the runs are not experiments in random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
 	// Plan is the first run's plan. All runs ask its question and are judged by its rules.
 	Plan *experiment.Plan `json:"-"`
-	// Used are the runs that count, as they speak for themselves.
+	// Used are the runs that count.
 	Used []compare.Input `json:"-"`
 }
 
-// Deviation is that of the overheads that the runs give of an arm, as contrasts, and the number of these runs: by so much
-// runs differ of which nothing changed. It is 0 where fewer than two tell.
+// Deviation returns the standard deviation, on the scale of contrasts, of the overheads that the
+// runs give for an arm, and the number of these runs. It shows how much runs differ although
+// nothing was changed. It is 0 if fewer than two runs have the overhead.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
 	for _, c := range slices.Concat(r.Comparisons, r.Controls) {
 		if c.Cell == cell && c.Arm == arm && c.Metric.Name == metric {
@@ -73,90 +73,90 @@ func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs in
 	return 0, 0
 }
 
-// Run is one of the runs.
+// Run is one of the combined runs.
 type Run struct {
 	compare.Run
-	LeftOut analysis.Reason `json:"-"` // why it is no part of the result; nil: it is
+	LeftOut analysis.Reason `json:"-"` // reason why the run is not part of the result; nil: it is
 }
 
-// Comparison is an arm against the baseline on a metric in a cell, over occasions.
+// Comparison compares an arm with the baseline on a metric in a cell, over occasions.
 type Comparison struct {
-	// Overhead is the mean over occasions, with an interval for it; Rounds counts the
-	// runs, and Overheads are theirs.
+	// Overhead is the mean over occasions, with its interval. Rounds is the number of runs, and
+	// Overheads are the overheads of the runs.
 	analysis.Comparison
-	// HartungKnapp is the interval of that name, which Overhead's holds.
+	// HartungKnapp is Hartung and Knapp's interval, which the interval of Overhead contains.
 	HartungKnapp analysis.Interval `json:"hartungKnapp"`
-	// Spread is the standard deviation of the true overheads between occasions, as a
-	// size on the scale of Overhead, with its interval; PSpread is the p of none.
+	// Spread is the standard deviation of the true overheads between occasions, on the scale of
+	// Overhead, with its interval. PSpread is the p of no spread.
 	Spread  analysis.Interval `json:"spread"`
 	PSpread float64           `json:"pSpread"`
-	// Prediction is where the overhead that another run finds lies, at the confidence
+	// Prediction is the interval for the overhead that a further run will find, at the confidence
 	// of the interval.
 	Prediction analysis.Interval `json:"prediction"`
-	Occasions  []Occasion        `json:"occasions"` // one for each run
+	Occasions  []Occasion        `json:"occasions"` // one per run
 
 	data contrast.Data
 }
 
-// Occasion is what one run says.
+// Occasion is the result of one run.
 type Occasion struct {
-	Run      int               `json:"run"` // number, from 1
+	Run      int               `json:"run"` // number of the run, from 1
 	Overhead analysis.Interval `json:"overhead"`
 	Rounds   int               `json:"rounds"`
-	Weight   float64           `json:"weight"` // share in the mean; 0: left out
-	LeftOut  analysis.Reason   `json:"-"`      // why; nil: it is not
+	Weight   float64           `json:"weight"` // weight in the mean, as a share; 0: left out
+	LeftOut  analysis.Reason   `json:"-"`      // reason why it is left out; nil: it is not
 }
 
-// Why a run, or its overhead, is left out.
+// The reasons why a run, or its overhead, is left out.
 type (
-	// NotFinished: trials of the run are missing that were planned.
+	// NotFinished: planned trials of the run are missing.
 	NotFinished struct{ analysis.Unfinished }
 	// NoInterval: the run has no interval for the overhead.
 	NoInterval struct{}
 )
 
-// Findings are what a reader must know of a combination.
+// Findings about a combination.
 type (
-	// LeftOut: a run is no part of it.
+	// LeftOut: a run is not part of the combination.
 	LeftOut struct {
 		Run int             `json:"run"`
 		Why analysis.Reason `json:"-"`
 	}
-	// FewOccasions: so few runs hardly say how much occasions differ.
+	// FewOccasions: the runs are too few to estimate the spread between occasions.
 	FewOccasions struct {
 		Runs int `json:"runs"`
 	}
-	// OtherConduct: runs were carried out in another way, which may matter to the answer.
+	// OtherConduct: runs were carried out in different ways, which may affect the result.
 	OtherConduct struct{ compare.Property }
-	// ControlDiffers: the control differs from the baseline over occasions, so that
-	// nothing has a verdict.
+	// ControlDiffers: the control differs from the baseline over occasions, so there are no
+	// verdicts.
 	ControlDiffers struct{ analysis.ControlFails }
 )
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (NotFinished) Kind() string  { return "not-finished" }
 func (NoInterval) Kind() string   { return "no-interval" }
 func (LeftOut) Kind() string      { return "left-out" }
 func (FewOccasions) Kind() string { return "few-occasions" }
 func (OtherConduct) Kind() string { return "other-conduct" }
 
-// Kind takes the place of that of the reason.
+// Kind replaces the kind of the embedded reason.
 func (ControlDiffers) Kind() string { return "control-differs" }
 
-// fewOccasions is how many runs hardly say how much occasions differ: of three, the
-// upper bound of the spread is over six times the estimate.
+// fewOccasions is the largest number of runs that hardly estimate the spread between occasions:
+// with three, the upper bound of the spread is over six times the estimate.
 const fewOccasions = 3
 
-// Errors of the input, for which the user has to name other runs.
+// Errors of the input, which the user can correct by naming other runs.
 var (
-	// ErrOneRun says that there is nothing to combine.
+	// ErrOneRun: there is only one run, so nothing can be combined.
 	ErrOneRun = errors.New("there is only one run")
-	// ErrOtherQuestion says that runs do not ask the same.
+	// ErrOtherQuestion: the runs do not ask the same question.
 	ErrOtherQuestion = errors.New("the runs do not ask the same question")
 )
 
-// Runs combines runs. The result says all there is to say, whatever the verdicts;
-// errors are about runs that cannot be combined at all.
+// Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot
+// be combined.
 func Runs(in []compare.Input) (*Result, error) {
 	if len(in) < 2 {
 		return nil, ErrOneRun
@@ -184,7 +184,7 @@ func Runs(in []compare.Input) (*Result, error) {
 	if used := len(r.Used); used > 1 && used <= fewOccasions {
 		r.Warnings = append(r.Warnings, FewOccasions{used})
 	}
-	r.fail(in)
+	r.countFailures(in)
 	for _, p := range seen.Differences {
 		if p.Conduct(r.Failures != nil) {
 			r.Warnings = append(r.Warnings, OtherConduct{p})
@@ -194,7 +194,7 @@ func Runs(in []compare.Input) (*Result, error) {
 	return r, nil
 }
 
-// sameQuestion is an error that names in what the runs ask something else.
+// sameQuestion returns an error that names the properties in which the runs' questions differ.
 func sameQuestion(seen *compare.Result) error {
 	var list []string
 	for _, a := range seen.Apart {
@@ -202,7 +202,7 @@ func sameQuestion(seen *compare.Result) error {
 	}
 	for _, p := range seen.Differences {
 		if p.Asked() {
-			list = append(list, told(p))
+			list = append(list, valuesByRun(p))
 		}
 	}
 	if list == nil {
@@ -215,8 +215,8 @@ func sameQuestion(seen *compare.Result) error {
 	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
 }
 
-// told says what a property is in each run: "link.mtu is 1500 in run 1, unset in run 2".
-func told(p compare.Property) string {
+// valuesByRun lists the values of a property by run: "link.mtu is 1500 in run 1, unset in run 2".
+func valuesByRun(p compare.Property) string {
 	list := make([]string, len(p.Values))
 	for i, v := range p.Values {
 		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
@@ -224,8 +224,8 @@ func told(p compare.Property) string {
 	return p.Path + " is " + strings.Join(list, ", ")
 }
 
-// Told says what was other in each run.
-func (f OtherConduct) Told() string { return told(f.Property) }
+// Told lists the values of the property by run.
+func (f OtherConduct) Told() string { return valuesByRun(f.Property) }
 
 func leftOut(run *analysis.Run) analysis.Reason {
 	switch {
@@ -255,7 +255,7 @@ func (r *Result) assess(in []compare.Input) {
 	r.Family = answers.Family
 	for i := range r.Comparisons {
 		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
-		r.withstand(in, &r.Comparisons[i])
+		r.withholdByFailures(in, &r.Comparisons[i])
 		for _, one := range r.Used {
 			one.Run.WithholdGains(&r.Comparisons[i].Comparison, r.Comparisons[i].Arm)
 		}
@@ -263,7 +263,7 @@ func (r *Result) assess(in []compare.Input) {
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))
 	}
-	for _, i := range answers.Failed { // the control differs over occasions: something besides the layers does
+	for _, i := range answers.Failed { // the control differs over occasions, so something besides the layers does
 		c := answers.Controls[i]
 		why := analysis.ControlFails{Cell: c.Cell, Metric: c.Metric, Overhead: c.Overhead, PAdjusted: c.PAdjusted, Margin: c.Margin}
 		r.Warnings = append(r.Warnings, ControlDiffers{why})
@@ -273,7 +273,7 @@ func (r *Result) assess(in []compare.Input) {
 	}
 }
 
-// comparison gathers what the runs say.
+// comparison collects the overheads of the runs for one comparison.
 func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.Metric) Comparison {
 	c := Comparison{Comparison: analysis.Comparison{Cell: cell, Arm: arm, Metric: m}}
 	var contrasts, errs []float64
@@ -282,7 +282,7 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 		at, se := 0.0, 0.0
 		if own := in[i].Run.Comparison(cell, arm, m.Name); own != nil {
 			o.Overhead, o.Rounds = own.Overhead, own.Rounds
-			at, se = placed(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
+			at, se = asContrast(own, contrast.RulesOf(in[i].Run.Plan).AtLook())
 		}
 		if o.LeftOut == nil && se > 0 {
 			contrasts, errs = append(contrasts, at), append(errs, se)
@@ -295,9 +295,9 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 	return c
 }
 
-// placed is an overhead on the scale of contrasts, with its standard error; 0 where
-// it has none.
-func placed(own *analysis.Comparison, confidence float64) (at, se float64) {
+// asContrast returns an overhead on the scale of contrasts, with its standard error, which is 0 if the
+// overhead has no interval.
+func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	if own.PointOnly || own.Rounds < 2 {
 		return 0, 0
 	}
@@ -309,7 +309,7 @@ func placed(own *analysis.Comparison, confidence float64) (at, se float64) {
 	return i.Point, contrast.Error(i, values, confidence)
 }
 
-// questions puts comparisons into the form of package analysis.
+// questions converts comparisons to questions of package analysis.
 func questions(in []compare.Input, list []Comparison, observational bool) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, c := range list {
@@ -319,10 +319,10 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 	return questions
 }
 
-// complete adds the verdict, and what only a combination has.
+// complete adds the verdict, and the fields that only a combination has.
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
-	// These are of rounds within a run; occasions were drawn in no order.
+	// These fields are about rounds within a run, while occasions have no random order.
 	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {
@@ -340,7 +340,7 @@ func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	}
 }
 
-// Exceeds is the one-sided p of "the mean overhead over occasions is limit or less".
+// Exceeds returns the one-sided p of "the mean overhead over occasions is limit or less".
 func (c *Comparison) Exceeds(limit float64) float64 {
 	if c.PointOnly || c.Rounds < 2 {
 		return 1

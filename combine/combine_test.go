@@ -20,13 +20,13 @@ import (
 
 var runs = flag.Int("runs", 30, "simulated combinations behind each share of TestCombinationsCover")
 
-// made is a run of "layer" beside "plain" and its control.
+// made describes a run of "layer" beside "plain" and its control.
 type made struct {
-	cost    float64 // of the layer, on the log scale
-	control float64 // of the control
+	cost    float64 // cost of the layer, on the log scale
+	control float64 // difference of the control
 	noise   float64
 	rounds  int
-	missing int // rounds that are not there yet
+	missing int // number of missing rounds
 	seed    uint64
 	change  func(p *experiment.Plan)
 }
@@ -63,7 +63,7 @@ func (m made) input(name string) compare.Input {
 	return compare.Input{Name: name, Run: r, Trials: trials}
 }
 
-// several makes runs of the costs given, on the log scale.
+// several returns runs with the given costs, on the log scale.
 func several(change func(i int, m *made), costs ...float64) []compare.Input {
 	var in []compare.Input
 	for i, cost := range costs {
@@ -127,14 +127,14 @@ func TestEquivalent(t *testing.T) {
 	}
 }
 
-// What cannot be used is left out by name.
+// Unusable runs are left out by name.
 func TestLeftOut(t *testing.T) {
 	in := several(func(i int, m *made) {
 		switch i {
 		case 1:
 			m.missing = 4
 		case 2:
-			m.control = 0.2 // fails
+			m.control = 0.2 // the control fails
 		}
 	}, 0.05, 0.9, 0.9, 0.06)
 	r, c := only(t, in, "time")
@@ -157,15 +157,15 @@ func TestLeftOut(t *testing.T) {
 	if kinds != "left-out left-out few-occasions " {
 		t.Errorf("warnings %s", kinds)
 	}
-	// One that is left says nothing over occasions.
+	// A single remaining run tells nothing about occasions.
 	_, c = only(t, in[:3], "time")
 	if _, few := c.Reason.(analysis.TooFewValues); c.Verdict != analysis.NotResolved || !few || c.Exceeds(0) != 1 {
 		t.Errorf("%s, %+v", c.Verdict, c.Reason)
 	}
 }
 
-// A control that differs by a little in every run, unseen there, takes the verdicts
-// away here.
+// A control that differs a little in every run, undetected there, withholds the verdicts of the
+// combination.
 func TestControlOverOccasions(t *testing.T) {
 	r, c := only(t, several(func(_ int, m *made) {
 		m.control, m.noise = 0.012, 0.02
@@ -180,7 +180,7 @@ func TestSameQuestion(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(p *experiment.Plan)
-		want   string // in the error; "": there is none
+		want   string // expected text of the error; "": no error
 	}{
 		{"rounds", func(p *experiment.Plan) { p.Rounds++; p.Rounds-- }, ""},
 		{"version", func(p *experiment.Plan) { p.Version = "v2" }, ""},
@@ -218,8 +218,8 @@ func TestSameQuestion(t *testing.T) {
 	}
 }
 
-// What is none of the question, but may matter to the answer, is a warning: slices always, and limits of time where
-// trials have failed.
+// Properties that are not part of the question, but may affect the result, give a warning: slices
+// always, and time limits if trials failed.
 func TestOtherConduct(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		in := several(func(i int, m *made) {
@@ -257,9 +257,9 @@ func TestOtherConduct(t *testing.T) {
 	}
 }
 
-// Through the whole way, from trials to the combination: how often the interval of
-// the mean holds it, what another run finds lies where predicted, and a claim is
-// false. go test ./combine -run Cover -v -runs 2000
+// TestCombinationsCover goes from trials to the combination. It counts intervals of the mean that
+// contain it, predictions that contain the next run's result, and false claims. go test ./combine
+// -run Cover -v -runs 2000
 func TestCombinationsCover(t *testing.T) {
 	for _, k := range []int{3, 5, 10} {
 		for _, spread := range []float64{0, 0.01, 0.05} {
@@ -271,7 +271,7 @@ func TestCombinationsCover(t *testing.T) {
 					costs = append(costs, spread*random.NormFloat64())
 				}
 				in := several(func(j int, m *made) { m.seed, m.noise = uint64(i*100+j+1), 0.02 }, costs...)
-				for j := range in { // an A/A run in twenty is void by design
+				for j := range in { // one in twenty A/A runs is invalid by design
 					in[j].Run.Valid = true
 				}
 				_, c := only(t, in, "time")
@@ -302,7 +302,7 @@ func count(b bool) int {
 	return 0
 }
 
-// What failed is counted over the runs, and takes back what it puts in doubt.
+// Failures are counted over the runs, and withhold the verdicts that depend on them.
 func TestFailures(t *testing.T) {
 	failsIn := func(arm string, every int, cost float64) []compare.Input {
 		var in []compare.Input
@@ -346,7 +346,7 @@ func TestFailures(t *testing.T) {
 		worst int
 	}{
 		{"layer", 4, 0.3, analysis.Costs, 0},
-		{"plain", 20, 0.3, analysis.Costs, 10}, // as every run does by itself
+		{"plain", 20, 0.3, analysis.Costs, 10}, // every run by itself has this verdict
 		{"plain", 2, 0.3, analysis.NotResolved, 100},
 		{"layer", 20, -0.3, analysis.Gains, 10},
 		{"layer", 2, -0.3, analysis.NotResolved, 100},

@@ -7,29 +7,30 @@ import (
 	"tare/stats"
 )
 
-// Failures says how often the program failed in a treatment, over all runs that count.
+// Failures is the frequency of program failures in a treatment, over all runs that count.
 type Failures struct {
 	Cell   string             `json:"cell"`
 	Arm    string             `json:"arm"`
 	Failed analysis.Frequency `json:"failed"`
-	// Baseline is how often it failed there. The intervals take executions for independent,
-	// whatever the occasion.
+	// Baseline is the frequency of failures in the baseline. The intervals treat executions as
+	// independent, whatever their occasion.
 	Baseline analysis.Frequency `json:"baseline"`
-	// Shown are the numbers of the runs in which it is shown to fail more often than in the
-	// baseline, corrected for the number of runs (Bonferroni).
+	// Shown are the numbers of the runs that show more failures than in the baseline, corrected for
+	// the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
-	// PAdjusted is the smallest p of the runs that the arm does not differ, after Holm's
-	// correction in the run and for the number of runs.
+	// PAdjusted is the smallest p, over the runs, of no difference, after Holm's correction in the
+	// run and corrected for the number of runs.
 	PAdjusted float64 `json:"pAdjusted"`
 }
 
 // ProgramFails is the finding that an arm fails more often than the baseline in some run.
 type ProgramFails struct{ Failures }
 
-// Kind is its name.
+// Kind returns the kind's name.
 func (ProgramFails) Kind() string { return "program-fails" }
 
-// FailuresOf are those of an arm in a cell; nil where neither it nor the baseline has any.
+// FailuresOf returns the failures of an arm in a cell; nil if neither the arm nor the baseline has
+// any.
 func (r *Result) FailuresOf(cell, arm string) *Failures {
 	for i := range r.Failures {
 		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
@@ -39,7 +40,8 @@ func (r *Result) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed is how often the program of an arm was executed, and failed, in the runs that count.
+// Executed returns how often the program of an arm was executed, and how often it failed, in the
+// runs that count.
 func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	for _, one := range r.Used {
 		own := one.Run.Executed(one.Trials, cell, arm)
@@ -51,8 +53,8 @@ func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	return n
 }
 
-// fail counts the failures in the runs that count.
-func (r *Result) fail(in []compare.Input) {
+// countFailures counts the failures in the runs that count.
+func (r *Result) countFailures(in []compare.Input) {
 	base := r.Plan.ArmWith(experiment.Baseline)
 	for _, cell := range r.Plan.Cells {
 		baseline := r.Executed(cell.ID, base)
@@ -70,8 +72,8 @@ func (r *Result) fail(in []compare.Input) {
 	}
 }
 
-// shown lists the runs in which an arm is shown to fail more often than the baseline, and
-// has the smallest p of all.
+// shown returns the runs that show more failures of an arm than of the baseline, and the smallest p
+// of all runs.
 func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
 	least = 1
 	for i := range in {
@@ -88,11 +90,11 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withstand takes back what does not withstand the trials that failed: of an arm that is to be
-// equivalent, any of its own or of the baseline, since the cost of a trial that fails has no upper
-// end; of a gain those of the arm, and of a cost those of the baseline, where they are of a run that does
-// not show the same by itself.
-func (r *Result) withstand(in []compare.Input, c *Comparison) {
+// withholdByFailures withholds verdicts that depend on failed trials. Equivalence is withheld if any trial
+// of the arm or the baseline failed, since the cost of a failed trial has no upper limit. A gain is
+// withheld if the arm's trials failed, and a cost if the baseline's did, unless that run shows the
+// same verdict by itself.
+func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {
 		return

@@ -9,10 +9,10 @@ import (
 	"tare/experiment"
 )
 
-// comparison is a comparison of runs under way.
+// comparison is a comparison of runs, while it is being made.
 type comparison struct {
 	in        []Input
-	values    []*analysis.Values // by run
+	values    []*analysis.Values // values of each run
 	options   Options
 	reference Reference
 	result    *Result
@@ -20,7 +20,7 @@ type comparison struct {
 
 func (c *comparison) warn(f analysis.Finding) { c.result.Warnings = append(c.result.Warnings, f) }
 
-// names are those of all runs in the order of the plans, each once.
+// names returns the names of all runs in the order of the plans, each once.
 func (c *comparison) names(of func(*experiment.Plan) []string) []string {
 	var list []string
 	for _, in := range c.in {
@@ -47,8 +47,7 @@ func armNames(plan *experiment.Plan) (list []string) {
 	return list
 }
 
-// firstWith is the index of the first run in which an arm is a treatment; -1
-// for none.
+// firstWith returns the index of the first run in which an arm is a treatment; -1 if there is none.
 func firstWith(in []Input, arm string) int {
 	return slices.IndexFunc(in, func(r Input) bool { return treatment(r.Run.Plan, arm) })
 }
@@ -58,19 +57,19 @@ func treatment(plan *experiment.Plan, arm string) bool {
 	return a != nil && a.Role == experiment.Treatment
 }
 
-// shared is a metric in a cell as runs share it: a headline only where it is one
-// in every run that has it.
+// shared is a metric in a cell that several runs have. It counts as a headline only if it is one in
+// every run that has it.
 type shared struct {
 	cell   string
 	metric experiment.Metric
-	runs   []int // by number, that have it in this form
+	runs   []int // numbers of the runs that have the metric in this form
 }
 
-// in says whether the run of an index has it.
+// in reports whether the run of an index has the metric.
 func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
-// align finds what the runs have in common with the first that has it, and what
-// only some have.
+// align finds the arms, cells and metrics that runs share, each in the form of the first run that
+// has it, and those that only some runs have.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.names(cellIDs) {
@@ -81,12 +80,12 @@ func (c *comparison) align() ([]shared, error) {
 		c.missing("arm", name, func(p *experiment.Plan) bool { return p.Arm(name) != nil })
 	}
 	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return len(s.runs) > 1 }) {
-		return nil, c.nothing()
+		return nil, c.nothingInCommon()
 	}
 	return list, nil
 }
 
-// missing notes what not every run has.
+// missing records an arm, cell or metric that not every run has.
 func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool) {
 	var with []int
 	for i, in := range c.in {
@@ -99,10 +98,10 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 	}
 }
 
-// alignMetrics finds the metrics of a cell, each as the first run with it has it.
+// alignMetrics finds the metrics of a cell, each in the form of the first run that has it.
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
-	cells, other := 0, map[string][]int{} // runs that have a metric in another form, by name
+	cells, other := 0, map[string][]int{} // runs that have a metric in another form, by its name
 	for i, in := range c.in {
 		cell := in.Run.Plan.Cell(id)
 		if cell == nil {
@@ -131,11 +130,11 @@ func (c *comparison) alignMetrics(id string) []shared {
 	return list
 }
 
-// mostNamed is how many cells an error names.
+// mostNamed is the largest number of cells that an error names.
 const mostNamed = 8
 
-// nothing says what each run has when they have nothing in common.
-func (c *comparison) nothing() error {
+// nothingInCommon returns the error of runs with no common cell, which lists the cells of each run.
+func (c *comparison) nothingInCommon() error {
 	var parts []string
 	for i, in := range c.in {
 		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, listed(cellIDs(in.Run.Plan), mostNamed)))
@@ -143,7 +142,7 @@ func (c *comparison) nothing() error {
 	return fmt.Errorf("%w with the same metric: %s", ErrNothingInCommon, strings.Join(parts, "; "))
 }
 
-// series finds the valid values of an arm; there may be none.
+// series returns the valid values of an arm, which may be empty.
 func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	for _, c := range run.Cells {
 		for _, m := range c.Metrics {
@@ -157,8 +156,8 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// Restates names the metric that a closed loop makes a metric say once more,
-// where some run has found that.
+// Restates returns the metric whose information another metric repeats in a closed loop, if some
+// run has found this.
 func Restates(in []Input, cell, metric string) string {
 	for _, one := range in {
 		for _, own := range one.Run.Comparisons {

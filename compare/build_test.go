@@ -12,17 +12,17 @@ import (
 	"tare/machine"
 )
 
-// made is a run as a test wants it.
+// made describes a run for a test.
 type made struct {
 	name    string
 	arms    []string           // treatments
-	level   float64            // of the baseline
-	factors map[string]float64 // by arm; of the treatments and the control
+	level   float64            // level of the baseline
+	factors map[string]float64 // factors of the treatments and the control
 	metrics []experiment.Metric
 	rounds  int
 	seed    uint64
 	start   time.Time
-	foreign bool // unpaired, as imported
+	foreign bool // imported, so trials are unpaired
 	change  func(*experiment.Plan, *machine.Environment)
 	spoil   func([]journal.Trial)
 }
@@ -40,7 +40,7 @@ func environment() *machine.Environment {
 		Memory: 16 << 30, Tools: []machine.Tool{{Name: "iperf3", Version: "iperf 3.12"}}}
 }
 
-// run makes the run and analyses it.
+// run generates the run and analyses it.
 func (m made) run(t *testing.T) Input {
 	t.Helper()
 	if m.rounds == 0 {
@@ -86,8 +86,8 @@ func (m made) run(t *testing.T) Input {
 	return Input{Name: m.name, Run: r, Trials: trials}
 }
 
-// trials gives every arm its factor times the baseline's level, with a drift
-// that all arms of a round share.
+// trials returns values of every arm's factor times the baseline's level, with a drift that all
+// arms of a round share.
 func (m made) trials(plan *experiment.Plan) []journal.Trial {
 	rng := rand.New(rand.NewPCG(m.seed, 3))
 	var list []journal.Trial

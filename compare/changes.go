@@ -11,19 +11,19 @@ import (
 	"tare/experiment"
 )
 
-// asking is a change of overheads that is asked for: arm in one run against arm
-// in another, or in the same.
-type asking struct {
+// changeQuestion is a question about a change of overheads: an arm in one run against an arm in another
+// run, or in the same one.
+type changeQuestion struct {
 	shared
 	from, to       int // indices of runs
 	fromArm, toArm string
 }
 
-// changes compares the overheads of arms that are treatments in several runs,
-// and of arms that are matched. The control's is compared in the same way:
-// nothing differs there, so that it shows what such a comparison makes up.
+// changes compares the overheads of arms that are treatments in several runs, and of matched arms.
+// The control is compared in the same way: its layers are the baseline's, so its change shows the
+// error of such a comparison.
 func (c *comparison) changes(list []shared) {
-	var asked, controls []asking
+	var asked, controls []changeQuestion
 	for _, s := range list {
 		for _, name := range c.names(armNames) {
 			asked = append(asked, c.matched(s, Match{Old: name, New: name})...)
@@ -35,7 +35,7 @@ func (c *comparison) changes(list []shared) {
 	}
 	answers := analysis.Assess(c.plan(), c.questions(asked), c.questions(controls))
 	c.result.Family.Changes = answers.Family
-	failed := map[string]bool{} // pairs of runs between which the control's overhead differs, which takes the verdicts away
+	failed := map[string]bool{} // pairs of runs between which the control's overhead differs, so that there are no verdicts
 	for _, i := range answers.Failed {
 		a := controls[i]
 		failed[a.against()] = true
@@ -49,48 +49,47 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks for the new arm of a match wherever there is one: against the old
-// arm beside it in the same run, otherwise against the first run that has the
-// old arm. An arm that is matched with itself is asked for in every run but that
-// first one.
-func (c *comparison) matched(s shared, m Match) []asking {
+// matched asks about the new arm of a match in every run that has it: against the old arm in the
+// same run, or otherwise against the first run that has the old arm. An arm that is matched with
+// itself is asked about in every run but that first one.
+func (c *comparison) matched(s shared, m Match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
 	at := slices.IndexFunc(order, func(i int) bool { return has(i, m.Old) })
 	if at < 0 {
 		return nil
 	}
-	var list []asking
+	var list []changeQuestion
 	for _, i := range order {
 		from, itself := order[at], m.Old == m.New
 		if has(i, m.Old) && !itself {
 			from = i
 		}
 		if has(i, m.New) && (from != i || !itself) {
-			list = append(list, asking{shared: s, from: from, to: i, fromArm: m.Old, toArm: m.New})
+			list = append(list, changeQuestion{shared: s, from: from, to: i, fromArm: m.Old, toArm: m.New})
 		}
 	}
 	return list
 }
 
-// floors asks for the control of every two runs whose overheads are compared.
-func (c *comparison) floors(s shared, asked []asking) []asking {
-	var list []asking
+// floors asks about the control of every two runs whose overheads are compared.
+func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
+	var list []changeQuestion
 	for _, a := range asked {
 		if a.cell != s.cell || a.metric.Name != s.metric.Name || a.from == a.to {
 			continue
 		}
 		from, to := c.in[a.from].Run.Plan.ArmWith(experiment.Control), c.in[a.to].Run.Plan.ArmWith(experiment.Control)
-		same := func(b asking) bool { return b.from == a.from && b.to == a.to }
+		same := func(b changeQuestion) bool { return b.from == a.from && b.to == a.to }
 		if from != "" && to != "" && !slices.ContainsFunc(list, same) {
-			list = append(list, asking{shared: s, from: a.from, to: a.to, fromArm: from, toArm: to})
+			list = append(list, changeQuestion{shared: s, from: a.from, to: a.to, fromArm: from, toArm: to})
 		}
 	}
 	return list
 }
 
-// questions puts what is asked for into the form of package analysis.
-func (c *comparison) questions(list []asking) []analysis.Question {
+// questions converts the questions to those of package analysis.
+func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
 		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: Restates(c.in, a.cell, a.metric.Name),
@@ -106,19 +105,19 @@ func (c *comparison) questions(list []asking) []analysis.Question {
 	return questions
 }
 
-// against names the pair of runs, which a change shares with its control.
-func (a asking) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
+// against returns the pair of runs as a key, which a change shares with its control.
+func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
-// change puts an answer into the form of the result. Failed says that the control
-// has changed as well, which leaves no verdict.
-func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) Change {
+// change converts an answer to a Change. If failed is set, the control has changed as well, and
+// there is no verdict.
+func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
 	if strings.HasPrefix(answer.Method, contrast.MethodWelchSum) {
-		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
+		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe one sample each, and not an overhead
 	}
 	if a.from != a.to {
-		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // more rounds say no more of occasions
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // more rounds would not add occasions
 	}
 	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
 	case withheld:
@@ -132,16 +131,17 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) C
 	return ch
 }
 
-// between is by how much overheads of the old arm differ where nothing changed, and how many runs tell; 0: not known.
-func (c *comparison) between(a asking) (deviation float64, runs int) {
+// between returns the deviation of the old arm's overheads between runs without any change, and the
+// number of these runs; 0: unknown.
+func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	if c.options.Occasions == nil {
 		return 0, 0
 	}
 	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
 }
 
-// occasions takes back what two occasions alone cannot say.
-func (c *comparison) occasions(answer *analysis.Comparison, a asking) {
+// occasions withholds verdicts that two occasions alone do not support.
+func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {
 	case analysis.TooFewValues, analysis.NoSpread, analysis.SameClaim:
@@ -152,14 +152,14 @@ func (c *comparison) occasions(answer *analysis.Comparison, a asking) {
 	}
 }
 
-// withheld takes the verdict of a comparison of two runs away where one of them gives none, or where
-// they measured different work.
+// withheld withholds the verdict of a comparison of two runs if one of them gives none, or if they
+// measured different work. It reports whether it did.
 func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
-	if invalid := c.those(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
+	if invalid := c.runsWhere(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
 	} else if unlike := c.unlike(cell, from, to); unlike != nil {
 		answer.Withhold(analysis.OtherSettings{Settings: unlike})
-	} else if open := c.those(func(r *analysis.Run) bool { return !r.Finished }, from, to); open != nil {
+	} else if open := c.runsWhere(func(r *analysis.Run) bool { return !r.Finished }, from, to); open != nil {
 		answer.Suspend(analysis.UnfinishedRuns{Runs: open})
 	} else {
 		return false
@@ -167,8 +167,8 @@ func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to
 	return true
 }
 
-// unlike are the settings in which the files of two imports differ in a cell, but for those that either import
-// allows to; nil: none.
+// unlike returns the settings in which the files of two imports differ in a cell, without those
+// that either import allows to differ; nil: none.
 func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
 	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
 	if a.Import == nil || b.Import == nil {
@@ -183,8 +183,8 @@ func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSe
 	return list
 }
 
-// overhead is what a run itself says of an arm.
-func (c *comparison) overhead(a asking, run int, arm string) Overhead {
+// overhead returns an arm's overhead in a run.
+func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 	o := Overhead{Run: run + 1, Arm: arm}
 	if own := c.in[run].Run.Comparison(a.cell, arm, a.metric.Name); own != nil {
 		o.Overhead, o.Verdict, o.Known, o.PointOnly = own.Overhead, own.Verdict, own.Rounds > 0, own.PointOnly
@@ -192,8 +192,8 @@ func (c *comparison) overhead(a asking, run int, arm string) Overhead {
 	return o
 }
 
-// versus is what the new overhead is compared with.
-func (a asking) versus() *analysis.Versus {
+// versus names the overhead that the new one is compared with.
+func (a changeQuestion) versus() *analysis.Versus {
 	v := &analysis.Versus{}
 	if a.from != a.to {
 		v.Run = a.from + 1
@@ -204,8 +204,8 @@ func (a asking) versus() *analysis.Versus {
 	return v
 }
 
-// those are the ones of some runs, by number, that are so.
-func (c *comparison) those(are func(*analysis.Run) bool, runs ...int) []int {
+// runsWhere returns the numbers of the given runs for which a condition is true.
+func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int {
 	var list []int
 	for _, i := range slices.Compact(slices.Sorted(slices.Values(runs))) {
 		if are(c.in[i].Run) {

@@ -1,25 +1,26 @@
-// Package compare puts runs side by side that were made at different times, on
-// different machines, or of different versions of a layer.
+// Package compare compares runs that were made at different times, on different
+// machines, or of different versions of a layer.
 //
-// Three things are said of them, in this order. What differs between them
-// besides their numbers: the machine, the layers' parameters, the workloads, the
-// testbed (differences.go), because whatever differs is being compared, too.
-// Then the overheads: how much more or less a layer costs than it did, each
-// overhead against the baseline of its own run (changes.go). Then the levels:
-// every arm against one arm of one run, the reference (levels.go).
+// A result has three parts, in this order. First the properties in which the
+// runs differ: the machine, the layers' parameters, the workloads, the testbed
+// (differences.go). Any of these may cause a difference in the numbers. Second
+// the overheads: how much more or less a layer costs than before, each overhead
+// against the baseline of its own run (changes.go). Third the levels: every arm
+// against one arm of one run, the reference (levels.go).
 //
-// The second is worth more than the third. A level tells of the machine at least
-// as much as of the layer; an overhead is measured against a baseline in the
-// next minute on the same machine, and what slows both down cancels in it before
-// runs are compared at all. What is left is a machine on which the layer itself
-// is relatively dearer.
+// Overheads are worth more than levels. A level depends on the machine at least
+// as much as on the layer. An overhead is measured against a baseline on the same
+// machine within minutes, so whatever slows both down cancels before runs are
+// compared. What does not cancel is a machine on which the layer itself is
+// relatively more expensive.
 //
-// Between runs nothing was randomised: no coin decided which trial ran when or
-// where. All that is said across runs is therefore observational, however narrow
-// its interval, and the result says so. Cells are the same when their ID is, that
-// is the workload's name and the levels of all factors; metrics when name, unit,
-// direction and scale are. The decisions are those of package analysis, by the
-// rules of the reference's run.
+// Nothing was randomised between runs: no random order decided which trial ran
+// when or where. All comparisons across runs are therefore observational,
+// however narrow their intervals, and the result states it. Cells are the same
+// if they have the same ID, which is the workload's name and the levels of all
+// factors. Metrics are the same if they have the same name, unit, direction and
+// scale. Verdicts are those of package analysis, by the rules of the reference's
+// run.
 package compare
 
 import (
@@ -40,56 +41,55 @@ const Schema = "tare.comparison/v1"
 
 // Input is one run to be compared.
 type Input struct {
-	Name   string // as the user named it: a directory
+	Name   string // name given by the user: a directory
 	Run    *analysis.Run
-	Trials []journal.Trial // of that run
+	Trials []journal.Trial // trials of the run
 }
 
-// Options say what to compare.
+// Options select the comparisons.
 type Options struct {
-	Reference Reference // the zero value: the baseline of the first run
+	Reference Reference // zero value: the baseline of the first run
 	Matches   []Match
-	// Occasions says by how much runs of which nothing changed differ in an overhead: the deviation of their
-	// contrasts, and their number; 0: not known. Nil: of none it is.
+	// Occasions returns how much an overhead differs between runs without any change: the standard
+	// deviation of its contrasts, and the number of runs; 0: unknown. Nil: unknown for all.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 
-// Occasions is why a change from one run to another has no verdict, or is not resolved: overheads of which nothing changed
-// differ from occasion to occasion.
+// Occasions is the reason why a change from one run to another has no verdict or is not resolved:
+// overheads differ from occasion to occasion even without any change.
 type Occasions struct {
-	Deviation float64 `json:"deviation"` // of these overheads, on their scale; 0: not known, which leaves no verdict
-	Runs      int     `json:"runs"`      // that tell it
+	Deviation float64 `json:"deviation"` // standard deviation of such overheads, on their scale; 0: unknown, so there is no verdict
+	Runs      int     `json:"runs"`      // number of runs that it comes from
 }
 
-// Kind is its name.
+// Kind returns the kind's name.
 func (Occasions) Kind() string { return "occasions" }
 
 // Reference is the arm that levels are compared with.
 type Reference struct {
-	Run int    `json:"run"` // number, from 1
+	Run int    `json:"run"` // number of the run, from 1
 	Arm string `json:"arm"`
 }
 
-// Match says that two arms of different names are versions of one layer.
+// Match declares that two arms of different names are versions of one layer.
 type Match struct {
 	Old string `json:"old"`
 	New string `json:"new"`
 }
 
-// Result is what a comparison of runs says.
+// Result is the result of a comparison of runs.
 type Result struct {
 	Schema    string    `json:"schema"`
 	Runs      []Run     `json:"runs"`
 	Reference Reference `json:"reference"`
-	// Observation says why nothing here is an experiment; nil if all that is
-	// compared comes from one run.
+	// Observation is the reason why the result is not that of an experiment; nil if all values come
+	// from one run.
 	Observation *Observation `json:"observation,omitempty"`
-	// Confidence and Margin are the rules by which all is judged: those of the
-	// reference's run.
+	// Confidence and Margin are those of the reference's run, and hold for all comparisons.
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences and Same are the properties that the runs tell, the important
-	// ones first. Unknown is what cannot be compared.
+	// Differences and Same are the properties that the runs record, the important ones first.
+	// Unknown are the properties that cannot be compared.
 	Differences []Property         `json:"differences"`
 	Same        []Property         `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
@@ -97,33 +97,33 @@ type Result struct {
 	Apart   []Apart  `json:"apart,omitempty"`
 	Family  Family   `json:"family"`
 	Changes []Change `json:"changes"`
-	// Floors are the changes of the controls: nothing differs there.
+	// Floors are the changes of the controls, whose layers do not change.
 	Floors   []Change           `json:"floors,omitempty"`
 	Levels   []Level            `json:"levels"`
 	Warnings []analysis.Finding `json:"-"`
 }
 
-// Family counts the hypotheses on headline metrics that Holm's correction takes
-// together: the changes are one family, the levels another.
+// Family is the number of hypotheses on headline metrics that share Holm's correction. The changes
+// are one family, the levels another.
 type Family struct {
 	Changes int `json:"changes"`
 	Levels  int `json:"levels"`
 }
 
-// Run is one of the runs.
+// Run is one of the compared runs.
 type Run struct {
-	Number      int                   `json:"number"` // from 1, as in all of the result
+	Number      int                   `json:"number"` // from 1; the rest of the result refers to runs by it
 	Name        string                `json:"name"`
 	Experiment  string                `json:"experiment"`
-	Labels      experiment.Labels     `json:"labels,omitempty"` // what it was made of
+	Labels      experiment.Labels     `json:"labels,omitempty"` // describe the versions under test
 	Testbed     string                `json:"testbed"`
-	Start       time.Time             `json:"start"`  // of the first trial; zero: not told
-	Paired      bool                  `json:"paired"` // arms are compared round by round; else they are independent samples
+	Start       time.Time             `json:"start"`  // start of the first trial; zero: unknown
+	Paired      bool                  `json:"paired"` // arms are compared round by round; otherwise they are independent samples
 	Rounds      int                   `json:"rounds"`
 	Trials      int                   `json:"validTrials"`
 	Valid       bool                  `json:"valid"`
 	Finished    bool                  `json:"finished"`
-	Reasons     []analysis.Reason     `json:"-"` // why it gives no verdicts
+	Reasons     []analysis.Reason     `json:"-"` // reasons why the run gives no verdicts
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Arms        []Arm                 `json:"arms"`
 }
@@ -134,63 +134,61 @@ type Arm struct {
 	Role experiment.Role `json:"role"`
 }
 
-// Apart is something that cannot be compared because not all runs have it.
+// Apart is an arm, cell or metric that cannot be compared because not all runs have it.
 type Apart struct {
 	What string `json:"what"` // "arm", "cell" or "metric"
 	Name string `json:"name"`
-	Runs []int  `json:"runs"` // that have it
-	// Other are runs that have a metric of that name with another unit, direction or
-	// scale.
+	Runs []int  `json:"runs"` // numbers of the runs that have it
+	// Other are the runs that have a metric of this name with another unit, direction or scale.
 	Other []int `json:"other,omitempty"`
 }
 
-// Change is how an overhead has changed from one run to another, or from one
-// version to another within a run.
+// Change is the difference between the overheads of an arm in two runs, or of two versions in one
+// run.
 type Change struct {
 	From Overhead `json:"from"`
 	To   Overhead `json:"to"`
-	// Direct says that both arms are of one run and were compared without the
-	// detour over the baseline.
+	// Direct is set if both arms are in one run and were compared directly, without the baseline.
 	Direct bool `json:"direct,omitempty"`
-	// The comparison of the two overheads: Overhead is the share of From's cost
-	// factor (on the scale difference: the amount) by which To costs more.
+	// Comparison compares the two overheads: its Overhead is the share (on the scale difference:
+	// the amount) by which To costs more than From.
 	analysis.Comparison
 }
 
-// Overhead is an arm's overhead in a run, against its own baseline.
+// Overhead is an arm's overhead in a run, against the run's own baseline.
 type Overhead struct {
 	Run      int               `json:"run"`
 	Arm      string            `json:"arm"`
 	Known    bool              `json:"known"` // the run has an estimate
 	Overhead analysis.Interval `json:"overhead"`
-	// PointOnly says that there is no interval: both bounds are the point.
+	// PointOnly is set if there is no interval: both bounds are the point.
 	PointOnly bool             `json:"pointOnly,omitempty"`
-	Verdict   analysis.Verdict `json:"verdict"` // as the run gives it
+	Verdict   analysis.Verdict `json:"verdict"` // verdict of the run
 }
 
-// Level is one arm of one run on one metric.
+// Level is the values of one arm of one run on one metric.
 type Level struct {
 	Cell   string            `json:"cell"`
 	Metric experiment.Metric `json:"metric"`
 	Run    int               `json:"run"`
 	Arm    string            `json:"arm"`
 	Values analysis.Summary  `json:"values"`
-	// Against compares it with the reference; nil for the reference itself.
+	// Against compares the level with the reference; nil for the reference itself.
 	Against *analysis.Comparison `json:"against,omitempty"`
 }
 
-// Errors of the input, for which the user has to name other runs.
+// Errors of the input, which the user can correct by naming other runs.
 var (
-	// ErrNothingInCommon says that no cell has a metric that two runs share.
+	// ErrNothingInCommon: no cell has a metric that two runs share.
 	ErrNothingInCommon = errors.New("the runs have no cell in common")
-	// ErrSameRun says that a run was named twice.
+	// ErrSameRun: a run was named twice.
 	ErrSameRun = errors.New("a run cannot be compared with itself")
-	// ErrNothingToCompare says that there is a single run and nothing asked of it.
+	// ErrNothingToCompare: there is only one run, and no question about its arms.
 	ErrNothingToCompare = errors.New("there is only one run")
 )
 
-// Runs compares runs. The result says all there is to say, whatever the
-// verdicts; errors are about runs that cannot be compared at all.
+// Runs compares runs. It returns a result whatever the verdicts; errors are about runs that cannot
+// be compared.
 func Runs(in []Input, o Options) (*Result, error) {
 	if len(in) == 0 || len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil {
 		return nil, fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
@@ -206,13 +204,13 @@ func Runs(in []Input, o Options) (*Result, error) {
 		c.values = append(c.values, analysis.ValuesOf(one.Run.Plan, one.Trials))
 	}
 	r.Observation = c.observation()
-	c.doubts()
+	c.addFindings()
 	c.changes(list)
 	c.levels(list)
 	return r, nil
 }
 
-// begin aligns runs, and says in what they differ besides their trials.
+// begin aligns runs, and finds the properties in which they differ.
 func begin(in []Input, o Options) (*comparison, []shared, error) {
 	if err := distinct(in); err != nil {
 		return nil, nil, err
@@ -231,7 +229,7 @@ func begin(in []Input, o Options) (*comparison, []shared, error) {
 	return c, list, err
 }
 
-// distinct refuses runs that are copies of each other.
+// distinct returns an error for runs that are copies of each other.
 func distinct(in []Input) error {
 	for i, r := range in {
 		if r.Run == nil || r.Run.Plan == nil {
@@ -246,16 +244,16 @@ func distinct(in []Input) error {
 	return nil
 }
 
-// sameTrials says whether two runs are copies of one: trial by trial the same
-// values at the same times.
+// sameTrials reports whether two runs are copies: they have the same values at the same times,
+// trial by trial.
 func sameTrials(a, b *analysis.Run) bool {
 	return a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells)
 }
 
-// plan is the plan whose rules decide: the reference's.
+// plan returns the plan of the reference's run, whose rules apply.
 func (c *comparison) plan() *experiment.Plan { return c.in[c.reference.Run-1].Run.Plan }
 
-// order gives the indices of the runs, the reference's first.
+// order returns the indices of the runs, the reference's first.
 func (c *comparison) order() []int {
 	list := []int{c.reference.Run - 1}
 	for i := range c.in {

@@ -20,7 +20,7 @@ import (
 	"tare/machine"
 )
 
-// wireguard is a run with one treatment that costs what is said.
+// wireguard describes a run with one treatment of the given cost factor.
 func wireguard(name string, factor float64, seed uint64) made {
 	return made{name: name, arms: []string{"wireguard"}, factors: map[string]float64{"wireguard": factor}, seed: seed}
 }
@@ -34,8 +34,8 @@ func comparing(t *testing.T, o Options, in ...Input) *Result {
 	return r
 }
 
-// An overhead is compared with what it was, whatever the level of the machine.
-// steady are occasions that hardly differ.
+// steady are occasions that hardly differ. An overhead is compared with the earlier overhead,
+// whatever the level of the machine.
 var steady = Options{Occasions: func(string, string, string) (float64, int) { return 1e-6, 20 }}
 
 func TestChangeOfOverhead(t *testing.T) {
@@ -78,7 +78,7 @@ func TestChangeOfBandwidth(t *testing.T) {
 	}
 }
 
-// Amounts are compared as amounts: 10 more drops a trial than before.
+// Amounts are compared as amounts: a trial drops 10 more than before.
 func TestChangeOfAmount(t *testing.T) {
 	a, b := wireguard("a", 1, 1), wireguard("b", 2, 2)
 	a.metrics, b.metrics = []experiment.Metric{drops}, []experiment.Metric{drops}
@@ -90,8 +90,8 @@ func TestChangeOfAmount(t *testing.T) {
 
 var pairsOfRuns = flag.Int("compare.n", 250, "pairs of runs that TestChangesCover simulates")
 
-// Over many pairs of runs the intervals hold the true change about as often as
-// they say, and where there is none, few claim one; paired and imported.
+// Over many pairs of runs, the intervals contain the true change about as often as their
+// confidence, and there are few false claims, for paired and imported trials.
 func TestChangesCover(t *testing.T) {
 	times := *pairsOfRuns
 	for _, foreign := range []bool{false, true} {
@@ -100,7 +100,7 @@ func TestChangesCover(t *testing.T) {
 			a, b := wireguard("a", 1.05, uint64(2*i)), wireguard("b", 1.05, uint64(2*i+1))
 			a.rounds, b.rounds, b.level, b.start = 12, 16, 170, february
 			a.foreign, b.foreign = foreign, foreign
-			a.change = func(p *experiment.Plan, _ *machine.Environment) { p.Equivalence = 0 } // else "equivalent" hides claims
+			a.change = func(p *experiment.Plan, _ *machine.Environment) { p.Equivalence = 0 } // otherwise "equivalent" would hide claims
 			c := comparing(t, steady, a.run(t), b.run(t)).Changes[0]
 			if c.Overhead.Lo <= 0 && c.Overhead.Hi >= 0 {
 				held++
@@ -116,9 +116,9 @@ func TestChangesCover(t *testing.T) {
 	}
 }
 
-// Overheads of trials without pairs are differences of two samples each.
-// TestOccasions compares two runs of an unchanged layer whose overhead differs by 1 % from occasion to occasion: how often a
-// change is claimed, and how often the interval holds that there is none. With -compare.n 4000, docs/compare.md quotes it.
+// TestOccasions compares two runs of an unchanged layer whose overhead differs by 1 % from occasion
+// to occasion. It counts claims of a change, and intervals that contain no change. With -compare.n
+// 4000, docs/compare.md quotes it.
 func TestOccasions(t *testing.T) {
 	times := *pairsOfRuns
 	rng := rand.New(rand.NewPCG(4, 1))
@@ -127,7 +127,7 @@ func TestOccasions(t *testing.T) {
 		overhead := func() float64 { return 1.05 * math.Exp(0.01*rng.NormFloat64()) }
 		var contrasts []float64
 		factor := overhead()
-		for k := range 5 { // the first of them is compared
+		for k := range 5 { // the first of the runs is compared
 			of := factor
 			if k > 0 {
 				of = overhead()
@@ -201,8 +201,8 @@ func paths3(list []Property) (out [][]string) {
 	return out
 }
 
-// Two versions in one run are compared with each other by rounds; in two runs,
-// overhead with overhead.
+// Two versions in one run are compared with each other by rounds. In two runs, their overheads are
+// compared.
 func TestMatch(t *testing.T) {
 	match := []Match{{Old: "release-1.1", New: "release-1.2"}}
 	both := made{name: "a", arms: []string{"release-1.1", "release-1.2"}, factors: map[string]float64{"release-1.1": 1.10, "release-1.2": 1.15}, seed: 1}
@@ -226,7 +226,7 @@ func TestMatch(t *testing.T) {
 	if want := []Property{{Group: Layers, Path: "release-1.1 as release-1.2: wireguard.version", Values: []string{"", "1.2"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %v", paths3(r.Differences))
 	}
-	// Three runs, one of which has both: there the two are compared directly.
+	// One of three runs has both versions: there the two are compared directly.
 	r = comparing(t, Options{Matches: match}, old.run(t), both.run(t), recent.run(t))
 	var got []string
 	for _, c := range r.Changes {
@@ -239,7 +239,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// Levels: the reference's run speaks for itself, other runs are two samples.
+// In the reference's run, levels use its own comparisons; other runs are independent samples.
 func TestLevels(t *testing.T) {
 	a, b, c := wireguard("a", 1.05, 1), wireguard("b", 1.05, 2), wireguard("c", 1.05, 3)
 	b.level, b.start, c.level, c.start = 120, february, 80, february.AddDate(0, 1, 0)
@@ -261,7 +261,7 @@ func TestLevels(t *testing.T) {
 	if own := &in[0].Run.Comparisons[0]; r.Levels[1].Against != own || r.Family.Levels != 4 {
 		t.Errorf("%+v, want %+v; family of %d", r.Levels[1].Against, own, r.Family.Levels)
 	}
-	// A treatment as the reference, and the control, which else is not among them.
+	// The reference may be a treatment or the control, which is otherwise not among the levels.
 	r = comparing(t, Options{Reference: Reference{Run: 2, Arm: "wireguard"}}, in...)
 	for _, l := range r.Levels {
 		switch {
@@ -277,7 +277,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Runs without verdicts give none here; nor do unfinished ones.
+// Runs without verdicts and unfinished runs give no verdicts here.
 func TestInvalidAndUnfinished(t *testing.T) {
 	broken := wireguard("b", 1.08, 2)
 	broken.factors[experiment.ControlName] = 1.05
@@ -312,7 +312,7 @@ func TestInvalidAndUnfinished(t *testing.T) {
 	}
 }
 
-// Controls that each pass but differ between runs take the verdicts away.
+// Controls that each pass but differ between runs withhold the verdicts.
 func TestFloorFails(t *testing.T) {
 	a, b := wireguard("a", 1.05, 1), wireguard("b", 1.08, 2)
 	a.factors[experiment.ControlName], b.factors[experiment.ControlName] = 0.985, 1.015
@@ -333,7 +333,7 @@ func TestFloorFails(t *testing.T) {
 	}
 }
 
-// What cannot be compared at all.
+// Some runs cannot be compared.
 func TestRefusals(t *testing.T) {
 	a := wireguard("a", 1.05, 1).run(t)
 	other := wireguard("other", 1.05, 2)
@@ -362,7 +362,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Arms, cells and metrics of some runs only are told.
+// Arms, cells and metrics that only some runs have are listed.
 func TestApart(t *testing.T) {
 	a, b := wireguard("a", 1.05, 1), made{name: "b", arms: []string{"ipsec"}, factors: map[string]float64{"ipsec": 1.2}, seed: 2}
 	b.metrics = []experiment.Metric{latency, bandwidth}
@@ -383,7 +383,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// Sweeps: a level that differs between cells is no difference between runs.
+// In sweeps, a parameter that differs between cells is no difference between runs.
 func TestSweptCells(t *testing.T) {
 	swept := func(mtus ...int) func(*experiment.Plan, *machine.Environment) {
 		return func(p *experiment.Plan, _ *machine.Environment) {
@@ -405,7 +405,7 @@ func TestSweptCells(t *testing.T) {
 	}
 }
 
-// A pilot's adaptive number of rounds is told of.
+// A number of rounds from a pilot gives a finding.
 func TestPilotIsToldOf(t *testing.T) {
 	b := wireguard("b", 1.05, 2)
 	b.change = func(p *experiment.Plan, _ *machine.Environment) {
@@ -417,7 +417,7 @@ func TestPilotIsToldOf(t *testing.T) {
 	}
 }
 
-// No valid trial on one side: no estimate, no panic, no JSON that cannot be written.
+// Without a valid trial on one side there is no estimate, no panic and no invalid JSON.
 func TestEmptyArm(t *testing.T) {
 	b := wireguard("b", 1.05, 2)
 	b.spoil = func(trials []journal.Trial) {

@@ -12,12 +12,12 @@ import (
 	"tare/machine"
 )
 
-// minorOnMachines are the properties of a machine that seldom matter to what is
-// measured; tools are a group of their own.
+// minorOnMachines are the properties of a machine that seldom affect measurements. Tools are a
+// group of their own.
 var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
 	machine.FlagsProperty, "cipher driver of "}
 
-// differences compares all that the runs tell besides their trials.
+// differences compares all properties of the runs.
 func (c *comparison) differences() {
 	var p properties
 	c.compareArms(&p)
@@ -32,11 +32,11 @@ func (c *comparison) differences() {
 	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		return map[string]string{"Tare": plan.Version}
 	}))
-	c.result.Differences, c.result.Same = p.apart()
+	c.result.Differences, c.result.Same = p.split()
 }
 
-// compareMachines compares the records of the machines that there are. Where
-// trials ran on clusters, the machine on which Tare was started matters little.
+// compareMachines compares the records of the runs' machines. If trials ran on clusters, the
+// machine on which Tare was started matters little.
 func (c *comparison) compareMachines(p *properties) {
 	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
 	var without []int
@@ -54,7 +54,7 @@ func (c *comparison) compareMachines(p *properties) {
 		group, name := Machine, property.Name
 		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
-		case name == "Tare": // stands in the plan, too
+		case name == "Tare": // the plan has it, too
 			continue
 		case property.Tool != "":
 			group, name = Tools, property.Tool
@@ -63,8 +63,8 @@ func (c *comparison) compareMachines(p *properties) {
 	}
 }
 
-// compareArms compares the layers of arms that several runs have, and of arms
-// that are matched as versions of one layer.
+// compareArms compares the layers of arms that several runs have, and of arms that are matched as
+// versions of one layer.
 func (c *comparison) compareArms(p *properties) {
 	for _, name := range c.names(armNames) {
 		arms := make([]*experiment.PlannedArm, len(c.in))
@@ -76,7 +76,7 @@ func (c *comparison) compareArms(p *properties) {
 	for _, m := range c.options.Matches {
 		from, to := firstWith(c.in, m.Old), firstWith(c.in, m.New)
 		if from == to {
-			continue // both arms stand in one plan for the reader to see; nothing differs between runs
+			continue // one plan has both arms, so the reader sees them; nothing differs between runs
 		}
 		arms := make([]*experiment.PlannedArm, len(c.in))
 		arms[from], arms[to] = c.in[from].Run.Plan.Arm(m.Old), c.in[to].Run.Plan.Arm(m.New)
@@ -84,7 +84,7 @@ func (c *comparison) compareArms(p *properties) {
 	}
 }
 
-// compareLayers compares an arm's layers and their parameters in force.
+// compareLayers compares an arm's layers and their effective parameters.
 func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 	leaves, kinds := make([]map[string]string, len(arms)), make([]map[string]string, len(arms))
 	layered := false
@@ -102,8 +102,7 @@ func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 	p.addLeaves(Layers, name+": ", leaves)
 }
 
-// LayersOf are the kinds of an arm's layers, in order, and their parameters in
-// force by path.
+// LayersOf returns the kinds of an arm's layers, in order, and their effective parameters by path.
 func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string) {
 	leaves = map[string]string{}
 	counted := map[string]int{}
@@ -121,10 +120,10 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// mostFacts is how many values of one fact are shown.
+// mostFacts is the largest number of values of one fact that are shown.
 const mostFacts = 4
 
-// leaves are what each run tells by path; nil for one that tells nothing.
+// leaves returns the parameters of each run by path; nil for a run without any.
 func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[string]string {
 	list := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
@@ -133,8 +132,8 @@ func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[s
 	return list
 }
 
-// compareFacts compares what imported files tell of the systems they were made
-// on. Settings of the workload are parameters of the cells.
+// compareFacts compares the facts in imported files about the systems on which they were made.
+// Settings of the workload are parameters of the cells.
 func (c *comparison) compareFacts(p *properties) {
 	settings := map[string]bool{}
 	for _, in := range c.in {
@@ -160,8 +159,7 @@ func (c *comparison) compareFacts(p *properties) {
 	}))
 }
 
-// factsOf gives each fact once where all arms that tell it agree, and by arm
-// where they don't.
+// factsOf returns each fact once if all arms that have it agree, and otherwise by arm.
 func factsOf(imported *experiment.Import) map[string]string {
 	byArm := map[string][]string{}
 	agreed := map[string]string{}
@@ -184,7 +182,7 @@ func factsOf(imported *experiment.Import) map[string]string {
 	return agreed
 }
 
-// listed writes the first of many values.
+// listed joins the first of many values, and adds the number of the others.
 func listed(values []string, most int) string {
 	if extra := len(values) - most; extra > 0 {
 		return strings.Join(values[:most], ", ") + fmt.Sprintf(" and %d more", extra)
@@ -192,10 +190,10 @@ func listed(values []string, most int) string {
 	return strings.Join(values, ", ")
 }
 
-// compareCells compares parameters of the cells that several runs have: each
-// path once if all cells tell the same of it, and cell by cell where they don't.
+// compareCells compares parameters of the cells that several runs have. A path appears once if all
+// cells agree on it, and otherwise once per cell.
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
-	rows := map[string][]Property{} // by path
+	rows := map[string][]Property{} // properties by path
 	var order []string
 	for _, id := range c.names(cellIDs) {
 		head := ""
@@ -230,7 +228,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // what each cell has to itself stands in its name
+			if one.differs { // parameters that differ between cells are part of the cell's name
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}
@@ -238,8 +236,8 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 	}
 }
 
-// DesignOf is how a run was laid out and judged, by name. The seed only draws an
-// order, and does not count.
+// DesignOf returns the design of a run by property: its rounds, arms and rules. The seed is left
+// out, since it only determines the order.
 func DesignOf(plan *experiment.Plan) map[string]string {
 	m := map[string]string{
 		designConfidence: factor.Text(plan.Confidence), designMargin: factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),

@@ -73,8 +73,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Where trials ran on clusters, it is their nodes that count, and not the machine
-// on which Tare was started.
+// If trials ran on clusters, the nodes are compared, and not the machine on which Tare was started.
 func TestClustersDiffer(t *testing.T) {
 	on := func(kernel, laptop string) func(*experiment.Plan, *machine.Environment) {
 		return func(_ *experiment.Plan, e *machine.Environment) {
@@ -94,7 +93,7 @@ func TestClustersDiffer(t *testing.T) {
 	}
 }
 
-// A run compared with one that differs in nothing but its trials.
+// The two runs differ only in their trials.
 func TestNothingDiffers(t *testing.T) {
 	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), wireguard("b", 1.05, 2).run(t))
 	if len(r.Differences) != 0 || len(r.Same) < 20 || len(r.Unknown) != 0 {
@@ -109,7 +108,7 @@ func TestNoRecord(t *testing.T) {
 	if want := []analysis.Finding{UnrecordedMachines{Runs: []int{2}}}; cmp.Diff(want, r.Unknown) != "" {
 		t.Errorf("unknown: %+v", r.Unknown)
 	}
-	if len(r.Differences) != 0 { // the two that have a record are the same
+	if len(r.Differences) != 0 { // the two runs with a record are the same
 		t.Errorf("differences %v", r.Differences)
 	}
 }
@@ -137,7 +136,7 @@ func TestFlatten(t *testing.T) {
 		{nil, map[string]string{"": ""}},
 		{map[string]any{"a": map[string]any{"b": 1.5, "c": nil}, "d": []any{1, "x", true}}, map[string]string{"a.b": "1.5", "a.c": "", "d": "1, x, true"}},
 		{map[string]any{"l": []any{map[string]any{"k": "v"}, "w"}}, map[string]string{"l.1.k": "v", "l.2": "w"}},
-		{make(chan int), map[string]string{}}, // no JSON
+		{make(chan int), map[string]string{}}, // cannot be JSON
 	} {
 		if d := cmp.Diff(c.want, Flatten(c.in)); d != "" {
 			t.Errorf("%v: (-want +got)\n%s", c.in, d)

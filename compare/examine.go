@@ -1,8 +1,8 @@
 package compare
 
-// Examine says in what runs differ, for those who ask something else of them than
-// Runs does: the result has its Runs, Differences, Same, Unknown and Apart only. It is an
-// error if two of them hold the same trials, or have no cell in common.
+// Examine compares the properties of runs for callers that make their own comparisons. Its result
+// has only Runs, Differences, Same, Unknown and Apart. It returns an error if two runs hold the
+// same trials, or the runs have no cell in common.
 func Examine(in []Input) (*Result, error) {
 	c, _, err := begin(in, Options{})
 	if err != nil {
@@ -11,10 +11,10 @@ func Examine(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// Asked says whether a property is one of what a run asks: of its layers, workloads
-// and testbed with their parameters (experiment.Aside says which are none), and of the rules by which it is judged. Two runs
-// that differ in none of them ask the same question, on whatever machine and with
-// however many rounds.
+// Asked reports whether a property is part of a run's question: the layers, workloads and testbed
+// with their parameters (without those that experiment.Aside names), and the rules for its
+// verdicts. Two runs that agree on all of these ask the same question, on whatever machine and with
+// whatever number of rounds.
 func (p Property) Asked() bool {
 	switch p.Group {
 	case Layers, Testbed, Workloads:
@@ -27,13 +27,13 @@ func (p Property) Asked() bool {
 	return false
 }
 
-// Conduct says whether a property, which is none of the question, may matter to the answer: into what trials are cut, and,
-// where some fail, how long they may take.
+// Conduct reports whether a property that is not part of the question may affect the result: the
+// slicing of trials and, if some trials failed, their time limits.
 func (p Property) Conduct(failed bool) bool {
 	return p.Group == Design && p.Path == designSlices || p.Limit && failed
 }
 
-// Paths of properties that Asked and Conduct look for.
+// Paths of properties that Asked and Conduct compare with.
 const (
 	designConfidence = "confidence"
 	designMargin     = "equivalence margin"

@@ -8,13 +8,12 @@ import (
 	"tare/experiment"
 )
 
-// levels compares every arm of every run with the reference: by rounds within
-// its run, as independent samples across runs. What the reference's run says of
-// its own arms against its own baseline is taken over from it, with the control
-// and the correction that belong to it.
+// levels compares every arm of every run with the reference: by rounds within the reference's run,
+// as independent samples across runs. If the reference is its run's baseline, the run's own
+// comparisons are used, with their control and correction.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
-	var places []int // of the answers, among the levels
+	var places []int // indices of the answers among the levels
 	ref := c.reference.Run - 1
 	for _, s := range list {
 		if !s.in(ref) {
@@ -50,7 +49,7 @@ func (c *comparison) levels(list []shared) {
 	}
 }
 
-// own is what the reference's run says itself: of an arm against its baseline.
+// own returns the comparison of an arm with its baseline from the reference's run itself.
 func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
 	if run != c.reference.Run-1 || c.reference.Arm != c.plan().ArmWith(experiment.Baseline) {
 		return nil

@@ -8,54 +8,56 @@ import (
 	"tare/experiment"
 )
 
-// Observation says why what is concluded across runs is no experiment.
+// Observation is the reason why a comparison across runs is not an experiment.
 type Observation struct {
-	// Starts are when the runs were made, in their order; zero: not known.
+	// Starts are the start times of the runs, in their order; zero: unknown.
 	Starts   []time.Time `json:"starts"`
 	Machines Machines    `json:"machines"`
-	// Differing names in what the machines differ.
+	// Differing names the properties in which the machines differ.
 	Differing []string `json:"differing,omitempty"`
-	Within    []Within `json:"within,omitempty"` // runs that are no experiments by themselves
+	Within    []Within `json:"within,omitempty"` // runs that are not experiments by themselves
 }
 
-// Within is why some of the runs are no experiments by themselves.
+// Within is the reason why some of the runs are not experiments by themselves.
 type Within struct {
-	Runs        []int                 `json:"runs"` // by number
+	Runs        []int                 `json:"runs"` // numbers of the runs
 	Observation *analysis.Observation `json:"observation"`
 }
 
-// Machines says what is known of the machines on which runs were made.
+// Machines classifies the machines of the runs.
 type Machines string
 
-// What can be known.
+// The classes of machines.
 const (
 	MachinesDiffer  Machines = "differ"
-	MachinesUnknown Machines = "unknown" // not all are on record
+	MachinesUnknown Machines = "unknown" // some machine has no record
 	MachinesAlike   Machines = "alike"   // their records are the same
 )
 
-// Findings are what a reader must know before trusting a comparison of runs.
+// Findings that a reader should know before trusting a comparison of runs.
 type (
-	// UnfinishedRun: trials of a run are missing that were planned.
+	// UnfinishedRun: planned trials of a run are missing.
 	UnfinishedRun struct {
 		Run int `json:"run"`
 		analysis.Unfinished
 	}
-	// InvalidRun: a run gives no verdicts, and no comparison with it does.
+	// InvalidRun: a run gives no verdicts, so comparisons with it give none either.
 	InvalidRun struct {
 		Run     int               `json:"run"`
 		Reasons []analysis.Reason `json:"-"`
 	}
-	// PilotRounds: a pilot set the number of rounds, for which intervals across runs do not allow.
+	// PilotRounds: a pilot determined the number of rounds, and intervals across runs do not
+	// correct for that.
 	PilotRounds struct {
 		Run int `json:"run"`
 	}
-	// OtherRules: a run was to be judged at another confidence, margin or power.
+	// OtherRules: a run has another confidence, margin or power in its plan.
 	OtherRules struct {
 		Run       int `json:"run"`
-		Reference int `json:"reference"` // the run whose rules hold
+		Reference int `json:"reference"` // number of the run whose rules apply
 	}
-	// ChangedControl: the control's overhead differs between two runs, so that nothing between them has a verdict.
+	// ChangedControl: the control's overhead differs between two runs, so there are no verdicts
+	// between them.
 	ChangedControl struct {
 		From     int               `json:"from"`
 		To       int               `json:"to"`
@@ -63,13 +65,13 @@ type (
 		Metric   experiment.Metric `json:"metric"`
 		Overhead analysis.Interval `json:"overhead"`
 	}
-	// UnrecordedMachines: runs have no record of the machine.
+	// UnrecordedMachines: some runs have no record of their machine.
 	UnrecordedMachines struct {
 		Runs []int `json:"runs"`
 	}
 )
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (UnfinishedRun) Kind() string      { return "unfinished-run" }
 func (InvalidRun) Kind() string         { return "invalid-run" }
 func (PilotRounds) Kind() string        { return "pilot-rounds" }
@@ -77,8 +79,8 @@ func (OtherRules) Kind() string         { return "other-rules" }
 func (ChangedControl) Kind() string     { return "changed-control" }
 func (UnrecordedMachines) Kind() string { return "unrecorded-machines" }
 
-// observation says why what is concluded across runs is no experiment; nil for a
-// single run, which says so itself.
+// observation returns the reason why a comparison across runs is not an experiment; nil for a
+// single run, which has its own.
 func (c *comparison) observation() *Observation {
 	if len(c.in) == 1 {
 		return nil
@@ -101,7 +103,7 @@ func (c *comparison) observation() *Observation {
 	return o
 }
 
-// within adds a run to those that are no experiments for the same reason.
+// within adds a run to the runs that are not experiments for the same reason.
 func (o *Observation) within(run int, why *analysis.Observation) {
 	for i := range o.Within {
 		if reflect.DeepEqual(o.Within[i].Observation, why) {
@@ -112,8 +114,8 @@ func (o *Observation) within(run int, why *analysis.Observation) {
 	o.Within = append(o.Within, Within{Runs: []int{run}, Observation: why})
 }
 
-// doubts are what a reader must know before trusting a comparison of these runs.
-func (c *comparison) doubts() {
+// addFindings adds the findings that a reader should know before trusting the comparison.
+func (c *comparison) addFindings() {
 	for i, in := range c.in {
 		r := in.Run
 		if !r.Finished {

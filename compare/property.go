@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Group is what a property is a property of.
+// Group is the kind of object that a property belongs to.
 type Group string
 
 // The groups, the most important first.
@@ -26,21 +26,20 @@ const (
 
 var groups = []Group{Layers, Imported, Machine, Testbed, Workloads, Tools, Design}
 
-// Property is one thing that the runs tell of themselves.
+// Property is one fact that runs record about themselves.
 type Property struct {
 	Group   Group    `json:"group"`
 	Path    string   `json:"path"`            // "kernel", "wireguard: wireguard.implementation"
-	Values  []string `json:"values"`          // one for each run; "": not told, or not there
-	Minor   bool     `json:"minor,omitempty"` // seldom matters to what is measured
-	Limit   bool     `json:"-"`               // says how long something may take, and so which trials fail
+	Values  []string `json:"values"`          // one per run; "": unknown, or absent
+	Minor   bool     `json:"minor,omitempty"` // seldom affects measurements
+	Limit   bool     `json:"-"`               // a time limit, which affects the trials that fail
 	differs bool
 }
 
 type properties []Property
 
-// add takes a property up. Only the runs for which has is true are compared;
-// with fewer than two of them, or none that tells anything, there is nothing to
-// say.
+// add adds a property. Only the runs for which has is true are compared. If there are fewer than
+// two such runs, or none has a value, the property is dropped.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -57,8 +56,7 @@ func (p *properties) add(group Group, path string, values []string, has []bool, 
 	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
 }
 
-// addLeaves takes up every path that any run has, with the runs whose leaves are
-// not nil.
+// addLeaves adds every path that any run has, for the runs whose leaves are not nil.
 func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]string) {
 	all, has := map[string]bool{}, make([]bool, len(leaves))
 	for i, of := range leaves {
@@ -76,17 +74,17 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 	}
 }
 
-// Differing are the paths at which leaves of several runs are not the same, in
-// order. Nil leaves tell nothing.
+// Differing returns the paths whose leaves differ between runs, in order. Nil leaves are not
+// compared.
 func Differing(leaves ...map[string]string) []Property {
 	var p properties
 	p.addLeaves("", "", leaves)
 	return slices.DeleteFunc(p, func(one Property) bool { return !one.differs })
 }
 
-// apart parts what differs from what is the same, the important first, then by
-// group.
-func (p properties) apart() (differences, same []Property) {
+// split separates the properties that differ from those that are the same, the important first,
+// then by group.
+func (p properties) split() (differences, same []Property) {
 	slices.SortStableFunc(p, func(a, b Property) int {
 		if a.Minor == b.Minor {
 			return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
@@ -107,13 +105,12 @@ func (p properties) apart() (differences, same []Property) {
 	return differences, same
 }
 
-// mostDepth bounds how deep parameters are looked into; what is deeper is
-// compared as JSON.
+// mostDepth is the largest depth of nested parameters; deeper ones are compared as JSON.
 const mostDepth = 16
 
-// Flatten gives the leaves of parameters by their path: "link.mtu" to "1500".
-// Lists of plain values are one leaf. Parameters come from a plan as read (maps)
-// or as made (structs): both go by their JSON. What is no JSON has no leaves.
+// Flatten returns the leaves of parameters by their path: "link.mtu" to "1500". A list of plain
+// values is one leaf. Parameters are maps in a plan that was read, and structs in a new plan, so
+// both are converted through JSON. Parameters that cannot be converted have no leaves.
 func Flatten(parameters any) map[string]string {
 	leaves := map[string]string{}
 	data, err := json.Marshal(parameters)
@@ -169,7 +166,7 @@ func compound(v any) bool {
 	return false
 }
 
-// scalar writes a value as it stands in the file; null is nothing.
+// scalar formats a value as the file writes it; null becomes "".
 func scalar(v any) string {
 	switch t := v.(type) {
 	case nil:

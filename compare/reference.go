@@ -11,9 +11,8 @@ import (
 	"tare/experiment"
 )
 
-// ParseReference reads RUN or RUN:ARM. A run is named by its directory as given,
-// by its number in the order given, or by the last element of its path; without
-// an arm its baseline is meant. Names may have colons in them.
+// ParseReference parses RUN or RUN:ARM. RUN is a directory as given, a number in the order given,
+// or the last element of a path. Without an arm it means the baseline. Names may contain colons.
 func ParseReference(text string, in []Input) (Reference, error) {
 	run, err := runNamed(text, in)
 	if err != nil {
@@ -44,10 +43,10 @@ func ParseReference(text string, in []Input) (Reference, error) {
 		}
 		return Reference{Run: run, Arm: arm}, nil
 	}
-	return Reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, RUN being a directory, its last element or a number from 1 to %d", text, len(in))
+	return Reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to %d", text, len(in))
 }
 
-// runNamed is the number of the run with that name, 0 for none.
+// runNamed returns the number of the run with this name; 0 if there is none.
 func runNamed(name string, in []Input) (int, error) {
 	if i := slices.IndexFunc(in, func(r Input) bool { return r.Name == name }); i >= 0 {
 		return i + 1, nil
@@ -63,13 +62,12 @@ func runNamed(name string, in []Input) (int, error) {
 		}
 	}
 	if n := len(found) - 1; n > 0 {
-		return 0, fmt.Errorf("%q names runs %s and %s alike; use the number", name, strings.Join(found[:n], ", "), found[n])
+		return 0, fmt.Errorf("%q is the name of runs %s and %s; use the number", name, strings.Join(found[:n], ", "), found[n])
 	}
 	return last, nil
 }
 
-// ParseMatch reads OLD=NEW, both names of treatments; names may have an = in
-// them ("seccomp[rules=8]").
+// ParseMatch parses OLD=NEW, two names of treatments. Names may contain an = ("seccomp[rules=8]").
 func ParseMatch(text string, in []Input) (Match, error) {
 	known := func(name string) bool { return firstWith(in, name) >= 0 }
 	cuts := 0

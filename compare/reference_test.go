@@ -7,7 +7,7 @@ import (
 	"tare/experiment"
 )
 
-// named are runs with odd names and arms.
+// namedRuns returns runs with odd names and arms.
 func namedRuns() []Input {
 	plan := func(arms ...string) *analysis.Run {
 		p := &experiment.Plan{}
@@ -42,11 +42,11 @@ func TestParseReference(t *testing.T) {
 		{text: "runs/a:image[tag=v1:2]", want: Reference{1, "image[tag=v1:2]"}},
 		{text: "deep/a:1/a:x", want: Reference{3, "x"}},
 		{text: "3:x", want: Reference{3, "x"}},
-		{text: "1", want: Reference{4, "base"}}, // a directory before a number
-		{text: "a", err: `"a" names runs 1 and 3 alike; use the number`},
+		{text: "1", want: Reference{4, "base"}}, // a directory takes precedence over a number
+		{text: "a", err: `"a" is the name of runs 1 and 3; use the number`},
 		{text: "2:nosuch", err: `run 2 (other/b/) has no arm "nosuch"; it has plain, istio=1.2`},
-		{text: "5", err: `reference "5" names none of the runs; write RUN or RUN:ARM, RUN being a directory, its last element or a number from 1 to 4`},
-		{text: "", err: `reference "" names none of the runs; write RUN or RUN:ARM, RUN being a directory, its last element or a number from 1 to 4`},
+		{text: "5", err: `reference "5" names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to 4`},
+		{text: "", err: `reference "" names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to 4`},
 	} {
 		got, err := ParseReference(c.text, namedRuns())
 		if got != c.want || c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
@@ -76,7 +76,7 @@ func TestParseMatch(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is written, the answer names an arm that there is.
+// FuzzParse: for any text, the result names an existing arm.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"runs/a:wireguard", "1:", "::", "a=b=c", "wireguard=x", "deep/a:1/a", "\x1b[31m=\x00", "-1", "99999999999999999999"} {
 		f.Add(s)

@@ -18,8 +18,7 @@ var (
 	retries    = experiment.Metric{Name: "retries", Better: experiment.Lower, Scale: experiment.Difference}
 )
 
-// planOf is a plan with a baseline, a control and the named treatments over one
-// cell.
+// planOf returns a plan with a baseline, a control and the named treatments over one cell.
 func planOf(rounds int, metrics []experiment.Metric, treatments ...string) *experiment.Plan {
 	p := &experiment.Plan{
 		Schema: experiment.PlanSchema, Name: "test", Seed: 7, Rounds: rounds, Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
@@ -34,7 +33,7 @@ func planOf(rounds int, metrics []experiment.Metric, treatments ...string) *expe
 
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// trialsOf carries a plan out: value gives a metric's value in a round.
+// trialsOf carries a plan out. The function value returns a metric's value in a round.
 func trialsOf(p *experiment.Plan, rounds int, value func(round int, arm, metric string) float64) []journal.Trial {
 	var trials []journal.Trial
 	for round := 1; round <= rounds; round++ {
@@ -54,7 +53,7 @@ func trialsOf(p *experiment.Plan, rounds int, value func(round int, arm, metric 
 	return trials
 }
 
-// noisy gives values around 100 with log-normal noise, times the arm's factor.
+// noisy returns values around 100 with log-normal noise, times the arm's factor.
 func noisy(seed uint64, sd float64, factors map[string]float64) func(int, string, string) float64 {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	return func(_ int, arm, metric string) float64 {
@@ -69,7 +68,7 @@ func noisy(seed uint64, sd float64, factors map[string]float64) func(int, string
 	}
 }
 
-// exactly gives values with a small spread that is the same in every arm.
+// exactly returns values with a small spread that is the same in every arm.
 func exactly(factors map[string]float64) func(int, string, string) float64 {
 	return func(round int, arm, metric string) float64 {
 		f, ok := factors[arm+" "+metric]
@@ -91,7 +90,7 @@ func limit(text string) quantity.Limit {
 	return l
 }
 
-// judged is the gate of a plan with what the command line adds.
+// judged returns the result of a plan's gate, with limits added by the command line.
 func judged(p *experiment.Plan, trials []journal.Trial, o Options, added ...string) (*Result, error) {
 	limits := LimitsOf(p)
 	for _, text := range added {
@@ -102,7 +101,7 @@ func judged(p *experiment.Plan, trials []journal.Trial, o Options, added ...stri
 	return Run(analysis.Analyze(p, trials, nil), trials, limits, o)
 }
 
-// sweptPlan has an arm at two levels.
+// sweptPlan returns a plan with an arm at two levels.
 func sweptPlan() *experiment.Plan {
 	p := planOf(12, []experiment.Metric{latency}, "seccomp[rules=1]", "seccomp[rules=8]", "mtls")
 	for i, value := range []string{"1", "8"} {

@@ -7,14 +7,13 @@ import (
 	"tare/experiment"
 )
 
-// How often a program fails is judged in two ways. A budget of "failures" bounds the
-// share of executions that fail in an arm, whatever the baseline does: its case is
-// decided like any other, by the exact interval of the share and the binomial test. An
-// arm without that budget fails the gate where the analysis gives the verdict that it
-// fails more often than the baseline: what is fast because it fails is not within any
-// budget.
+// Failures of a program are judged in two ways. A budget of "failures" bounds the share of
+// executions that fail in an arm, whatever the baseline does: its case is decided by the exact
+// interval of the share and the binomial test. An arm without that budget fails the gate if the
+// analysis gives the verdict that it fails more often than the baseline: a program that is fast
+// because it fails is within no budget.
 
-// ofShare is the case of a budget of failures, as so many executions decide it.
+// ofShare returns the case of a failure budget, with the frequency of failures as its estimate.
 func (c Case) ofShare(n analysis.Frequency) Case {
 	c.Size, c.Method = n.Of, "binomial"
 	if n.Of == 0 {
@@ -29,10 +28,10 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	return c
 }
 
-// failing are the cases of arms that fail more often than the baseline and have no
-// budget for it, among those that the gate judges.
+// failing returns the cases of arms that fail more often than the baseline and have no failure
+// budget, among those that the gate judges.
 func (j *judge) failing() (list []Case) {
-	bounded := map[cellArm]bool{} // of those that are judged
+	bounded := map[cellArm]bool{} // arms and cells that are judged; true: there is a failure budget
 	for _, c := range j.result.Cases {
 		bounded[cellArm{c.Cell, c.Arm}] = bounded[cellArm{c.Cell, c.Arm}] || c.ofFailures
 	}

@@ -29,7 +29,7 @@ func outcomes(r *Result) string {
 	return string(r.Outcome) + ": " + strings.Join(cases, "; ")
 }
 
-// What does not do its work keeps no budget, and breaks one that it breaks.
+// A program that behaves otherwise keeps no budget, and can still exceed one.
 func TestBehaviour(t *testing.T) {
 	for _, c := range []struct {
 		budget, want string
@@ -94,8 +94,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestMeanOver: a limit is not kept by an arm whose typical round keeps it while its
-// mean does not.
+// TestMeanOver: an arm whose typical round is within the limit but whose mean is not does not pass.
 func TestMeanOver(t *testing.T) {
 	p := planOf(40, []experiment.Metric{latency}, "slow")
 	trials := trialsOf(p, 40, noisy(3, 0.01, nil))
@@ -112,8 +111,8 @@ func TestMeanOver(t *testing.T) {
 	}
 }
 
-// TestSecondGrade: very few values decide nothing, unless claims that rest on normal
-// noise are accepted.
+// TestSecondGrade: very few values decide nothing, unless claims that assume normal noise are
+// accepted.
 func TestSecondGrade(t *testing.T) {
 	for n, want := range map[int][2]string{
 		2: {"unresolved: latency unresolved: too-few", "unresolved: latency unresolved: too-few"},
@@ -135,7 +134,7 @@ func TestSecondGrade(t *testing.T) {
 	}
 }
 
-// TestArmsThatAreFinished: an arm that was left out leaves the others' cases as they are.
+// TestArmsThatAreFinished: an arm that was left out does not affect the others' cases.
 func TestArmsThatAreFinished(t *testing.T) {
 	p := planOf(12, []experiment.Metric{latency}, "slow", "gone")
 	trials := slices.DeleteFunc(trialsOf(p, 12, noisy(3, 0.01, map[string]float64{"slow": 1.1})), func(t journal.Trial) bool { return t.Arm == "gone" && t.Round > 4 })

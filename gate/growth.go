@@ -10,12 +10,12 @@ import (
 	"tare/journal"
 )
 
-// Against judges how much a run has got worse than the runs of a history, whose
-// name is for the reader, at the confidence that their intervals have. A limit
-// bounds the growth, on the metric's own scale: an amount says nothing of a
-// metric that is compared as a ratio. Every metric that has a limit makes two
-// cases, both of which must pass: against the runs since the last change, which
-// is sharp, and against the first runs, which does not follow a slow decline.
+// Against judges how much worse a run is than the runs of a history, at the confidence of the
+// history's intervals. The name of the history is for the reader. A limit bounds the growth on the
+// metric's own scale: for a metric that is compared as a ratio, a limit in the metric's unit is an
+// error. Every metric with a limit makes two cases, both of which must pass: against the runs since
+// the last change, which detects small jumps, and against the first runs, which detects a slow
+// decline.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
@@ -32,10 +32,10 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 			continue
 		}
 		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
-			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what grew since earlier runs is known as a share only", c.Metric.Name, c.Budget),
-				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; growth since earlier runs is known only as a share", c.Metric.Name, c.Budget),
+				fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
 		}
-		recent, anchor := grown(c, g, PartRecent, g.Recent), grown(c, g, PartAnchor, g.Anchor)
+		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous
 		r.Cases = append(r.Cases, recent, anchor)
 	}
@@ -46,8 +46,8 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	return r, nil
 }
 
-// grown is the case of one part of the history.
-func grown(c Case, g history.Growth, part string, change history.Change) Case {
+// growthCase returns the case of one part of the history.
+func growthCase(c Case, g history.Growth, part string, change history.Change) Case {
 	c.History = &Stretch{Part: part, Of: g.Of, Runs: change.Runs, From: change.From, To: change.To}
 	c.Size, c.P = change.Runs, 1
 	i := change.Interval

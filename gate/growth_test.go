@@ -10,7 +10,7 @@ import (
 	"tare/history"
 )
 
-// change makes up what a history says: the estimate with a half-width of 2 %.
+// change generates a change of a history: the estimate with a half-width of 2 %.
 func change(point float64) history.Change {
 	return history.Change{
 		Interval: analysis.Interval{Point: point, Lo: point - 0.02, Hi: point + 0.02}, Runs: 9, From: "runs/a", To: "runs/i",
@@ -59,8 +59,8 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// TestAgainstObservational checks that a run of a lone imported arm is judged only
-// where that is asked for.
+// TestAgainstObservational checks that a run of a single imported arm is judged only if the option
+// asks for it.
 func TestAgainstObservational(t *testing.T) {
 	p := planOf(6, []experiment.Metric{latency})
 	trials := trialsOf(p, 6, exactly(nil))
@@ -92,12 +92,12 @@ func TestAgainstErrors(t *testing.T) {
 	p.Budget = experiment.Budget{"latency": limit("1ms")}
 	_, err := Against(run, nil, growths, LimitsOf(p), "history", 0.95, Options{})
 	var known *LimitError
-	if !errors.As(err, &known) || known.Text != "the budget of latency is an amount, 1ms; what grew since earlier runs is known as a share only" {
+	if !errors.As(err, &known) || known.Text != "the budget of latency is an amount, 1ms; growth since earlier runs is known only as a share" {
 		t.Errorf("of an amount the error is %v", err)
 	}
 }
 
-// TestHostileGrowth checks that numbers which are none decide nothing.
+// TestHostileGrowth checks that values which are not numbers decide nothing.
 func TestHostileGrowth(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]history.Change{
@@ -106,7 +106,7 @@ func TestHostileGrowth(t *testing.T) {
 		"inf":   {Interval: analysis.Interval{Point: 0, Lo: -1, Hi: math.Inf(1)}, Runs: 5, P: func(float64) float64 { return 0 }},
 		"p nan": {Interval: analysis.Interval{Point: 1, Lo: 0.9, Hi: 1.1}, Runs: 5, P: func(float64) float64 { return nan }},
 	} {
-		k := []Case{grown(Case{Limit: experiment.Bound{Value: 0.05, Scale: experiment.Ratio}}, history.Growth{Of: "overhead"}, PartRecent, c)}
+		k := []Case{growthCase(Case{Limit: experiment.Bound{Value: 0.05, Scale: experiment.Ratio}}, history.Growth{Of: "overhead"}, PartRecent, c)}
 		decide(k, 0.025)
 		if k[0].Outcome != Unresolved || k[0].P != 1 {
 			t.Errorf("%s: %+v", name, k[0])

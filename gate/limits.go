@@ -11,8 +11,8 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// Limits say how much each arm of a plan may cost: what the plan holds, and what
-// was added to it.
+// Limits are the limits on the cost of each arm of a plan: those in the plan, and those added on
+// the command line.
 type Limits struct {
 	plan  *experiment.Plan
 	added []addition
@@ -21,26 +21,25 @@ type Limits struct {
 // addition is a limit from the command line.
 type addition struct {
 	arm   string // "": all arms
-	key   string // as in a budget: METRIC or METRIC@CELL
+	key   string // METRIC or METRIC@CELL, as in a budget
 	limit quantity.Limit
 }
 
-// LimitError is a budget that cannot be: of an unknown metric, arm or cell, or in
-// the wrong unit. The hint says what can.
+// LimitError is the error of an impossible budget: one of an unknown metric, arm or cell, or in the
+// wrong unit. The hint lists possible ones.
 type LimitError struct{ Text, Hint string }
 
 func (e *LimitError) Error() string { return e.Text }
 
-// ErrNoBudget says that there is nothing to judge by.
+// ErrNoBudget: no arm has a budget, so there is nothing to judge.
 var ErrNoBudget = errors.New("no arm has a budget")
 
-// LimitsOf gives the limits that a plan holds.
+// LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It takes the place of every
-// limit of the plan for that metric (and arm, and cells); of several for the same,
-// one that names the arm counts before one that names none, then the one that
-// names the cell more closely, then a later before an earlier one.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces every limit of the plan for that
+// metric (and arm, and cells). Of several additions for the same case, one that names the arm takes
+// precedence over one that does not, then one with the closer cell, then the later one.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -52,13 +51,13 @@ func (l *Limits) Add(text string) error {
 		return &LimitError{fmt.Sprintf("budget %s: %v", text, err), ""}
 	}
 	if err := experiment.CheckKey(key, l.plan.Cells); err != nil {
-		// Names of imported metrics may hold a colon themselves.
+		// Names of imported metrics may contain a colon themselves.
 		arm, rest, named := strings.Cut(key, ":")
 		if !named {
 			return limitError(err)
 		}
 		if arms := l.arms(); !slices.Contains(arms, arm) {
-			return l.strange(arm, rest, arms)
+			return l.unknownArm(arm, rest, arms)
 		}
 		if err := experiment.CheckKey(rest, l.plan.Cells); err != nil {
 			return limitError(err)
@@ -69,8 +68,8 @@ func (l *Limits) Add(text string) error {
 	return nil
 }
 
-// strange is the error of an arm that there is not; it may be a cell instead.
-func (l *Limits) strange(arm, rest string, arms []string) error {
+// unknownArm returns the error of an unknown arm, which may be the name of a cell instead.
+func (l *Limits) unknownArm(arm, rest string, arms []string) error {
 	hint := strictyaml.Suggest(arm, "arms", arms)
 	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
 		hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", key)
@@ -98,8 +97,8 @@ func (l *Limits) Metrics() []string {
 	return slices.Compact(names)
 }
 
-// arms lists the names by which arms can be given a budget: of a swept arm its
-// own name, which stands for all levels, and that of every level.
+// arms lists the names of arms that can have a budget. For a swept arm these are its name in the
+// file, which stands for all levels, and the name of every level.
 func (l *Limits) arms() []string {
 	var names []string
 	for _, a := range l.plan.Arms {
@@ -111,7 +110,7 @@ func (l *Limits) arms() []string {
 	return slices.Compact(names)
 }
 
-// family is the name of an arm without its levels: "seccomp" of "seccomp[rules=8]".
+// family returns the name of an arm without its levels: "seccomp" of "seccomp[rules=8]".
 func family(a experiment.PlannedArm) string {
 	name, _, swept := strings.Cut(a.Name, "[")
 	if !swept || len(a.Levels) == 0 {
@@ -120,11 +119,11 @@ func family(a experiment.PlannedArm) string {
 	return name
 }
 
-// of is the limit of an arm on a metric in a cell, if it has one. Additions come
-// first, and within each an arm's own before the general one.
+// of returns the limit of an arm on a metric in a cell, if it has one. Additions come first, and
+// within each group an arm's own limit before the general one.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
-	var rank, near int // of the arm, then of the cell
+	var rank, near int // precedence by arm, then by cell
 	for _, a := range l.added {
 		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {
@@ -148,7 +147,7 @@ func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Li
 	return l.plan.Budget.For(metric, cell)
 }
 
-// cases are all treatments on all metrics that have a limit.
+// cases returns the cases of all treatments on all metrics that have a limit.
 func (l *Limits) cases() ([]Case, error) {
 	var list []Case
 	for _, cell := range l.plan.Cells {
@@ -171,7 +170,7 @@ func (l *Limits) cases() ([]Case, error) {
 	return list, nil
 }
 
-// hypothesis is the case of an arm on a metric in a cell, if it has a limit.
+// hypothesis returns the case of an arm on a metric in a cell, if there is a limit.
 func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell string) (c Case, ok bool, err error) {
 	limit, ok := l.of(arm, m.Name, cell)
 	if !ok {
@@ -180,7 +179,7 @@ func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell
 	bound, err := m.Bound(limit)
 	if err != nil {
 		return c, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
-			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT takes the place of what the run holds", m.Name)}
+			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT replaces the budget of the run", m.Name)}
 	}
 	return Case{Cell: cell, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound}, true, nil
 }

@@ -8,7 +8,7 @@ import (
 	"tare/experiment"
 )
 
-// TestPrecedence checks which of several limits holds.
+// TestPrecedence checks which of several limits applies.
 func TestPrecedence(t *testing.T) {
 	general := experiment.Budget{"latency": limit("10%")}
 	own := experiment.Budget{"latency": limit("8%")}
@@ -73,7 +73,7 @@ func TestLimitErrors(t *testing.T) {
 	}
 }
 
-// TestCells checks that a limit may name cells, in the plan and in addition.
+// TestCells checks that a limit may name cells, in the plan and on the command line.
 func TestCells(t *testing.T) {
 	many := func(keys ...string) experiment.Budget {
 		b := experiment.Budget{}
@@ -116,8 +116,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestColonInMetric checks that the metric of another tool may hold the sign that
-// stands behind an arm.
+// TestColonInMetric checks that an imported metric may contain a colon, which also ends the name of
+// an arm.
 func TestColonInMetric(t *testing.T) {
 	p := sweptPlan()
 	p.Cells[0].Metrics[0].Name = "read:p99=max"
@@ -134,8 +134,8 @@ func TestColonInMetric(t *testing.T) {
 	}
 }
 
-// FuzzAdd checks that no text makes Add panic, and that what it takes holds for
-// an arm and a metric of the plan.
+// FuzzAdd checks that no text makes Add panic, and that an accepted limit applies to an arm and a
+// metric of the plan.
 func FuzzAdd(f *testing.F) {
 	for _, text := range []string{"latency=5%", "mtls:latency=1.5ms", "seccomp[rules=8]:latency=0", "latency", "=", ":=5%", "a:b:c=1=2%", "latency=\xff", "mtls:latency@net*=1%", "latency@[=1%", "latency@=1%"} {
 		f.Add(text)

@@ -13,9 +13,9 @@ import (
 	"tare/experiment"
 )
 
-// Over judges what runs of one experiment say together: a limit bounds the mean
-// overhead over occasions. Runs that cannot be combined are left out, and the warnings
-// say so; without two of them the gate is invalid.
+// Over judges several runs of one experiment together: a limit bounds the mean overhead over
+// occasions. Runs that cannot be combined are left out, with a warning. With fewer than two runs
+// the gate is invalid.
 func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	plan := r.Plan
 	out := &Result{Schema: Schema, Name: plan.Name, Valid: true, Finished: true, Paired: true, Baseline: plan.ArmWith(experiment.Baseline),
@@ -43,7 +43,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	judged := map[*combine.Failures]bool{} // true: has a budget of its own
+	judged := map[*combine.Failures]bool{} // true: has a failure budget
 	for _, c := range cases {
 		if f := r.FailuresOf(c.Cell, c.Arm); f != nil {
 			judged[f] = judged[f] || c.ofFailures
@@ -53,10 +53,10 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 			continue
 		}
 		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
-			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what runs say together is known as a share only", c.Metric.Name, c.Budget),
-				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; the joint result of several runs is known only as a share", c.Metric.Name, c.Budget),
+				fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
 		}
-		out.Cases = append(out.Cases, over(r, c))
+		out.Cases = append(out.Cases, combinedCase(r, c))
 	}
 	if len(out.Cases) == 0 {
 		return nil, ErrNoBudget
@@ -73,16 +73,16 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	return out, nil
 }
 
-// TooFewOccasions is the reason why nothing can be decided from so few runs.
+// TooFewOccasions is the reason why there are too few runs for any decision.
 type TooFewOccasions struct {
 	Runs int `json:"runs"`
 }
 
-// Kind is its name.
+// Kind returns the kind's name.
 func (TooFewOccasions) Kind() string { return "too-few-occasions" }
 
-// over is a case as the runs together decide it.
-func over(r *combine.Result, c Case) Case {
+// combinedCase returns a case with the estimate of the runs together.
+func combinedCase(r *combine.Result, c Case) Case {
 	c.P, c.Reason = 1, NoData
 	at := slices.IndexFunc(r.Comparisons, func(k combine.Comparison) bool {
 		return k.Cell == c.Cell && k.Arm == c.Arm && k.Metric.Name == c.Metric.Name
@@ -98,7 +98,7 @@ func over(r *combine.Result, c Case) Case {
 	c.settled(own.Overhead, own.Exceeds(c.Limit.Value))
 	c.Reason = ""
 	if r.FailuresOf(c.Cell, c.Arm) != nil {
-		c.stands.Hi = math.Inf(1) // what a trial that fails costs has no upper end
+		c.stands.Hi = math.Inf(1) // the cost of a failed trial has no upper limit
 	}
 	for _, control := range r.Controls {
 		if control.Cell == c.Cell && control.Metric.Name == c.Metric.Name && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan).Alpha {

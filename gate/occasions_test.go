@@ -11,8 +11,8 @@ import (
 	"tare/workload"
 )
 
-// TestOver: runs together keep a limit or not by the interval of their mean, and trials
-// that failed let none be kept.
+// TestOver: several runs pass or fail a limit by the interval of their mean, and failed trials keep
+// them from passing.
 func TestOver(t *testing.T) {
 	fails := func(every int) func(*journal.Trial) {
 		return func(t *journal.Trial) {

@@ -17,11 +17,10 @@ import (
 
 var experiments = flag.Int("experiments", 300, "experiments per row of TestErrorRates; docs/pipeline.md has the figures of 20000")
 
-// TestErrorRates carries out many experiments whose true overhead is known, with
-// log-normal noise of 2 % and drift, through Run, and counts outcomes. A gate
-// must not fail for budgets that are kept to the letter, must not pass for ones
-// that are broken by anything, and must pass or fail where the truth is far from
-// the limit. With -v it prints the table of docs/pipeline.md.
+// TestErrorRates simulates many experiments whose true overhead is known, with log-normal noise of
+// 2 % and drift, judges them with Run, and counts outcomes. A gate must not fail for budgets that
+// are kept exactly, must not pass for budgets that are exceeded at all, and must pass or fail if
+// the true overhead is far from the limit. With -v it prints the table of docs/pipeline.md.
 func TestErrorRates(t *testing.T) {
 	const most = 0.025
 	table := "| true overheads, limit and rounds | pass | fail | unresolved | no verdicts |\n|---|--:|--:|--:|--:|\n"
@@ -30,7 +29,7 @@ func TestErrorRates(t *testing.T) {
 		rounds int
 		pilot  bool
 		budget string
-		truth  []float64 // overheads of the arms, each with the budget
+		truth  []float64 // true overheads of the arms, each of which has the budget
 		// Bounds on the true rates.
 		pass, fail, atLeastPass, atLeastFail float64
 	}{
@@ -73,8 +72,8 @@ func same(v float64, n int) []float64 {
 	return list
 }
 
-// chance is the share that n experiments may show of something that happens at a
-// rate: it is exceeded in one of ten thousand simulations.
+// chance returns a share of n experiments for an event with a given rate that only one in ten
+// thousand simulations exceeds.
 func chance(rate, n float64) float64 {
 	if rate <= 0 || rate >= 1 {
 		return rate
@@ -82,7 +81,7 @@ func chance(rate, n float64) float64 {
 	return (distuv.Binomial{N: n, P: rate}.Mean() + distuv.UnitNormal.Quantile(1-1e-4)*math.Sqrt(n*rate*(1-rate)) + 1) / n
 }
 
-// once carries out one experiment: values of 100 ms, which drift by 10 %.
+// once simulates one experiment: values of 100 ms, which drift by 10 %.
 func once(t *testing.T, rng *rand.Rand, rounds int, pilot bool, budget string, truth []float64) Outcome {
 	var names []string
 	effect := map[string]float64{}
@@ -120,7 +119,7 @@ func once(t *testing.T, rng *rand.Rand, rounds int, pilot bool, budget string, t
 	return r.Outcome
 }
 
-// replay gives the values of the pilot again, and new ones after it.
+// replay returns the values of the pilot again, and new ones after it.
 func replay(pilot []journal.Trial, value func(int, string, string) float64) func(int, string, string) float64 {
 	type place struct {
 		round int

@@ -8,15 +8,15 @@ import (
 	"tare/stats"
 )
 
-// mostRounds is the largest number of rounds that Case.Needed gives.
+// mostRounds is the largest number of rounds that Case.Needed holds.
 const mostRounds = 10_000
 
-// Fewest says how many cases a plan's own budgets make, from how many rounds on
-// any of them can pass, and from how many on any can fail, which takes more since
-// failing is corrected for the number of cases.
+// Fewest returns the number of cases that a plan's own budgets make, the number of rounds from
+// which on any of them can pass, and the number from which on any can fail. The last is larger,
+// since failing is corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
-	if err != nil || len(all) == 0 { // budgets that cannot be are refused where the file is read
+	if err != nil || len(all) == 0 { // the experiment file is refused if its budgets are impossible
 		return 0, 0, 0
 	}
 	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}
@@ -24,11 +24,11 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
 }
 
-// needed is about how many rounds resolve a case in a new run with the chance power, given
-// what was observed: the overhead is taken for as uncertain as its interval says, and not
-// for the truth, since an estimate that happens to lie near the limit would ask for
-// thousands of rounds. To fail, a case has to stand Holm's correction as well, for the
-// number of cases at worst.
+// needed returns the approximate number of rounds with which a new run resolves a case with the
+// probability power, given the observations. The overhead counts as uncertain as its interval is
+// wide, and not as the true one: otherwise an estimate that happens to lie near the limit would
+// lead to thousands of rounds. To fail, a case must also pass Holm's correction, in the worst case
+// for all cases.
 func needed(c *Case, level float64, cases int, power float64) int {
 	d := &c.data
 	fewest := func(cases int) int {

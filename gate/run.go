@@ -11,20 +11,18 @@ import (
 	"tare/stats"
 )
 
-// Options say how a run is judged.
+// Options are the conditions under which a run is judged.
 type Options struct {
-	// Observational lets a run be judged whose arms did not run in rounds of random
-	// order: what differed between the arms besides the layers is then part of what
-	// is judged.
+	// Observational allows a run whose arms did not run in rounds of random order. Other
+	// differences between the arms are then judged together with the layers.
 	Observational bool
-	// Normal lets cases of very few values be decided by the t interval, which holds if
-	// noise is normal.
+	// Normal allows the t interval to decide cases with very few values. It holds if noise is
+	// normal.
 	Normal bool
 }
 
-// Run judges a run by its own baseline. The trials are those that the analysis
-// was made from. Without any limit the error is ErrNoBudget; one that cannot be
-// is a *LimitError.
+// Run judges a run by its own baseline. The trials are those of the analysis. Without any limit the
+// error is ErrNoBudget; an impossible limit gives a *LimitError.
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}
@@ -76,8 +74,8 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	return r
 }
 
-// settle gives every case its outcome, and then the whole.
-// Runs are those that are judged.
+// settle gives every case its outcome, and then the whole result. The given runs are the judged
+// ones.
 func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run) {
 	r.withhold(o)
 	decide(r.Cases, r.Level)
@@ -92,8 +90,8 @@ func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run
 	r.conclude()
 }
 
-// withhold gives the cases of a run that nothing may be decided from the reason,
-// the strongest first.
+// withhold sets the reason of cases that cannot be decided because of the run, the strongest reason
+// first.
 func (r *Result) withhold(o Options) {
 	reason := Reason("")
 	switch {
@@ -111,8 +109,8 @@ func (r *Result) withhold(o Options) {
 	}
 }
 
-// share gives every case its part of the time that the trials of its arm took in
-// its cell, so that the parts add up to that time.
+// share gives every case its share of the time of its arm's trials in its cell. The shares add up
+// to that time.
 func (r *Result) share(trials []journal.Trial) {
 	if r.Seconds == 0 {
 		return
@@ -133,17 +131,17 @@ func (r *Result) share(trials []journal.Trial) {
 // cellArm names an arm in a cell.
 type cellArm struct{ cell, arm string }
 
-// judge makes the estimates that cases rest on.
+// judge computes the estimates of cases.
 type judge struct {
 	result *Result
 	rules  contrast.Rules
 	run    *analysis.Run
 	values *analysis.Values
-	normal bool // the second grade is accepted
+	normal bool // the grade Normal is accepted
 }
 
-// fewestNormal is the number of values of each arm under which not even normal noise
-// decides a case.
+// fewestNormal is the number of values of each arm below which not even the assumption of normal
+// noise decides a case.
 const fewestNormal = 3
 
 func (j *judge) add(c Case) {
@@ -164,7 +162,7 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	switch void := j.void(&c); {
+	switch void := j.undecidable(&c); {
 	case void != "":
 		c.Reason = void
 	case c.Size == 0:
@@ -178,8 +176,9 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// void says why the values of a case can decide nothing, however many there are; "" if they can.
-func (j *judge) void(c *Case) Reason {
+// undecidable returns the reason why the values of a case cannot decide anything, however many there are;
+// "" if they can.
+func (j *judge) undecidable(c *Case) Reason {
 	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
 	if of == nil {
 		return ""
@@ -193,8 +192,8 @@ func (j *judge) void(c *Case) Reason {
 	return ""
 }
 
-// withstand sets what of an estimate stands whatever the values of failed trials, which
-// are taken to lie beyond all others and beyond the limit.
+// withstand sets the parts of an estimate that hold whatever the values of failed trials are. These
+// values are assumed to lie beyond all others and beyond the limit.
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead
@@ -213,9 +212,8 @@ func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	}
 }
 
-// control is what the A/A arm has to say of a case: how much it differs from the
-// baseline itself, if that is more than chance, or that it says too little. A
-// run that was planned without a control has nothing to say.
+// control returns the difference of the control from the baseline for a case, if it exceeds chance,
+// or a reason if the control has too few values. A run planned without a control returns neither.
 func (j *judge) control(c *Case) (Reason, float64) {
 	of := j.run.Comparison(c.Cell, j.run.Plan.ArmWith(experiment.Control), c.Metric.Name)
 	if of == nil {
@@ -233,15 +231,15 @@ func (j *judge) control(c *Case) (Reason, float64) {
 	return "", math.Max(math.Abs(o.Lo), math.Abs(o.Hi))
 }
 
-// onScale gives the same values compared on another scale: an amount bounds the
-// differences of a metric whose overhead is otherwise a share.
+// onScale returns the same values, compared on another scale. A budget that is an amount bounds the
+// difference of a metric whose overhead is otherwise a share.
 func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	if d.Metric.Scale == s || s != experiment.Difference {
 		return d
 	}
 	d.Metric.Scale = s
 	if d.Paired {
-		d.Places = nil // they are shares
+		d.Places = nil // the effects of positions are shares
 		d.Compare()
 	}
 	return d

@@ -19,8 +19,8 @@ func TestOutcomes(t *testing.T) {
 	costs := map[string]float64{"slow": 1.10, "slow throughput": 0.90}
 	for _, c := range []struct {
 		name    string
-		rounds  int // carried out
-		planned int // 0: the same
+		rounds  int // rounds carried out
+		planned int // rounds planned; 0: as many as were carried out
 		value   func(int, string, string) float64
 		edit    func(*experiment.Plan, []journal.Trial)
 		budgets []string
@@ -98,7 +98,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// imported turns a run into one of another tool: no control, independent samples.
+// imported turns a run into one of another tool: no control, and independent samples.
 func imported(p *experiment.Plan, trials []journal.Trial) {
 	p.Import = &experiment.Import{Tool: "fio"}
 	p.Testbed = experiment.TestbedImport
@@ -110,8 +110,8 @@ func imported(p *experiment.Plan, trials []journal.Trial) {
 	}
 }
 
-// TestAmount checks that an amount is held against the differences of the same
-// values, round by round, and a cost is positive whichever direction is better.
+// TestAmount checks that an amount is compared with the differences of the same values, round by
+// round, and a cost is positive whichever direction is better.
 func TestAmount(t *testing.T) {
 	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
 	trials := trialsOf(p, 12, func(round int, arm, metric string) float64 {
@@ -156,14 +156,14 @@ func TestHolm(t *testing.T) {
 		if k.Outcome != c.want || k.Reason != c.reason || math.Abs(k.P-1.0/729) > 1e-12 || math.Abs(k.PAdjusted-min(1, float64(c.arms)/729)) > 1e-12 {
 			t.Errorf("as one of %d: %s, %s, p %v, adjusted %v", c.arms, k.Outcome, k.Reason, k.P, k.PAdjusted)
 		}
-		if c.arms == 40 && k.Needed != 7 { // 3^-7 is the first under 0.025/40
+		if c.arms == 40 && k.Needed != 7 { // 3^-7 is the first below 0.025/40
 			t.Errorf("%d rounds would resolve it, want 7", k.Needed)
 		}
 	}
 }
 
-// TestNeeded puts limits at growing distances from an estimate: the nearer, the more rounds,
-// and at the estimate itself still a number, since it is not the truth.
+// TestNeeded puts limits at growing distances from an estimate: the nearer, the more rounds. A
+// limit at the estimate itself still gives a number, since the estimate is not the true value.
 func TestNeeded(t *testing.T) {
 	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
 	trials := trialsOf(p, 12, noisy(5, 0.02, map[string]float64{"slow": 1.10, "slow throughput": 0.9}))
@@ -184,7 +184,7 @@ func TestNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	budget := func(share float64) (list []string) { // from the estimate to the upper bound
+	budget := func(share float64) (list []string) { // limits from the estimate to the upper bound
 		for _, c := range r.Cases {
 			list = append(list, fmt.Sprintf("%s=%.4f%%", c.Metric.Name, 100*(c.Overhead.Point+share*(c.Overhead.Hi-c.Overhead.Point))))
 		}
@@ -209,7 +209,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTimesOfImports checks that trials which may have overlapped are not added up.
+// TestTimesOfImports checks that the times of trials which may have overlapped are not added up.
 func TestTimesOfImports(t *testing.T) {
 	p := planOf(12, []experiment.Metric{latency}, "slow")
 	trials := trialsOf(p, 12, exactly(nil))
@@ -220,7 +220,7 @@ func TestTimesOfImports(t *testing.T) {
 	}
 }
 
-// TestFewest checks the number of rounds against what a gate of so many does.
+// TestFewest checks the numbers of rounds against the outcomes of gates with as many.
 func TestFewest(t *testing.T) {
 	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
 	p.Budget = experiment.Budget{"latency": limit("10%"), "throughput": limit("10%")}
@@ -243,7 +243,7 @@ func TestFewest(t *testing.T) {
 	}
 }
 
-// TestWarnings checks that what the machine is like is left to the report.
+// TestWarnings checks that warnings about the machine are only in the report.
 func TestWarnings(t *testing.T) {
 	p := planOf(6, []experiment.Metric{latency}, "slow")
 	p.Budget = experiment.Budget{"latency": limit("10%")}
@@ -262,8 +262,7 @@ func TestNoBudget(t *testing.T) {
 	}
 }
 
-// TestEmptyRun checks that a plan of which nothing was carried out gives an
-// answer.
+// TestEmptyRun checks that a plan without any trial has a result.
 func TestEmptyRun(t *testing.T) {
 	p := planOf(6, []experiment.Metric{latency}, "slow")
 	r, err := judged(p, nil, Options{}, "latency=10%")

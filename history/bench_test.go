@@ -13,9 +13,9 @@ import (
 )
 
 // benchRuns is a long history: two years of working days.
-const benchRuns, benchCells = 480, 15 // four series a cell
+const benchRuns, benchCells = 480, 15 // each cell has four series
 
-// benchRun is the i-th run: quiet, but for one step in the middle.
+// benchRun returns the i-th run: little noise, and one step in the middle.
 func benchRun(i int, random *rand.Rand) historytest.Run {
 	r := base
 	r.Number, r.Cells, r.Noise = i, benchCells, 0.01
@@ -27,8 +27,8 @@ func benchRun(i int, random *rand.Rand) historytest.Run {
 	return r
 }
 
-// BenchmarkNew judges 480 runs × 60 series that have been read: quiet ones, some
-// that changed once, and a machine whose level wanders or moves every few weeks.
+// BenchmarkNew judges 480 runs × 60 series that have been read: series without changes, some that
+// changed once, and a machine whose level wanders or moves every few weeks.
 func BenchmarkNew(b *testing.B) {
 	for _, kind := range []struct {
 		name  string

@@ -10,13 +10,12 @@ import (
 	"tare/stats"
 )
 
-// seed is that of every permutation test: the same history gives the same
-// changes.
+// seed is the seed of every permutation test: the same history gives the same changes.
 const seed = 1
 
-// strand is what is tested for changes: the points of a series that lie in one
-// stretch and are part of the statistics.
-type strand struct {
+// stretchValues is the series of values that is tested for changes: the points of a series in one stretch
+// that statistics include.
+type stretchValues struct {
 	series  *Series
 	stretch int
 	runs    []int // indices into the experiment's runs
@@ -24,29 +23,29 @@ type strand struct {
 	changes []int // indices of the first values of new levels
 }
 
-// detect finds the changes of every series. Those of headline metrics share the
-// level, by Bonferroni: the chance that any of them changes falsely is alpha at
-// most. Exploratory metrics share another alpha. It is Bonferroni and not Holm
-// because one series may change several times.
+// detect finds the changes of every series. Those of headline metrics share the level by
+// Bonferroni's correction: the chance of any false change among them is at most alpha. Exploratory
+// metrics share another alpha. Holm's correction is not used, since one series may have several
+// changes.
 func detect(list []Series, runs []*Run, o Options) {
-	var strands []*strand
+	var series []*stretchValues
 	tests := map[bool]int{}
 	for i := range list {
 		for st := range list[i].Stretches {
-			s := list[i].strand(st)
-			strands = append(strands, s)
+			s := list[i].valuesIn(st)
+			series = append(series, s)
 			if len(s.values) >= 2*o.Segment {
 				tests[list[i].Metric.Headline]++
 			}
 		}
 	}
-	each(len(strands), func(i int) {
-		s := strands[i]
+	each(len(series), func(i int) {
+		s := series[i]
 		if len(s.values) >= 2*o.Segment {
 			s.changes = search(s.values, o.Alpha/float64(tests[s.series.Metric.Headline]), o.Segment)
 		}
 	})
-	for _, s := range strands {
+	for _, s := range series {
 		s.describe(runs, o)
 	}
 	for i := range list {
@@ -56,9 +55,9 @@ func detect(list []Series, runs []*Run, o Options) {
 	}
 }
 
-// strand gives the points of a stretch.
-func (s *Series) strand(stretch int) *strand {
-	out := &strand{series: s, stretch: stretch}
+// valuesIn returns the points of a stretch.
+func (s *Series) valuesIn(stretch int) *stretchValues {
+	out := &stretchValues{series: s, stretch: stretch}
 	for _, p := range s.used(stretch) {
 		out.runs = append(out.runs, p.Run)
 		out.values = append(out.values, p.at)
@@ -66,7 +65,7 @@ func (s *Series) strand(stretch int) *strand {
 	return out
 }
 
-func (s *strand) describe(runs []*Run, o Options) {
+func (s *stretchValues) describe(runs []*Run, o Options) {
 	if len(s.values) == 0 {
 		return
 	}
@@ -89,9 +88,9 @@ func (s *strand) describe(runs []*Run, o Options) {
 	s.warn(residuals, o)
 }
 
-// level is the Hodges–Lehmann estimate; Student's t serves for few runs, and the
-// median without width for one, or for runs that do not vary.
-func (s *strand) level(values []float64) stats.Interval {
+// level returns the Hodges–Lehmann estimate. For few runs it is Student's t, and for one run, or
+// for runs that do not vary, the median without width.
+func (s *stretchValues) level(values []float64) stats.Interval {
 	if e, err := stats.SignedRank(values, Confidence); err == nil {
 		return e.Interval
 	}
@@ -102,10 +101,10 @@ func (s *strand) level(values []float64) stats.Interval {
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
-// shift describes the change at a value, between the ends of its two segments.
-func (s *strand) shift(from, at, to int, runs []*Run) Shift {
+// shift describes the change at an index, between the ends of its two segments.
+func (s *stretchValues) shift(from, at, to int, runs []*Run) Shift {
 	size, err := stats.RankSum(s.values[from:at], s.values[at:to], Confidence)
-	if err != nil { // segments are long enough and finite
+	if err != nil { // no error: segments are long enough and finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
 	}
 	site := locate(s.values[from:to], at-from)
@@ -142,8 +141,8 @@ func direction(size stats.Interval, better experiment.Better) string {
 	return Spread
 }
 
-// warn notes what a reader must know of a strand before believing its changes.
-func (s *strand) warn(residuals []float64, o Options) {
+// warn adds findings that a reader should know before trusting the changes of a strand.
+func (s *stretchValues) warn(residuals []float64, o Options) {
 	n := len(residuals)
 	if n < 2*o.Segment {
 		if len(s.series.Stretches) == 1 {
@@ -151,34 +150,32 @@ func (s *strand) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// As for rounds within a run: what one of a hundred independent series shows. Where
-	// changes are shown, they have taken some of the wandering up, if it is that.
+	// The level is that of rounds within a run: one of a hundred independent series reaches it.
+	// Reported changes have removed some of the autocorrelation already.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
 
-// mostRelated is the autocorrelation up to which flat histories hardly show more
-// changes than they may: beyond it a change that is shown is doubtful
-// (bench/history).
+// mostRelated is the largest autocorrelation with which histories without changes hardly show more
+// changes than alpha allows. Beyond it, a reported change is doubtful (bench/history).
 const mostRelated = 0.4
 
-// mostInterludeValues bounds the search for interludes, whose time grows with
-// the square of the number of runs.
+// mostInterludeValues bounds the search for interludes, whose time grows with the square of the
+// number of runs.
 const mostInterludeValues = 500
 
-// interludeShare is the part of the level that is spent on interludes; the rest
-// is for single changes.
+// interludeShare is the share of the level that is spent on interludes; the rest is for single
+// changes.
 const interludeShare = 0.25
 
-// search finds the changes of a strand: those that one split shows, and in what
-// lies between them the interludes. Searching for one split at a time is blind
-// to a level that comes and goes, a regression that was mended after a week for
-// instance: whatever the place, one side holds some of it and much of the rest.
-// Under no change at all, the chance of any claim is alpha at most, since it is
-// split between two tests. Runs that resemble their neighbours are compared with
-// series that do so as well (stats.Surrogates).
+// search finds the changes of a strand: those found by single splits and, between them, the
+// interludes. Searching for one split at a time does not find a level that comes and goes, such as
+// a regression that was fixed after a week: wherever the split is, one side has a part of it and
+// most of the rest. Without any change, the chance of a claim is at most alpha, since it is divided
+// between the two tests. Runs that resemble their neighbours are compared with series that do so
+// too (stats.Surrogates).
 func search(x []float64, alpha float64, least int) []int {
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
@@ -201,11 +198,10 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the stretch of values [from, to) that stands out most from the
-// values around it, if fewer than alpha of the surrogates have one that stands out
-// as much. The interlude and both sides of it have at least so many values.
-// (By ranks it would hardly find any that is short: six values can have no higher
-// ranks than the six highest, however far they are from the rest.)
+// interlude finds the stretch of values [from, to) that differs most from the values around it, if
+// fewer than alpha of the surrogates have a stretch that differs as much. The interlude and both
+// sides of it have at least that many values. (Ranks would hardly find a short interlude: six
+// values cannot have higher ranks than the six highest, however far they are from the rest.)
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	if len(x) < 3*least || len(x) > mostInterludeValues {
 		return 0, 0, false
@@ -214,7 +210,7 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	sums := make([]float64, len(x)+1)
 	from, to, _ = mostApart(values, least, sums, 1)
 	_, _, observed := mostApart(values, least, sums, lengthStep)
-	observed -= 1e-9 * observed // the same values summed in another order
+	observed -= 1e-9 * observed // the same values summed in another order must not count as larger
 	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
 	return from, to, stats.Reached(observed, alpha, func() float64 {
 		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
@@ -222,16 +218,15 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	})
 }
 
-// lengthStep is by what factor the lengths of stretches grow that are compared
-// with those of surrogates. A stretch whose length is off by so little stands out
-// nearly as much, and all lengths would take a time that grows with the square
-// of the number of values (Walther, Annals of Statistics 38, 2010).
+// lengthStep is the factor between the lengths of stretches that are tried when comparing with
+// surrogates. A stretch of nearly the right length differs nearly as much, and trying all lengths
+// would take a time that grows with the square of the number of values (Walther, Annals of
+// Statistics 38, 2010).
 const lengthStep = 1.1
 
-// mostApart finds the stretch of values whose mean lies furthest from that of the
-// rest for its size, among the lengths that a step gives (1: all); and the square
-// of how far, in units of √(1/inside + 1/outside). It sums in sums, which has room
-// for one more than the values.
+// mostApart finds the stretch of values whose mean is farthest from that of the rest for its size,
+// among the lengths that a step gives (1: all), and returns the square of the distance, in units of
+// √(1/inside + 1/outside). The slice sums is a buffer with one element more than the values.
 func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
 	for i, v := range values {

@@ -12,8 +12,8 @@ import (
 	"tare/journal"
 )
 
-// The goals that the project states, on fixed seeds. bench/history has the same
-// over thousands of histories.
+// These are the goals that the project states, on fixed seeds. bench/history tests the same over
+// thousands of histories.
 
 func TestStepIsFound(t *testing.T) {
 	h := history.New(walk(stepped(noise(50, 9), 30)), nil, history.Options{})
@@ -36,8 +36,8 @@ func TestStepIsFound(t *testing.T) {
 	}
 }
 
-// How often a 5 % step in 3 % noise is found within two runs is limited by the
-// noise, not by the method: the most likely place itself is that near in 80 %.
+// The noise, and not the method, limits how often a 5 % step in 3 % noise is found within two runs:
+// the most likely position itself is that near in 80 %.
 func TestStepsAreFoundNearby(t *testing.T) {
 	const histories = 200
 	found, near, covered := 0, 0, 0
@@ -80,8 +80,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// Peers have claimed a change at the second point: neither side of a change may
-// have fewer runs than a segment.
+// Other tools have claimed a change at the second point: neither side of a change may have fewer
+// runs than a segment.
 func TestNoChangeNearTheEnds(t *testing.T) {
 	for _, at := range []int{1, 2, 3, 47, 48, 49} {
 		x := noise(50, uint64(at))
@@ -119,8 +119,8 @@ func TestOverheadCancelsTheMachine(t *testing.T) {
 	}
 }
 
-// Runs with other parameters are a stretch of their own, also in between, and
-// never a change.
+// Runs with other parameters are in a stretch of their own, also between others, and never make a
+// change.
 func TestStretches(t *testing.T) {
 	h := history.New(made(30, func(i int, r *historytest.Run) {
 		if i == 4 || i >= 20 {
@@ -177,7 +177,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// A run that is left out splits nothing, whatever its parameters.
+// A run that is left out does not split a stretch, whatever its parameters.
 func TestLeftOutSplitsNothing(t *testing.T) {
 	h := history.New(made(12, func(i int, r *historytest.Run) {
 		if i == 0 || i == 6 {
@@ -193,8 +193,7 @@ func TestLeftOutSplitsNothing(t *testing.T) {
 	}
 }
 
-// A parameter without a value is unset, and how imported trials were paired is
-// none.
+// A parameter without a value is unset, and the pairing of imported trials is not a parameter.
 func TestParametersOfImports(t *testing.T) {
 	imports := func(change func(i int, j *journal.Run)) history.Series {
 		var runs []*history.Run
@@ -225,8 +224,8 @@ func TestParametersOfImports(t *testing.T) {
 	}
 }
 
-// Imports have no seed: only the same trials make a copy. A copy of a run from
-// before it was finished does not take its place.
+// Imports have no seed: only the same trials make a copy. A copy of a run from before it was
+// finished does not replace it.
 func TestCopies(t *testing.T) {
 	at := func(dir string, level float64, tool string, running bool) *history.Run {
 		r := base
@@ -236,7 +235,7 @@ func TestCopies(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		runs []*history.Run
-		want analysis.Reason // why the last one is left out
+		want analysis.Reason // reason why the last run is left out
 	}{
 		{"other files of the same moment", []*history.Run{at("a", 1, "fio", false), at("b", 2, "fio", false)}, nil},
 		{"the same files again", []*history.Run{at("a", 1, "fio", false), at("b", 1, "fio", false)}, history.Copy{Of: "a", Imported: true}},

@@ -12,15 +12,14 @@ import (
 	"tare/machine"
 )
 
-// parameters are what a run asked of one arm in one cell, everything that the
-// values depend on by intent, by path: the layers of the arm and of the baseline,
-// the workload and the testbed (experiment.Aside says which parameters are none).
-// The number of rounds, the seed, limits and margins are not among them, nor which
-// files were imported and how their trials were paired: they make a value more or
-// less certain, not different.
+// parameters are the parameters of one arm in one cell, by path: everything that the values depend
+// on by intent. They include the layers of the arm and of the baseline, the workload and the
+// testbed (without those that experiment.Aside names). They exclude the number of rounds, the seed,
+// limits, margins, the imported files and the pairing of their trials: these make a value more or
+// less certain, but not different.
 type parameters map[string]string
 
-// parametersOf are those of every cell and arm of a plan.
+// parametersOf returns the parameters of every cell and arm of a plan.
 func parametersOf(plan *experiment.Plan) map[[2]string]parameters {
 	layers := map[string]parameters{}
 	for i := range plan.Arms {
@@ -39,14 +38,14 @@ func parametersOf(plan *experiment.Plan) map[[2]string]parameters {
 					p["baseline."+path] = v
 				}
 			}
-			maps.DeleteFunc(p, func(_, v string) bool { return v == "" }) // the same as unset
+			maps.DeleteFunc(p, func(_, v string) bool { return v == "" }) // "" means unset
 			all[[2]string{c.ID, arm}] = p
 		}
 	}
 	return all
 }
 
-// sharedParameters are those of a cell, which all arms have.
+// sharedParameters returns the parameters of a cell, which all arms share.
 func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 	p := parameters{"workload": c.Kind, "testbed": plan.Testbed}
 	if plan.Import != nil {
@@ -68,8 +67,8 @@ func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 	return p
 }
 
-// changed are the paths at which parameters or facts are not the same, in order;
-// none where one of both is nil.
+// changed returns the paths at which two sets of parameters or facts differ, in order; none if one
+// of the sets is nil.
 func changed(was, is map[string]string) []Difference {
 	var list []Difference
 	for _, p := range compare.Differing(was, is) {
@@ -78,7 +77,7 @@ func changed(was, is map[string]string) []Difference {
 	return list
 }
 
-// factsOf collects what a run tells of its surroundings and its design.
+// factsOf collects the facts about a run's machine, tools and design.
 func factsOf(j *journal.Run) facts {
 	design := compare.DesignOf(j.Plan)
 	f := facts{environment: j.Environment, design: map[string]string{"confidence": design["confidence"]}}
@@ -111,9 +110,8 @@ func factsOf(j *journal.Run) facts {
 	return f
 }
 
-// note writes into every run what is different from the run before: from the
-// last one, that is, which told anything.
-func note(runs []*Run) {
+// recordEvents records in every run the facts that differ from the run before: the last one that has any.
+func recordEvents(runs []*Run) {
 	var last facts
 	for _, r := range runs {
 		f := r.facts

@@ -10,10 +10,10 @@ import (
 	"tare/history/historytest"
 )
 
-// base is a quiet run from which those of a test are made.
+// base is a run with little noise, from which tests derive their runs.
 var base = historytest.Run{Name: "disk", Level: 0.4, Cost: 0.07, Noise: 0.004, Rounds: 8, Size: "4KiB", Version: "v1", Kernel: "6.1"}
 
-// made makes n runs, each changed as the test wants it.
+// made generates n runs, each changed by a function of the test.
 func made(n int, change func(i int, r *historytest.Run)) []*history.Run {
 	var runs []*history.Run
 	for i := range n {
@@ -25,15 +25,15 @@ func made(n int, change func(i int, r *historytest.Run)) []*history.Run {
 	return runs
 }
 
-// walk makes runs of one arm and one trial each, whose level wanders as values
-// on the log scale say.
+// walk generates runs of one arm and one trial each, whose levels are the given values on the log
+// scale.
 func walk(values []float64) []*history.Run {
 	return made(len(values), func(i int, r *historytest.Run) {
 		r.Alone, r.Rounds, r.Noise, r.Level = true, 1, 0, math.Exp(values[i])
 	})
 }
 
-// noise gives n values with a standard deviation of 3 %.
+// noise returns n values with a standard deviation of 3 %.
 func noise(n int, seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	x := make([]float64, n)
@@ -51,7 +51,7 @@ func stepped(x []float64, at int) []float64 {
 	return x
 }
 
-// only gives a series of the only cell.
+// only returns a series of the only cell.
 func only(t *testing.T, h *history.History, arm, metric, of string) history.Series {
 	t.Helper()
 	for _, e := range h.Experiments {

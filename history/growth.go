@@ -13,54 +13,54 @@ import (
 	"tare/stats"
 )
 
-// Growth is what one metric of a new run has become compared with a history.
+// Growth is the change of one metric of a new run relative to a history.
 type Growth struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"`
-	// Of says what grew: "overhead", relative to the run's own baseline, or "level",
-	// the arm's own values, in histories without a baseline to compare with.
+	// Of is the quantity that grew: "overhead", relative to the run's own baseline, or "level", the
+	// arm's own values, in histories without a baseline.
 	Of string `json:"of"`
-	// Recent compares the new run with the runs since the last change, Anchor with
-	// the reference runs at the beginning. A slow decline passes the first and not
-	// the second. Both are shares (0.02: costs 2 % more than it did), positive for
-	// worse; in the metric's unit on a difference scale.
+	// Recent compares the new run with the runs since the last change, Anchor with the reference
+	// runs at the beginning. A slow decline shows in Anchor and not in Recent. Both are shares
+	// (0.02: costs 2 % more than before), positive for worse; on a difference scale they are in the
+	// metric's unit.
 	Recent Change `json:"recent"`
 	Anchor Change `json:"anchor"`
-	// Previous is the latest of the earlier runs that can be compared with; nil: there is none.
+	// Previous compares with the latest comparable earlier run; nil: there is none.
 	Previous *Previous `json:"previous,omitempty"`
-	// Gap says why there is no estimate, of Recent or of Anchor; nil if there are both.
+	// Gap is the reason why Recent or Anchor has no estimate; nil if both have one.
 	Gap analysis.Reason `json:"-"`
 }
 
-// Previous is by how much the new run differs from the one before it: for information,
-// since two runs do not tell how runs differ.
+// Previous is the difference of the new run from the one before it. It is information only, since
+// two runs do not show how much runs vary.
 type Previous struct {
-	Run    string            `json:"run"` // its directory
+	Run    string            `json:"run"` // directory of the earlier run
 	Labels experiment.Labels `json:"labels,omitempty"`
 	// Change is a share, or in the metric's unit on a difference scale; positive for worse.
 	Change float64 `json:"change"`
 }
 
-// Change is how much something grew.
+// Change is the growth of a quantity.
 type Change struct {
 	Interval analysis.Interval `json:"interval"`
-	Runs     int               `json:"runs"` // of the history, that it is compared with
+	Runs     int               `json:"runs"` // number of runs of the history that it is compared with
 	From     string            `json:"from"` // first of these runs
 	To       string            `json:"to"`   // last of them
-	// P is the one-sided p of "it grew by limit or less", as a function of the limit.
-	// It is 1 where there is no estimate.
+	// P returns the one-sided p of "it grew by limit or less", given the limit. It is 1 if there is
+	// no estimate.
 	P func(limit float64) float64 `json:"-"`
 }
 
-// Growth compares a new run with the history of its experiment: every overhead
-// of its treatments, or the level of its only arm. The run itself is left out
-// of the history, and so are runs that started later.
+// Growth compares a new run with the history of its experiment: every overhead of its treatments,
+// or the level of its only arm. The run itself is left out of the history, and so are runs that
+// started later.
 //
-// Recent compares with the runs since the last change. Anchor compares with the
-// first runs of the history, as many as a segment has at least; the anchor names
-// another run, from which on the reference runs are taken: one at which a change
-// was accepted. It is an error if the experiment has no such run.
+// Recent compares with the runs since the last change. Anchor compares with the first runs of the
+// history, as many as the least length of a segment. The argument anchor names another run from
+// which the reference runs begin: one at which a change was accepted. Growth returns an error if
+// the experiment has no such run.
 func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	before := h.before(run)
 	first := 0
@@ -82,10 +82,10 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	return list, nil
 }
 
-// ErrNoAnchor says that the anchor is none of the runs to compare with.
+// ErrNoAnchor: the anchor is not one of the earlier runs.
 var ErrNoAnchor = errors.New("is no earlier run of the same experiment in this history")
 
-// before is the experiment of a run as it was before that run.
+// before returns the experiment of a run without that run and later ones.
 func (h *History) before(run *Run) *Experiment {
 	at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == run.Name })
 	if at < 0 {
@@ -103,7 +103,7 @@ func (h *History) before(run *Run) *Experiment {
 	return out
 }
 
-// comparison is one value of a new run on its way to a Growth.
+// comparison compares one value of a new run with the history.
 type comparison struct {
 	history *History
 	before  *Experiment
@@ -121,7 +121,7 @@ func (c *comparison) growth() Growth {
 
 func never(float64) float64 { return 1 }
 
-// fill makes both comparisons, or says why it cannot.
+// fill makes both comparisons, or returns the reason why it cannot.
 func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	scale := scale{c.value.metric, c.value.of}
 	if c.new.LeftOut != nil {
@@ -130,7 +130,7 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	if c.value.estimate == nil {
 		return NewRunWithout{c.value.why}
 	}
-	at, se, ok := scale.place(c.value)
+	at, se, ok := scale.toPoint(c.value)
 	if !ok {
 		return NewIncomparable{}
 	}
@@ -190,17 +190,17 @@ func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	return s, stretch, nil
 }
 
-// used are the points of a stretch that are part of the statistics.
+// used returns the points of a stretch that statistics include.
 func (s *Series) used(stretch int) []Point {
 	other := func(p Point) bool { return p.Stretch != stretch || p.LeftOut != nil }
 	return slices.DeleteFunc(slices.Clone(s.Points), other)
 }
 
-// change compares the new value with those of some runs, among which runs have
-// a standard deviation known with so many degrees of freedom.
+// change compares the new value with those of some runs. The runs have the given standard
+// deviation, known with df degrees of freedom.
 func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (Change, analysis.Reason) {
 	k, sum := float64(len(reference)), 0.0
-	usual := 0.0 // variance within a run
+	usual := 0.0 // mean variance within a run
 	for _, p := range reference {
 		sum += p.at
 		usual += p.se * p.se / k
@@ -217,19 +217,17 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 	}, nil
 }
 
-// prediction compares one new value with the mean of k values of earlier runs,
-// where runs differ from each other with a standard deviation estimated from df
-// degrees of freedom:
+// prediction compares one new value with the mean of k values of earlier runs. The standard
+// deviation between runs is estimated from df degrees of freedom:
 //
 //	new - mean ± t(df) · sd · √(1 + 1/k)
 //
-// This is Student's interval for one more value from the same population, exact
-// where runs differ by normal noise. The spread between runs holds the
-// uncertainty within them as well, as long as the new run is as precise as they
-// were; what its own interval is wider by is added to the variance.
+// This is Student's interval for one more value from the same population, exact if runs differ by
+// normal noise. The spread between runs includes the uncertainty within them, as long as the new
+// run is as precise as they were; the excess variance of a less precise run is added.
 type prediction struct {
 	difference float64 // new minus mean, on the scale of computation; positive is worse
-	error      float64 // its standard error
+	error      float64 // standard error of difference
 	df         float64
 }
 
@@ -238,7 +236,7 @@ func (p prediction) interval() stats.Interval {
 	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
 }
 
-// exceeds is the one-sided p of "the difference is limit or less".
+// exceeds returns the one-sided p of "the difference is limit or less".
 func (p prediction) exceeds(limit float64) float64 {
 	if math.IsNaN(limit) || math.IsInf(limit, 1) {
 		return 1
@@ -246,8 +244,8 @@ func (p prediction) exceeds(limit float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}.CDF((limit - p.difference) / p.error)
 }
 
-// spreadWithin is the standard deviation within segments, all taken together,
-// with its degrees of freedom.
+// spreadWithin returns the standard deviation within segments, pooled over all segments, with its
+// degrees of freedom.
 func spreadWithin(segments ...[]float64) (sd, df float64) {
 	total := 0.0
 	for _, s := range segments {

@@ -11,7 +11,7 @@ import (
 	"tare/history/historytest"
 )
 
-// grow asks for the growth of the time of the only arm in the last of the runs.
+// grow returns the growth of the time of the only arm in the last of the runs.
 func grow(t *testing.T, values []float64, anchor string) history.Growth {
 	t.Helper()
 	runs := walk(values)
@@ -66,14 +66,14 @@ func TestGrowthByHand(t *testing.T) {
 	}
 }
 
-// A decline too slow for any change is seen against the anchor only.
+// A decline too slow for any change shows only against the anchor.
 func TestSlowDeclineIsSeenByTheAnchor(t *testing.T) {
 	const budget = 0.05
 	recent, anchor := 0, 0
 	for at := 10; at <= 40; at++ {
 		values := noise(at, 3)
 		for i := range values {
-			values[i] = values[i]/3 + 0.005*float64(i) // noise of 1 %, 0.5 % more with every run
+			values[i] = values[i]/3 + 0.005*float64(i) // noise of 1 %, and 0.5 % more with every run
 		}
 		g := grow(t, values, "")
 		if recent == 0 && g.Recent.P(budget) <= 0.05 {
@@ -92,7 +92,7 @@ func TestSlowDeclineIsSeenByTheAnchor(t *testing.T) {
 	}
 }
 
-// The comparison begins after the last change, and at the run that is named.
+// The comparison begins after the last change, and at the named run.
 func TestGrowthAfterAChange(t *testing.T) {
 	values := stepped(noise(41, 7), 25)
 	for i := range values {
@@ -158,7 +158,7 @@ func TestNoGrowth(t *testing.T) {
 	}
 }
 
-// A run with few rounds is less sure than the runs before it, and is judged so.
+// A run with few rounds is less precise than the runs before it, and its interval is wider.
 func TestGrowthOfALessPreciseRun(t *testing.T) {
 	earlier := made(12, func(_ int, r *historytest.Run) { r.Rounds = 20; r.Noise = 0.01 })
 	h := history.New(earlier, nil, history.Options{})
@@ -182,7 +182,8 @@ func TestGrowthOfALessPreciseRun(t *testing.T) {
 	}
 }
 
-// The run before is told from the second run on, long before anything can be judged.
+// The comparison with the run before exists from the second run on, long before growth can be
+// judged.
 func TestPrevious(t *testing.T) {
 	if g := grow(t, []float64{0, 0.1}, ""); g.Gap == nil || g.Previous == nil || math.Abs(g.Previous.Change-math.Expm1(0.1)) > 1e-8 {
 		t.Errorf("%+v, %+v", g.Gap, g.Previous)

@@ -1,35 +1,30 @@
-// Package history puts many runs of an experiment in the order of time and says
-// at which of them something changed, and how far a new run has grown away from
-// those before it.
+// Package history sorts many runs of an experiment by time, and finds the runs at which a metric
+// changed and how far a new run has grown away from those before it.
 //
-// The unit is the run. A run gives one value for each metric of each arm: the
-// overhead against its own baseline, from which the level of the machine has
-// been cancelled, and for the baseline itself (and for arms that have none, as
-// in most imported records) the level. Rounds within a run share its day, its
-// machine and its luck, so that they say nothing of how runs differ; the spread
-// between runs does, and everything here rests on that.
+// The unit is the run. A run gives one value for each metric of each arm: the overhead against its
+// own baseline, in which the level of the machine cancels. For the baseline itself (and for arms
+// without a baseline, as in most imported records) it gives the level. Rounds within a run share
+// its day and its machine, so they do not show how much runs vary. The spread between runs does,
+// and all methods here use it.
 //
-// Two questions are asked of such a series, and they need two answers:
+// A series answers two questions, by different methods:
 //
-//   - Did something change, and when? Changepoints of the values on the
-//     logarithmic scale (stats.RelatedChangepoints, and interlude for a level that
-//     comes and goes), with one error rate for the whole history, each with its
-//     size and the runs among which it may lie.
-//   - May this new run pass? Growth compares it with the runs since the last
-//     change, which notices a jump, and with the reference runs at the
-//     beginning, which notices a decline so slow that it never jumps.
+//   - Did something change, and when? Changepoints of the values on the logarithmic scale
+//     (stats.RelatedChangepoints, and interlude for a level that comes and goes), with one error
+//     rate for the whole history. Each has its size and the range of runs in which it may lie.
+//   - May this new run pass? Growth compares it with the runs since the last change, which
+//     detects a jump, and with the reference runs at the beginning, which detects a decline so
+//     slow that it never jumps.
 //
-// What was asked must be the same, or there is nothing to compare: runs whose
-// parameters of layers, workload or testbed differ are not in the same stretch,
-// and statistics stay within a stretch. What the experiment does not decide
-// (kernel, tools, Tare itself) may change under way; such events are kept beside
-// the changes, because they are what explains them.
+// Only runs that ask the same question can be compared: runs whose parameters of layers, workload
+// or testbed differ are in different stretches, and statistics stay within a stretch. Facts that
+// the experiment does not determine (kernel, tools, Tare itself) may change between runs. These
+// events are listed beside the changes, because they explain them.
 //
-// The way through the files: read.go finds and reads runs, run.go keeps what a
-// history needs of one, series.go makes series of them, change.go and locate.go
-// find changes and how sure their place is, growth.go compares a new run;
-// differences.go says what differed between runs, scale.go is the scale that
-// everything is computed on.
+// read.go finds and reads runs, run.go extracts the data of one run, series.go makes series of
+// them, change.go and locate.go find changes and the certainty of their position, growth.go
+// compares a new run, differences.go finds the differences between runs, and scale.go is the scale
+// of all computations.
 package history
 
 import (
@@ -42,37 +37,37 @@ import (
 // Schema names the format of a history written as JSON.
 const Schema = "tare.history/v1"
 
-// What holds unless Options say otherwise.
+// Defaults of Options.
 const (
-	// DefaultAlpha is the chance that the history of an experiment in which
-	// nothing ever changed shows any change on a headline metric.
+	// DefaultAlpha is the chance that the history of an experiment without changes shows any change
+	// on a headline metric.
 	DefaultAlpha = 0.02
-	// DefaultSegment is the smallest number of runs between two changes, before
-	// the first and after the last. bench/history shows what fewer would give:
-	// not much earlier alarms, since so few runs can hardly be significant.
+	// DefaultSegment is the smallest number of runs between two changes, before the first and after
+	// the last. bench/history shows the effect of smaller numbers: alarms hardly come earlier,
+	// since so few runs can hardly be significant.
 	DefaultSegment = 5
-	// Confidence is that of levels, sizes and places of changes, and of growth.
-	// The interval of a single run has the confidence of its own plan.
+	// Confidence is the confidence of levels, sizes and positions of changes, and of growth. The
+	// interval of a single run has the confidence of its own plan.
 	Confidence = 0.95
 )
 
-// Options say how changes are looked for.
+// Options are the parameters of the search for changes.
 type Options struct {
 	Alpha   float64 // 0: DefaultAlpha
 	Segment int     // 0: DefaultSegment; at least 4
 }
 
-// History is many runs in the order in which they ran, by experiment.
+// History is many runs by experiment, in the order in which they ran.
 type History struct {
 	Schema      string        `json:"schema"`
 	Alpha       float64       `json:"alpha"`      // chance of any false change on the headline metrics of an experiment
 	Segment     int           `json:"segment"`    // smallest number of runs between two changes
-	Confidence  float64       `json:"confidence"` // of levels, changes and growth
+	Confidence  float64       `json:"confidence"` // confidence of levels, changes and growth
 	Experiments []*Experiment `json:"experiments"`
 	Skipped     []Skipped     `json:"skipped,omitempty"`
 }
 
-// Experiment is all runs of the same experiment name.
+// Experiment is all runs with the same experiment name.
 type Experiment struct {
 	Name   string   `json:"name"`
 	Runs   []*Run   `json:"runs"`
@@ -85,28 +80,28 @@ type Skipped struct {
 	Reason    string `json:"reason"`
 }
 
-// The kinds of series, in Series.Of.
+// The quantities of series, in Series.Of.
 const (
 	OfOverhead = "overhead" // relative to the run's own baseline
 	OfLevel    = "level"    // the arm's own values
 )
 
-// Series is one metric of one arm in one cell over all runs of an experiment.
+// Series is the values of one metric of one arm in one cell over all runs of an experiment.
 type Series struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
-	Metric experiment.Metric `json:"metric"` // as the latest run has it
-	// Of is OfOverhead or OfLevel. Values of an overhead are shares (0.05: costs
-	// 5 %), or in the metric's unit on a difference scale; levels are in its unit.
+	Metric experiment.Metric `json:"metric"` // form of the metric in the latest run
+	// Of is OfOverhead or OfLevel. Values of an overhead are shares (0.05: costs 5 %), or in the
+	// metric's unit on a difference scale; levels are in its unit.
 	Of string `json:"of"`
-	// Machine marks the level of a baseline that overheads are relative to: what
-	// changes there is the machine or the workload, not a layer.
+	// Machine is set for the level of a baseline that overheads are relative to: a change there
+	// comes from the machine or the workload, and not from a layer.
 	Machine bool `json:"machine,omitempty"`
-	// Observational says that no run was an experiment in random order.
+	// Observational is set if no run was an experiment in random order.
 	Observational bool               `json:"observational,omitempty"`
-	Points        []Point            `json:"points"` // one for each run that was to have one, in order
+	Points        []Point            `json:"points"` // one per run whose plan has the metric, in order
 	Stretches     []Stretch          `json:"stretches"`
-	Segments      []Segment          `json:"segments"` // in the order of their first runs
+	Segments      []Segment          `json:"segments"` // sorted by their first runs
 	Shifts        []Shift            `json:"changes"`  // in the order in which they happened
 	Notes         []analysis.Finding `json:"-"`
 }
@@ -114,39 +109,39 @@ type Series struct {
 // Point is one run in a series.
 type Point struct {
 	Run int `json:"run"` // index into the experiment's runs
-	// Stretch is an index into the series' stretches; -1 for a point that is left
-	// out and whose parameters no used one has.
+	// Stretch is an index into the series' stretches; -1 for a point that is left out and whose
+	// parameters no included point has.
 	Stretch int `json:"stretch"`
-	// Value is the estimate with its interval, without width where the run allows
-	// none; nil if the run has no value.
+	// Value is the estimate with its interval, of width zero if the run does not allow one; nil if
+	// the run has no value.
 	Value *analysis.Interval `json:"value,omitempty"`
-	// LeftOut says why the point is no part of any statistics; nil if it is.
+	// LeftOut is the reason why statistics leave this point out; nil if they include it.
 	LeftOut analysis.Reason `json:"-"`
 
 	at    float64 // the estimate on the scale of computation
-	se    float64 // its standard error there, 0: not known
+	se    float64 // standard error of at; 0: unknown
 	asked parameters
 }
 
-// Stretch is all runs with the same parameters, also where others lie between.
-// What is left out begins none.
+// Stretch is all runs with the same parameters, even if other runs lie between them. A run that is
+// left out begins no stretch.
 type Stretch struct {
-	First int `json:"first"` // index of its first run
-	// Differs says in what its parameters differ from those of the used run before;
-	// empty for the first one.
+	First int `json:"first"` // index of the stretch's first run
+	// Differs lists the parameters that differ from those of the included run before; empty for the
+	// first stretch.
 	Differs []Difference `json:"-"`
 
 	asked parameters
 }
 
-// Segment is runs of a stretch between two changes.
+// Segment is the runs of a stretch between two changes.
 type Segment struct {
 	Stretch int `json:"stretch"`
-	From    int `json:"from"` // index of its first run
-	To      int `json:"to"`   // and of its last one
-	Runs    int `json:"runs"` // that are part of the statistics
-	// Level is the Hodges–Lehmann estimate over the runs, on the scale of the
-	// points, with its interval; without width where there are too few.
+	From    int `json:"from"` // index of the segment's first run
+	To      int `json:"to"`   // index of the segment's last run
+	Runs    int `json:"runs"` // number of runs that statistics include
+	// Level is the Hodges–Lehmann estimate over the runs, on the scale of the points, with its
+	// interval, of width zero if there are too few runs.
 	Level analysis.Interval `json:"level"`
 
 	values []float64 // on the scale of computation
@@ -156,10 +151,10 @@ type Segment struct {
 const (
 	Worse  = "worse"
 	Better = "better"
-	// Rose and Fell are those of a metric of which nobody said what is better.
+	// Rose and Fell are the directions of a metric without a better direction.
 	Rose = "rose"
 	Fell = "fell"
-	// Spread: the distribution changed and its level did not, as far as can be told.
+	// Spread: the distribution changed, but its level did not detectably.
 	Spread = "spread"
 )
 
@@ -168,46 +163,45 @@ type Shift struct {
 	Stretch   int    `json:"stretch"`
 	Run       int    `json:"run"`       // index of the first run of the new level, as estimated
 	Last      int    `json:"last"`      // index of the last run of the old level
-	Direction string `json:"direction"` // one of the directions
-	// Size is by how much the later runs lie above the earlier ones, positive for
-	// worse: a share, or in the unit of a difference metric. The interval does not
-	// know that the place was chosen because it looks large.
+	Direction string `json:"direction"` // one of the directions above
+	// Size is how far the later runs lie above the earlier ones, positive for worse: a share, or in
+	// the unit of a difference metric. The interval does not correct for the choice of the
+	// position, which made the change look large.
 	Size analysis.Interval `json:"size"`
-	// Earliest and Latest bound the first run of the new level, at Confidence;
-	// Sure is the probability that it is Run itself. Both suppose that there is
-	// one step and independent runs.
+	// Earliest and Latest bound the first run of the new level, at Confidence; Sure is the
+	// probability that it is Run itself. Both assume a single step and independent runs.
 	Earliest int     `json:"earliest"`
 	Latest   int     `json:"latest"`
 	Sure     float64 `json:"sure"`
-	// With is what else changed between the last run of the old level and the
-	// first of the new one, Near what changed elsewhere within the bounds.
+	// With lists other differences between the last run of the old level and the first of the new
+	// one. Near lists differences at other runs within the bounds.
 	With []Event `json:"with,omitempty"`
 	Near []Event `json:"near,omitempty"`
 }
 
-// Event is something that is different in a run from the run before.
+// Event is a difference between a run and the run before it.
 type Event struct {
 	Run int `json:"run"` // index into the experiment's runs
 	Difference
 }
 
-// Run is what a history keeps of one run.
+// Run is the data of one run that a history needs.
 type Run struct {
 	Directory   string            `json:"directory"`
 	Name        string            `json:"-"`
-	Start       time.Time         `json:"start,omitzero"` // of its first trial; zero: not told
+	Start       time.Time         `json:"start,omitzero"` // start of the first trial; zero: unknown
 	TareVersion string            `json:"tareVersion,omitempty"`
-	Labels      experiment.Labels `json:"labels,omitempty"` // what it was made of
-	// LeftOut says why no value of the run is part of the statistics: it is
-	// invalid, for instance. Nil if they are.
+	Labels      experiment.Labels `json:"labels,omitempty"` // describe the version under test
+	// LeftOut is the reason why statistics leave out all values of the run: it is invalid, for
+	// instance. Nil if they include it.
 	LeftOut analysis.Reason `json:"-"`
-	// Imported names the format of a run whose trials another tool ran, in no random
-	// order; empty for an experiment.
+	// Imported names the file format of a run whose trials another tool ran, in no random order;
+	// empty for an experiment.
 	Imported string       `json:"imported,omitempty"`
-	Events   []Difference `json:"-"` // what is different from the run before
+	Events   []Difference `json:"-"` // differences from the run before
 
-	values []value
-	path   string // of the directory, absolute and without links
-	mark   uint64 // with the start, tells a copy of the run from another run
-	facts  facts
+	values   []value
+	path     string // absolute path of the directory, without links
+	identity uint64 // with the start, identifies copies of the run
+	facts    facts
 }

@@ -9,7 +9,7 @@ import (
 	"tare/stats"
 )
 
-// A level that comes and goes again, which one split at a time does not see.
+// Single splits do not find a level that comes and goes again.
 func TestInterlude(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	x := make([]float64, 50)
@@ -19,7 +19,7 @@ func TestInterlude(t *testing.T) {
 			x[i] += 5
 		}
 	}
-	x[40] = 1000 // a lone outlier is none
+	x[40] = 1000 // a single outlier is no interlude
 	if got := search(x, 0.02, 5); !slices.Equal(got, []int{20, 26}) {
 		t.Errorf("changes %v, want [20 26]", got)
 	}
@@ -31,13 +31,13 @@ func TestInterlude(t *testing.T) {
 	}
 }
 
-// The fast search for the stretch that stands out agrees with the definition.
+// The fast search for the stretch that differs most agrees with the definition.
 func TestMostApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
 	for range 20 {
 		x := make([]float64, 12+rng.IntN(10))
 		for i := range x {
-			x[i] = float64(rng.IntN(8)) // ties
+			x[i] = float64(rng.IntN(8)) // few different values make ties
 		}
 		x = stats.Residuals(x, nil)
 		sum, _ := sums(x)

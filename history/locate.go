@@ -8,24 +8,23 @@ import (
 	"tare/stats"
 )
 
-// changeSite says where a change lies: indices of the first value of the new level.
+// changeSite is the estimated position of a change: indices of the first value of the new level.
 type changeSite struct {
-	earliest, latest int     // hold Confidence of the probability
-	sure             float64 // probability of the place asked about
+	earliest, latest int     // the bounds that contain Confidence of the probability
+	sure             float64 // probability of the claimed position
 }
 
-// locate says how sure the place of a single change in x is, claimed at the
-// index at. It is the posterior over all places for one step between two levels
-// in normal noise of unknown size, all places being equally likely beforehand
-// (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where
-// S(k) is the sum of squares around the two means. Values that lie far from the
-// median of their side, by more than three robust standard deviations, are
-// pulled in to there first, so that a lone outlier does not count for a step.
-// bench/history counts how often the bounds hold the truth.
+// locate estimates the certainty of the position of a single change in x, claimed at the index at.
+// It computes the posterior over all positions for one step between two levels in normal noise of
+// unknown size, with equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝
+// (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is the sum of squares around the two means. Values that lie
+// more than three robust standard deviations from the median of their side are first moved to that
+// distance, so that a single outlier does not look like a step. bench/history counts how often the
+// bounds contain the true position.
 func locate(x []float64, at int) changeSite {
-	y := tamed(x, at)
+	y := winsorized(x, at)
 	n := len(y)
-	logs := make([]float64, n) // by place; 0 and 1 stay impossible
+	logs := make([]float64, n) // logs of probabilities by position; 0 and 1 stay impossible
 	top := math.Inf(-1)
 	total, whole := sums(y)
 	left, leftSquares := 0.0, 0.0
@@ -41,11 +40,11 @@ func locate(x []float64, at int) changeSite {
 		left += y[k]
 		leftSquares += y[k] * y[k]
 	}
-	return summed(logs, top, at)
+	return siteFrom(logs, top, at)
 }
 
-// summed turns logarithms of probabilities into a site.
-func summed(logs []float64, top float64, at int) changeSite {
+// siteFrom converts logarithms of probabilities to a changeSite.
+func siteFrom(logs []float64, top float64, at int) changeSite {
 	p := make([]float64, len(logs))
 	all := 0.0
 	for k, l := range logs {
@@ -59,7 +58,7 @@ func summed(logs []float64, top float64, at int) changeSite {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	held := 0.0
-	for _, k := range order { // the most probable ones first
+	for _, k := range order { // the most probable positions first
 		out.earliest, out.latest = min(out.earliest, k), max(out.latest, k)
 		if held += p[k] / all; held >= Confidence {
 			break
@@ -68,10 +67,10 @@ func summed(logs []float64, top float64, at int) changeSite {
 	return out
 }
 
-// tamed limits the values to three robust standard deviations, of both sides
-// together, around the median of their own side of a change. The median of the
-// left side becomes 0, so that sums of squares keep their digits.
-func tamed(x []float64, at int) []float64 {
+// winsorized limits the values to three robust standard deviations, over both sides together, around the
+// median of their own side of a change. The median of the left side becomes 0, so that sums of
+// squares keep their precision.
+func winsorized(x []float64, at int) []float64 {
 	left, right := stats.Median(x[:at]), stats.Median(x[at:])
 	centre := func(i int) float64 {
 		if i < at {
@@ -85,7 +84,7 @@ func tamed(x []float64, at int) []float64 {
 	}
 	reach := 3 * robust * stats.Median(out)
 	for i, v := range x {
-		if c := centre(i); reach > 0 { // else most values are the same
+		if c := centre(i); reach > 0 { // otherwise most values are the same
 			v = min(max(v, c-reach), c+reach)
 		}
 		out[i] = v - left
@@ -93,10 +92,10 @@ func tamed(x []float64, at int) []float64 {
 	return out
 }
 
-// robust is the standard deviation of normal values in median deviations.
+// robust is the standard deviation of normal values per median absolute deviation.
 const robust = 1.4826
 
-// sums are those of the values and of their squares.
+// sums returns the sum of the values and that of their squares.
 func sums(x []float64) (sum, squares float64) {
 	for _, v := range x {
 		sum += v

@@ -11,15 +11,14 @@ import (
 	"tare/machine"
 )
 
-// Read finds the runs below the directories, which may be runs themselves, and
-// reads each once. A directory that cannot be read is skipped by name, as is one
-// below which there is no run; an error means that a directory could not be
-// looked through, or that ctx was cancelled.
+// Read finds the runs below the directories, which may be runs themselves, and reads each once. The
+// result skipped lists directories that could not be read, and those without a run below them. An
+// error means that a directory could not be searched, or that ctx was cancelled.
 func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, err error) {
 	var found []string
 	seen := map[string]bool{}
 	for _, dir := range dirs {
-		below, err := journal.Find(dir + string(filepath.Separator)) // so that a link is followed
+		below, err := journal.Find(dir + string(filepath.Separator)) // the separator makes Find follow a link
 		if err != nil {
 			return nil, nil, err
 		}
@@ -44,7 +43,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	}
 	for i := range found {
 		if _, reached := machine.Exhausted(errs[i]); reached {
-			return nil, nil, errs[i] // not the run's fault
+			return nil, nil, errs[i] // an error that is not caused by the run
 		}
 		if errs[i] != nil {
 			skipped = append(skipped, Skipped{found[i], errs[i].Error()})
@@ -65,5 +64,5 @@ func each(n int, f func(i int)) {
 			return nil
 		})
 	}
-	_ = calls.Wait() // there are no errors
+	_ = calls.Wait() // the calls return no errors
 }

@@ -11,7 +11,7 @@ import (
 	"tare/history/historytest"
 )
 
-// A damaged run is named and skipped; a run reached on two ways is read once.
+// A damaged run is named and skipped. A run found by two paths is read once.
 func TestRead(t *testing.T) {
 	root := t.TempDir()
 	for i, name := range []string{"b", "a", "deep/er/c"} {
@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Hostile values give points without a value, and no panic.
+// Invalid values give points without a value, and no panic.
 func TestOddRuns(t *testing.T) {
 	odd := made(12, func(i int, r *historytest.Run) {
 		r.Rounds = 1 + i%2*7

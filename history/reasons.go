@@ -2,18 +2,18 @@ package history
 
 import "tare/analysis"
 
-// The reasons why a run, or its value in a series, is no part of any statistics.
+// The reasons why statistics leave out a run, or its value in a series.
 type (
 	// NoTrial: the run has no trial.
 	NoTrial struct{}
 	// NotFinished: the run is not finished.
 	NotFinished struct{}
-	// Copy: the run is another one once more.
+	// Copy: the run is a copy of another one.
 	Copy struct {
-		Of       string `json:"of"`                 // its directory
-		Imported bool   `json:"imported,omitempty"` // which may be the same files imported again
+		Of       string `json:"of"`                 // directory of the other run
+		Imported bool   `json:"imported,omitempty"` // the copy may be the same files, imported again
 	}
-	// NothingToCompare: no trial of an arm can be compared with the baseline.
+	// NothingToCompare: no trial of the arm can be compared with the baseline.
 	NothingToCompare struct{}
 	// NoValidTrial: no valid trial has the metric.
 	NoValidTrial struct{}
@@ -23,9 +23,9 @@ type (
 	Observed struct{}
 )
 
-// The reasons why nothing says how much a new run has grown.
+// The reasons why the growth of a new run is unknown.
 type (
-	// NewRunLeftOut: the new run itself cannot be compared.
+	// NewRunLeftOut: statistics leave out the new run itself.
 	NewRunLeftOut struct {
 		Why analysis.Reason `json:"-"`
 	}
@@ -35,22 +35,23 @@ type (
 	}
 	// NewIncomparable: the value of the new run does not fit the scale of the series.
 	NewIncomparable struct{}
-	// FewRuns: too few earlier runs can be compared with.
+	// FewRuns: too few earlier runs are comparable.
 	FewRuns struct {
 		Runs   int `json:"runs"`
 		Fewest int `json:"fewest"`
 	}
-	// FewSinceAnchor: too few runs from the anchor on.
+	// FewSinceAnchor: there are too few runs from the anchor on.
 	FewSinceAnchor struct {
 		Fewest int `json:"fewest"`
 	}
-	// NoSeries: no earlier run of the experiment has it.
+	// NoSeries: no earlier run of the experiment has the metric.
 	NoSeries struct{}
-	// Unlike: one is an experiment, the other an observation.
+	// Unlike: either the new run or the series is an experiment, and the other one is
+	// observational.
 	Unlike struct{}
 	// OtherParameters: no earlier run had these parameters.
 	OtherParameters struct {
-		Differs []Difference `json:"differs"` // from those of the latest run
+		Differs []Difference `json:"differs"` // differences from the latest run
 	}
 	// NoSpread: the earlier runs do not vary.
 	NoSpread struct{}
@@ -58,7 +59,7 @@ type (
 
 // Findings on a series.
 type (
-	// TooShort: a series is too short for changes to be seen.
+	// TooShort: the series is too short to detect changes.
 	TooShort struct {
 		Runs   int `json:"runs"`
 		Fewest int `json:"fewest"`
@@ -69,7 +70,7 @@ type (
 	}
 )
 
-// The kinds by name.
+// Kind returns the name of the kind, as JSON has it.
 func (NoTrial) Kind() string          { return "no-trial" }
 func (NotFinished) Kind() string      { return "not-finished" }
 func (Copy) Kind() string             { return "copy" }
@@ -89,10 +90,10 @@ func (NoSpread) Kind() string         { return "no-spread" }
 func (TooShort) Kind() string         { return "too-short" }
 func (Wandering) Kind() string        { return "wandering" }
 
-// Difference is something that is not the same in two runs.
+// Difference is a property or parameter that differs between two runs.
 type Difference struct {
-	What    string `json:"what"` // a property of the machine, a parameter by its path
-	Is      string `json:"is"`   // "": not known, or not set
+	What    string `json:"what"` // a property of the machine, or the path of a parameter
+	Is      string `json:"is"`   // value in the later run; "": unknown, or not set
 	Was     string `json:"was"`
-	Machine bool   `json:"machine,omitempty"` // it is a property of the machine
+	Machine bool   `json:"machine,omitempty"` // the property belongs to the machine
 }

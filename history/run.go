@@ -17,20 +17,20 @@ import (
 	"tare/stats"
 )
 
-// value is what one run has to say of one series.
+// value is the value of one run in one series.
 type value struct {
 	key
 	metric experiment.Metric
 	asked  parameters
-	// estimate is nil if there is none, and why says so; it has no width where the
-	// trials allow no interval.
+	// estimate is nil if there is none, and why is the reason. It has width zero if the trials
+	// allow no interval.
 	estimate *analysis.Interval
 	why      analysis.Reason
-	z        float64 // half the interval's width in standard errors, about
-	machine  bool    // the level of a baseline beside treatments
+	z        float64 // approximate half-width of the interval in standard errors
+	machine  bool    // the level of a baseline that treatments are compared with
 }
 
-// key tells series apart.
+// key identifies a series.
 type key struct {
 	cell, arm, metric, unit string
 	better                  experiment.Better
@@ -38,11 +38,11 @@ type key struct {
 	of                      string
 }
 
-// facts are what a run tells of its surroundings.
+// facts are the facts about a run's machine, tools and design.
 type facts struct {
 	environment *machine.Environment
-	imported    map[string]string // what the files of an imported run tell, by name; nil: nothing
-	design      map[string]string // what the plan sets besides parameters
+	imported    map[string]string // facts in the files of an imported run, by name; nil: none
+	design      map[string]string // settings of the plan besides parameters
 }
 
 // open reads one run directory.
@@ -54,14 +54,14 @@ func open(dir string) (*Run, error) {
 	return Of(j), nil
 }
 
-// Of keeps what a history needs of a run that has been read.
+// Of returns the data of a run that a history needs.
 func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)) }
 
-// Judged is Of for a run whose results are known.
+// Judged is Of for a run that is analysed already.
 func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	r := &Run{
 		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
-		path: canonical(j.Dir), mark: markOf(j), facts: factsOf(j),
+		path: canonical(j.Dir), identity: identityOf(j), facts: factsOf(j),
 	}
 	if r.TareVersion == "" && j.Environment != nil {
 		r.TareVersion = j.Environment.TareVersion
@@ -81,9 +81,9 @@ func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	return r
 }
 
-// markOf tells runs of the same start apart: by the seed, and imported ones, which
-// have none, by what their files told.
-func markOf(j *journal.Run) uint64 {
+// identityOf returns a number that differs between runs of the same start: from the seed or, for
+// imported runs, which have none, from the contents of their files.
+func identityOf(j *journal.Run) uint64 {
 	if j.Plan.Import == nil {
 		return j.Plan.Seed
 	}
@@ -98,8 +98,8 @@ func markOf(j *journal.Run) uint64 {
 	return h.Sum64()
 }
 
-// began is when the first trial started; for a run without any, when it was
-// begun. An import knows only what the files tell.
+// began returns the start of the first trial or, for a run without trials, the start of the run.
+// For an import only the files' times count.
 func began(j *journal.Run) time.Time {
 	if first := analysis.Began(j.Trials); !first.IsZero() || j.Plan.Import != nil || len(j.Sessions) == 0 {
 		return first
@@ -107,7 +107,7 @@ func began(j *journal.Run) time.Time {
 	return j.Sessions[0].Start
 }
 
-// canonical is a directory's path by which it is recognised.
+// canonical returns the absolute path of a directory, by which a run is recognised.
 func canonical(dir string) string {
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full
@@ -122,7 +122,7 @@ func keyOf(cell, arm string, m experiment.Metric, of string) key {
 	return key{cell, arm, m.Name, m.Unit, m.Better, m.Scale, of}
 }
 
-// overheads are the comparisons of a run.
+// overheads returns the overheads of a run.
 func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]parameters) []value {
 	list := make([]value, 0, len(judged.Comparisons))
 	for _, c := range judged.Comparisons {
@@ -139,7 +139,7 @@ func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]
 	return list
 }
 
-// levels are the medians of the baseline, or of the only arm.
+// levels returns the medians of the baseline, or of the only arm.
 func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	plan := j.Plan
 	name := plan.ArmWith(experiment.Baseline)
@@ -162,8 +162,8 @@ func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	return list
 }
 
-// median is a level: the median with its interval by order statistics, or
-// without width where there are too few values; nil if there are none.
+// median returns a level: the median with its interval by order statistics, of width zero if there
+// are too few values; nil if there are none.
 func median(values []float64, confidence float64) *analysis.Interval {
 	if len(values) == 0 {
 		return nil
@@ -175,6 +175,6 @@ func median(values []float64, confidence float64) *analysis.Interval {
 	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
 }
 
-// z is how many standard errors half an interval of that confidence spans, roughly: by
-// the normal distribution.
+// z returns the approximate number of standard errors in half an interval of a confidence, by the
+// normal distribution.
 func z(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }

@@ -7,9 +7,9 @@ import (
 	"tare/experiment"
 )
 
-// scale maps the values of a series to the scale of computation and back: the
-// logarithm for ratio metrics, the value itself for difference metrics, turned
-// so that larger is worse. A difference on it is a change.
+// scale maps the values of a series to the scale of computation and back: the logarithm for ratio
+// metrics, the value itself for difference metrics, with the sign for which larger is worse. A
+// difference on this scale is a change.
 type scale struct {
 	metric experiment.Metric
 	of     string
@@ -17,7 +17,7 @@ type scale struct {
 
 func (s Series) scale() scale { return scale{s.Metric, s.Of} }
 
-// sign is -1 where a larger level is better.
+// sign returns -1 if a larger level is better.
 func (s scale) sign() float64 {
 	if s.metric.Better == experiment.Higher {
 		return -1
@@ -25,7 +25,7 @@ func (s scale) sign() float64 {
 	return 1
 }
 
-// compute maps a value; what has no finite place there is not ok.
+// compute maps a value; ok is false if the result is not finite.
 func (s scale) compute(v float64) (y float64, ok bool) {
 	switch {
 	case s.of == OfOverhead:
@@ -38,8 +38,7 @@ func (s scale) compute(v float64) (y float64, ok bool) {
 	return y, !math.IsNaN(y) && math.Abs(y) <= largest
 }
 
-// largest is the largest value computed with; its square, summed over any
-// history, is finite.
+// largest is the largest value in computations; its square, summed over any history, is finite.
 const largest = 1e150
 
 // value is the inverse of compute.
@@ -53,13 +52,13 @@ func (s scale) value(y float64) float64 {
 	return contrast.Finite(math.Exp(y * s.sign()))
 }
 
-// change is a difference of computed values as an overhead: a share, or in the
-// unit of a difference metric; positive is worse.
+// change converts a difference of computed values to an overhead: a share, or in the unit of a
+// difference metric; positive is worse.
 func (s scale) change(d float64) float64 {
 	return contrast.Magnitude(d, s.metric)
 }
 
-// difference is the inverse of change; a share that nothing can lose gives +Inf.
+// difference is the inverse of change; a share that no loss can reach gives +Inf.
 func (s scale) difference(change float64) float64 {
 	return contrast.Cost(contrast.FromOverhead(change, s.metric), s.metric)
 }

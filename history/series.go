@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// New makes the history of runs, in any order. The runs become part of it.
+// New builds the history of runs, which may be in any order. The history keeps the runs.
 func New(runs []*Run, skipped []Skipped, o Options) *History {
 	o = o.normalised()
 	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: Confidence, Experiments: []*Experiment{}, Skipped: skipped}
@@ -24,7 +24,7 @@ func New(runs []*Run, skipped []Skipped, o Options) *History {
 	slices.SortFunc(h.Experiments, func(a, b *Experiment) int { return strings.Compare(a.Name, b.Name) })
 	for _, e := range h.Experiments {
 		arrange(e.Runs)
-		note(e.Runs)
+		recordEvents(e.Runs)
 		e.Series = series(e.Runs, o)
 	}
 	return h
@@ -41,12 +41,10 @@ func (o Options) normalised() Options {
 	return o
 }
 
-// LeastSegment is the smallest number of runs that has a rank-sum interval
-// against as many others.
+// LeastSegment is the smallest number of runs for a rank-sum interval against as many others.
 const LeastSegment = 4
 
-// arrange puts runs in the order in which they ran, those of unknown time first,
-// and leaves out copies of a run.
+// arrange sorts runs by start, those of unknown start first, and leaves out copies of a run.
 func arrange(runs []*Run) {
 	slices.SortStableFunc(runs, func(a, b *Run) int {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
@@ -59,7 +57,7 @@ func arrange(runs []*Run) {
 			if !before.Start.Equal(r.Start) {
 				break
 			}
-			if before.LeftOut == nil && before.mark == r.mark {
+			if before.LeftOut == nil && before.identity == r.identity {
 				r.LeftOut = Copy{Of: before.Directory, Imported: r.Imported != ""}
 				break
 			}
@@ -67,11 +65,11 @@ func arrange(runs []*Run) {
 	}
 }
 
-// series makes every series of an experiment, in the order of the latest plans,
-// and looks for changes in them.
+// series builds every series of an experiment, in the order of the latest plans, and finds the
+// changes in them.
 func series(runs []*Run, o Options) []Series {
 	list, at := []Series{}, map[key]int{}
-	for _, r := range slices.Backward(runs) { // the latest first, for order and metric
+	for _, r := range slices.Backward(runs) { // the latest plan determines order and metric
 		for _, v := range r.values {
 			if _, known := at[v.key]; !known {
 				at[v.key] = len(list)
@@ -86,8 +84,8 @@ func series(runs []*Run, o Options) []Series {
 		}
 	}
 	for i := range list {
-		list[i].mix(runs)
-		list[i].part()
+		list[i].separateObservational(runs)
+		list[i].assignStretches()
 	}
 	detect(list, runs, o)
 	return list
@@ -98,7 +96,7 @@ func (s *Series) add(run int, r *Run, v value) {
 	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate, asked: v.asked}
 	why, fits := v.why, true
 	if v.estimate != nil {
-		if p.at, p.se, fits = s.scale().place(v); !fits {
+		if p.at, p.se, fits = s.scale().toPoint(v); !fits {
 			why = Incomparable{}
 		}
 	}
@@ -108,8 +106,8 @@ func (s *Series) add(run int, r *Run, v value) {
 	s.Points = append(s.Points, p)
 }
 
-// part puts every point into a stretch.
-func (s *Series) part() {
+// assignStretches assigns every point to a stretch.
+func (s *Series) assignStretches() {
 	var last parameters
 	for _, p := range s.Points {
 		if p.LeftOut != nil {
@@ -125,13 +123,13 @@ func (s *Series) part() {
 	}
 }
 
-// stretchOf is the index of the stretch with these parameters, or -1.
+// stretchOf returns the index of the stretch with these parameters, or -1.
 func (s *Series) stretchOf(asked parameters) int {
 	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return maps.Equal(st.asked, asked) })
 }
 
-// place maps an estimate to the scale of computation, with its standard error.
-func (s scale) place(v value) (y, se float64, ok bool) {
+// toPoint maps an estimate to the scale of computation, with its standard error.
+func (s scale) toPoint(v value) (y, se float64, ok bool) {
 	y, ok = s.compute(v.estimate.Point)
 	lo, okLo := s.compute(v.estimate.Lo)
 	hi, okHi := s.compute(v.estimate.Hi)
@@ -141,9 +139,9 @@ func (s scale) place(v value) (y, se float64, ok bool) {
 	return y, se, ok
 }
 
-// mix keeps experiments and observations apart: where a series has both, the
-// observations are left out; where it has nothing else, it is labelled.
-func (s *Series) mix(runs []*Run) {
+// separateObservational separates experiments from observational runs. If a series has both, the observational ones
+// are left out. If it has no experiment, it is marked as observational.
+func (s *Series) separateObservational(runs []*Run) {
 	observed := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported != "" }
 	sound := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported == "" }
 	if !slices.ContainsFunc(s.Points, sound) {

@@ -8,34 +8,34 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// alignedPrecision is that of bounds and point, relative to the width of an interval.
+// alignedPrecision is the precision of bounds and point, relative to the width of an interval.
 const alignedPrecision = 1e-4
 
-// AlignedRounds are rounds in which an arm ran beside one or two others that are copies of
-// each other.
+// AlignedRounds are rounds in which an arm ran beside one or two others that are copies of each
+// other.
 type AlignedRounds struct {
 	Contrasts []float64 // the arm's value minus the mean of the others
-	Apart     []float64 // half the difference of the two others; NaN where there was only one
-	// PositionsRemoved says that an effect of the place within the round was estimated from
-	// the same values and taken away. Chance moves what is left by less than it moved the values.
+	Apart     []float64 // half the difference of the two others; NaN if there was only one
+	// PositionsRemoved is set if an effect of the position within the round was estimated from the
+	// same values and subtracted. The remaining values vary less by chance than the original ones.
 	PositionsRemoved bool
 }
 
-// AlignedRank estimates the shift of one arm against one or two others that are copies of
-// each other, from rounds in which each ran once: the aligned rank test of Hodges and
-// Lehmann (1962, "Rank methods for combination of independent experiments in analysis of
-// variance", Annals of Mathematical Statistics 33). The values of a round are taken as
-// distances from their mean, all rounds are ranked together, and the ranks of the arm are
-// summed and divided by the root of the sum of their squares. If the arm does not differ, each value of
-// a round could as well have been the arm's: the null distribution is that of the studentised sum when
-// the arm's place in each round is dealt by chance. It needs no normality and no symmetry, and trials of
-// a round in random order. Arms that are alike but for the shift make it exact; an arm that spreads
-// more than the others leaves its interval a little too narrow (see Noisier).
+// AlignedRank estimates the shift of one arm against one or two others that are copies of each
+// other, from rounds in which each ran once: the aligned rank test of Hodges and Lehmann (1962,
+// "Rank methods for combination of independent experiments in analysis of variance", Annals of
+// Mathematical Statistics 33). The values of a round are taken as distances from their mean, and
+// all rounds are ranked together. The ranks of the arm are summed and divided by the root of the
+// sum of their squares. If the arm does not differ, each value of a round could equally have been
+// the arm's: the null distribution is that of the studentised sum over random choices of the arm's
+// value in each round. The test needs no normality and no symmetry, but a random order of trials
+// within rounds. It is exact if the arms differ only by the shift. If an arm spreads more than the
+// others, its interval is a little too narrow (see Noisier).
 //
-// The interval holds all shifts that the test does not reject, and the point is the shift
-// at which the sum is what chance expects (Hodges and Lehmann 1963, section 4). P is
-// twice the smaller tail. With two others in every round an interval of 95 % takes four
-// rounds, with one other six, as [SignedRank] does; fewer give ErrTooFew.
+// The interval holds all shifts that the test does not reject. The point is the shift at which the
+// sum equals its expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail.
+// With two others in every round an interval of 95 % takes four rounds, with one other six, as
+// [SignedRank] does; fewer return ErrTooFew.
 func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	const name = "aligned rank"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -62,14 +62,15 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// Noisier is the p of an arm that spreads no more than the others: Mann and Whitney's test, one-sided, of how far its contrasts lie
-// from their median and how far the others lie from each other, all in units of one value's noise. Ranks do not take a few
-// outliers for a wide spread. It is 1 where the others ran together in fewer than two rounds.
+// Noisier returns the p of "the arm spreads no more than the others": Mann and Whitney's test,
+// one-sided, of the distances of its contrasts from their median and the distances of the others
+// from each other, both in units of one value's noise. By ranks, a few outliers do not look like a
+// wide spread. It is 1 if the others ran together in fewer than two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
-		variance := 2. // of a contrast with one other, in those of a value; with two 1.5, and of half a difference 0.5
+		variance := 2. // variance of a contrast with one other, relative to that of a value; with two others 1.5, and of half a difference 0.5
 		if half := r.Apart[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}
@@ -86,13 +87,13 @@ func (r AlignedRounds) Noisier() float64 {
 	return distuv.UnitNormal.Survival((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast is the smallest two-sided p that rounds can give of which pairs have one
-// other arm and triples two.
+// AlignedRankLeast returns the smallest two-sided p that rounds can give, if pairs of them have one
+// other arm and triples of them two.
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
 
-// typical is about a deviation of the estimate.
+// typical returns the approximate standard deviation of the estimate.
 func (a *alignedRounds) typical() float64 {
 	var mean, sum float64
 	n := float64(len(a.contrasts))
@@ -105,24 +106,24 @@ func (a *alignedRounds) typical() float64 {
 	return max(math.Sqrt(sum)/n, a.near)
 }
 
-// middle is the shift at which the sum is what chance expects. Over a range of shifts it may be: the
-// middle of the range.
+// middle returns the shift at which the sum equals its expectation, or the middle of the range of
+// such shifts.
 func (a *alignedRounds) middle() float64 {
-	from := a.turn(Median(a.contrasts), a.width, func(shift float64) bool { return a.excess(shift) <= 0 })
+	from := a.firstShift(Median(a.contrasts), a.width, func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {
-		return from/2 - a.turn(-next, a.width, func(shift float64) bool { return a.excess(-shift) >= 0 })/2
+		return from/2 - a.firstShift(-next, a.width, func(shift float64) bool { return a.excess(-shift) >= 0 })/2
 	}
 	return from
 }
 
-// bound returns where a tail reaches the level.
+// bound returns the shift at which a tail reaches the level.
 func (a *alignedRounds) bound(guess, level float64, tail func(shift float64) float64) float64 {
-	return a.turn(guess, a.width, func(shift float64) bool { return tail(shift) > level })
+	return a.firstShift(guess, a.width, func(shift float64) bool { return tail(shift) > level })
 }
 
-// turn returns the place at which holds becomes true, a little before it. It searches from
-// a guess outwards, in steps that double, and then halves.
-func (a *alignedRounds) turn(guess, step float64, holds func(float64) bool) float64 {
+// firstShift returns the shift at which holds becomes true, a little before it. It searches from a guess
+// outwards in steps that double, and then bisects.
+func (a *alignedRounds) firstShift(guess, step float64, holds func(float64) bool) float64 {
 	precise := max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess
 	if holds(guess) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// enumerated gives the tails by going through all places that the arm could have had.
+// enumerated computes the tails from all possible choices of the arm's value.
 func enumerated(rows [][]float64) (lower, upper float64) {
 	var flat []float64
 	var ends []int
@@ -63,7 +63,7 @@ func enumerated(rows [][]float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// roundsOf gives rows of the arm and one or two others as contrasts.
+// roundsOf converts rows of the arm and one or two others to contrasts.
 func roundsOf(rows [][]float64) (rounds AlignedRounds) {
 	for _, r := range rows {
 		if len(r) == 2 {
@@ -118,7 +118,7 @@ func TestAlignedRankAgainstEnumeration(t *testing.T) {
 			if inside := e.Lo <= 0 && 0 <= e.Hi; inside != (e.P > 0.05) && c.name != "ties" {
 				t.Errorf("%s: p %v, but the interval is [%v, %v]", c.name, e.P, e.Lo, e.Hi)
 			}
-			// Just outside of the interval the test rejects, just inside it does not.
+			// Just outside the interval the test rejects, and just inside it does not.
 			a, _ := rounds.align("")
 			if _, p := a.tails(e.Lo - 1e-9); p > 0.025+1e-9 {
 				t.Errorf("%s: below the interval the tail is %v", c.name, p)
@@ -130,8 +130,8 @@ func TestAlignedRankAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// One other arm and no ties: the test is Wilcoxon's with scores rank − ½, so the sign of
-// all contrasts gives the same least p.
+// With one other arm and no ties, the test is Wilcoxon's with scores rank − ½, so if all contrasts
+// have one sign the least p is the same.
 func TestAlignedRankLeast(t *testing.T) {
 	five := []float64{1, 2, 3, 4, 5}
 	none := []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
@@ -204,8 +204,8 @@ func BenchmarkAlignedRank(b *testing.B) {
 	}
 }
 
-// Where the arm lies between the two others in every round, all shifts that leave it there
-// are as good: the point is their middle.
+// If the arm lies between the two others in every round, all shifts that leave it there are equally
+// good: the point is their middle.
 func TestAlignedRankBetween(t *testing.T) {
 	r := AlignedRounds{}
 	for _, i := range []float64{4, 2, 2.5, 0.5, 1, 4, 2, 2.5, 0.5, 1, 4, 2} {

@@ -10,22 +10,22 @@ import (
 // alignedRounds are rounds whose values are taken as distances from their round's mean.
 type alignedRounds struct {
 	contrasts []float64
-	sizes     []int   // arms of each round, 2 or 3
-	share     float64 // of the sum's distance from its mean that counts
+	sizes     []int   // number of arms of each round, 2 or 3
+	share     float64 // share of the sum's distance from its mean that counts
 	groups    [4]alignedGroup
-	near      float64 // values closer than that are ties
-	// Of the last shift: ranks of the values of each round, twice, the arm's first.
-	ranks  []([3]int)
-	width  float64        // about a deviation of the estimate
-	tied   []alignedValue // room for rank
-	room   [2][]dealt     // for counted
-	scores [3]float64     // room for centred
+	near      float64 // values closer than this are ties
+	// ranks are twice the ranks of each round's values at the last shift, the arm's first.
+	ranks   []([3]int)
+	width   float64         // approximate standard deviation of the estimate
+	tied    []alignedValue  // buffer for rank
+	buffers [2][]assignment // buffers for counted
+	scores  [3]float64      // buffer for centred
 }
 
-// alignedGroup is values that a shift of the arm moves alike.
+// alignedGroup is a group of values that a shift of the arm moves alike.
 type alignedGroup struct {
 	values []alignedValue // ascending
-	slope  float64        // of the values in the shift
+	slope  float64        // change of the values per unit of shift
 }
 
 type alignedValue struct {
@@ -76,7 +76,7 @@ func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	return a, nil
 }
 
-// least is the smallest tail that the rounds can give.
+// least returns the smallest tail that the rounds can give.
 func (a *alignedRounds) least() float64 {
 	p := 1.0
 	for _, k := range a.sizes {
@@ -85,7 +85,7 @@ func (a *alignedRounds) least() float64 {
 	return p
 }
 
-// rank ranks all values after the arm was moved by -shift.
+// rank ranks all values after the arm is moved by -shift.
 func (a *alignedRounds) rank(shift float64) {
 	var next [4]int
 	tied := a.tied[:0]
@@ -122,8 +122,8 @@ func (a *alignedRounds) rank(shift float64) {
 	a.tied = tied
 }
 
-// excess is by how much the arm's sum of ranks is larger than chance expects, times 12: a
-// whole number, so that 0 is 0.
+// excess returns 12 times the excess of the arm's sum of ranks over its expectation. That is a
+// whole number, so that 0 is exact.
 func (a *alignedRounds) excess(shift float64) int {
 	a.rank(shift)
 	sum := 0

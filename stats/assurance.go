@@ -6,33 +6,33 @@ import (
 	"slices"
 )
 
-// How many rounds would resolve a comparison is asked after looking at it, and
-// what was observed is not the truth. Power at the observed effect is therefore no
-// answer: near 0 it asks for thousands of rounds where few would show equivalence.
-// Assurance (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial
-// design", Pharmaceutical Statistics 4) averages the power over what the effect
-// may be. Here it counts any verdict: a difference, or equivalence.
+// The number of rounds that would resolve a comparison is computed after looking at it, and the
+// observed effect is not the true one. Power at the observed effect is therefore the wrong measure:
+// near 0 it leads to thousands of rounds although few would show equivalence. Assurance (O'Hagan,
+// Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical Statistics 4)
+// averages the power over the possible effects. Here it counts any verdict: a difference, or
+// equivalence.
 
-// Aim is what a comparison is to reach.
+// Aim is the goal of a comparison.
 type Aim struct {
-	Alpha  float64 // two-sided level of a claim, and one-sided of each test of equivalence
-	Margin float64 // of equivalence, in the unit of the values; 0: only a difference is a verdict
-	// Shown is one minus the confidence of the interval shown, and Reach how far that
-	// interval may stretch where equivalence is claimed; 0: as far as it likes.
+	Alpha  float64 // two-sided level of a claim, and one-sided level of each test of equivalence
+	Margin float64 // margin of equivalence, in the unit of the values; 0: only a difference is a verdict
+	// Shown is one minus the confidence of the interval shown. Reach is the bound of that interval
+	// under which equivalence may be claimed; 0: no bound.
 	Shown, Reach float64
-	Assurance    float64 // chance of a verdict that is asked for: 0.8
-	Limit        int     // the largest number to be looked for
-	// Resamples is how often the observed noise is drawn anew near the answer, so that
-	// its shape counts; 0: it is taken for normal.
+	Assurance    float64 // required chance of a verdict: 0.8
+	Limit        int     // largest number to try
+	// Resamples is the number of times that the observed noise is drawn near the answer, so that
+	// its shape counts; 0: the noise is assumed normal.
 	Resamples int
 	Seed      uint64
 }
 
-// Belief is what is known of an effect: Student's t around At, of DF degrees of
-// freedom, with the scale Error, a standard error.
+// Belief is the knowledge of an effect: Student's t around At with DF degrees of freedom, scaled by
+// Error, a standard error.
 type Belief struct{ At, Error, DF float64 }
 
-// BeliefOf is what an interval of a confidence from n values says.
+// BeliefOf returns the belief that follows from an interval of a confidence.
 func BeliefOf(i Interval, confidence, df float64) Belief {
 	return Belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
 }
@@ -41,26 +41,27 @@ func (b Belief) valid() bool {
 	return b.DF > 0 && b.Error > 0 && !math.IsInf(b.Error, 0) && !math.IsNaN(b.At)
 }
 
-// noise is that of a comparison, with the tests that it meets.
+// noise is the noise of a comparison, with the tests that the comparison uses.
 type noise interface {
-	// err is the standard error of the estimate with n values.
+	// err returns the standard error of the estimate with n values.
 	err(n int) float64
-	// claim is how far from 0 that estimate must lie to be claimed at a two-sided level, as if
-	// noise were normal; infinite where so few values can claim nothing.
+	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level,
+	// assuming normal noise; infinite if n values cannot support any claim.
 	claim(n int, alpha float64) float64
-	// equal is how far within the margin it must lie, at the level of each of the two tests.
+	// equal returns the least distance by which an estimate must lie within the margin for a claim of
+	// equivalence, at the level of each of the two tests.
 	equal(n int, alpha float64) float64
-	// most is the largest number that is worth drawing anew.
+	// most returns the largest number for which drawing noise is worth its time.
 	most() int
-	// trials draw n values anew, and say whether they give a verdict with an effect.
+	// trials returns a function that draws n values and reports whether they give a verdict for an
+	// effect.
 	trials(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
 }
 
-// PairsForVerdict returns the smallest number of rounds with which a new run of the
-// same noise is expected to give a verdict with the assurance asked for: a
-// difference by the signed-rank test, or equivalence by that and by t. The noise is
-// that of d, the observed contrasts, taken for symmetric. It is 0 over the limit, or
-// where nothing can be said.
+// PairsForVerdict returns the smallest number of rounds with which a new run of the same noise is
+// expected to give a verdict with the required assurance: a difference by the signed-rank test, or
+// equivalence by that test and by t. The noise is that of d, the observed contrasts, assumed
+// symmetric. It is 0 if the number exceeds the limit or cannot be computed.
 func PairsForVerdict(d []float64, b Belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
@@ -69,8 +70,8 @@ func PairsForVerdict(d []float64, b Belief, a Aim) int {
 	return verdictSize(&p, b, a)
 }
 
-// RoundsForVerdict is the same for rounds in which others ran beside the arm, judged by
-// the aligned rank test, and for equivalence by t on the contrasts as well.
+// RoundsForVerdict is PairsForVerdict for rounds in which others ran beside the arm. A difference
+// is judged by the aligned rank test, equivalence also by t on the contrasts.
 func RoundsForVerdict(r AlignedRounds, b Belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.Apart) != len(r.Contrasts) {
@@ -86,7 +87,7 @@ func RoundsForVerdict(r AlignedRounds, b Belief, a Aim) int {
 	return verdictSize(t, b, a)
 }
 
-// pairsOf takes the effect from contrasts, and gives what is left the spread of the noise.
+// pairsOf subtracts the effect from contrasts, and scales the residuals to the spread of the noise.
 func pairsOf(d []float64, b Belief) (p pairs, ok bool) {
 	if len(d) < 2 || !b.valid() {
 		return p, false
@@ -99,8 +100,8 @@ func pairsOf(d []float64, b Belief) (p pairs, ok bool) {
 	return p, sd > 0
 }
 
-// ValuesForVerdict is the same for two independent samples of equal size, judged by
-// the rank-sum test and Welch's t together.
+// ValuesForVerdict is PairsForVerdict for two independent samples of equal size, judged by the
+// rank-sum test and Welch's t together.
 func ValuesForVerdict(x, y []float64, b Belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
@@ -122,8 +123,8 @@ func ValuesForVerdict(x, y []float64, b Belief, a Aim) int {
 	return verdictSize(s, b, a)
 }
 
-// SizeForVerdict is the same where only the error of the effect is known, from so
-// many values: it falls with their root.
+// SizeForVerdict is PairsForVerdict if only the error of the effect is known, as estimated from n
+// values: it falls with the root of their number.
 func SizeForVerdict(n int, b Belief, a Aim) int {
 	if n < 1 || !b.valid() {
 		return 0
@@ -133,8 +134,8 @@ func SizeForVerdict(n int, b Belief, a Aim) int {
 	return verdictSize(&pairs{sd: scale, scale: scale}, b, a)
 }
 
-// verdictSize looks for the number: first taking the noise for normal, then around
-// that with the noise observed.
+// verdictSize searches for the number: first with normal noise, then near that number with the
+// observed noise.
 func verdictSize(t noise, b Belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
@@ -146,8 +147,8 @@ func verdictSize(t noise, b Belief, a Aim) int {
 	return resampledSize(t, b, &a, n)
 }
 
-// verdictChance is the chance of a verdict with n values and normal noise. What n
-// values will estimate is the effect and an error of their own: Student's t again,
+// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n
+// values varies by the uncertainty of the effect and by its own error: Student's t again, but
 // wider.
 func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
@@ -171,15 +172,15 @@ func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the number by drawing from the noise observed: in steps of
-// a tenth up or down to where the chance crosses what is asked for. All numbers see
-// the same random values.
+// resampledSize corrects the number by drawing from the observed noise: it moves in steps of a
+// tenth up or down until the chance crosses the required one. All numbers use the same random
+// values.
 func resampledSize(t noise, b Belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
 		effects[i] = b.At + b.Error*StudentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
 	}
-	// Effects and noise are to be independent: neighbours get noise from afar.
+	// Effects and noise must be independent, so the sorted effects are shuffled.
 	rng := rand.New(rand.NewPCG(a.Seed, 1))
 	rng.Shuffle(len(effects), func(i, j int) { effects[i], effects[j] = effects[j], effects[i] })
 	chance := func(n int) float64 {
@@ -216,25 +217,25 @@ func resampledSize(t noise, b Belief, a *Aim, n int) int {
 	}
 }
 
-// pairs is the noise of rounds.
+// pairs is the noise of contrasts, one per round.
 type pairs struct {
-	sd        float64 // of a contrast
-	scale     float64 // what one contrast's error is to the estimate by ranks: its error × √n
+	sd        float64 // standard deviation of a contrast
+	scale     float64 // error of the estimate by ranks × √n, in the unit of a contrast
 	residuals []float64
 }
 
 func (p *pairs) err(n int) float64 { return p.scale / math.Sqrt(float64(n)) }
 
 func (p *pairs) claim(n int, alpha float64) float64 {
-	return bar(p.err(n), signedRankNull(n).level(alpha), float64(n-1))
+	return criticalDistance(p.err(n), signedRankNull(n).level(alpha), float64(n-1))
 }
 
 func (p *pairs) equal(n int, alpha float64) float64 {
-	return bar(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
+	return criticalDistance(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
 }
 
-// bar is how many standard errors t's quantile for a two-sided level is.
-func bar(err, level, df float64) float64 {
+// criticalDistance returns the distance in standard errors that t's quantile for a two-sided level is.
+func criticalDistance(err, level, df float64) float64 {
 	if level <= 0 || df < 1 {
 		return math.Inf(1)
 	}
@@ -243,8 +244,8 @@ func bar(err, level, df float64) float64 {
 
 func (p *pairs) most() int { return 120 }
 
-// trials count Walsh averages below and above bounds, in place of making intervals
-// and asking on which side they lie.
+// trials counts Walsh averages below and above bounds instead of computing intervals and comparing
+// them with the bounds.
 func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := signedRankNull(n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
@@ -270,28 +271,28 @@ func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	}
 }
 
-// differs says whether the interval between the members of a depth from both ends,
-// moved by an effect, is all on one side of 0.
+// differs reports whether the interval between the members at a depth from both ends, moved by an
+// effect, lies on one side of 0.
 func differs(of combinations, effect float64, depth int) bool {
 	below := of.atMost(-effect)
 	return min(below, of.size()-below) < depth
 }
 
-// inside says whether it lies within ±half.
+// inside reports whether that interval lies within ±half.
 func inside(of combinations, effect, half float64, depth int) bool {
 	return of.atMost(-half-effect) < depth && of.size()-of.atMost(half-effect) < depth
 }
 
-// samples is the noise of independent values.
+// samples is the noise of two samples of independent values.
 type samples struct {
-	scale float64 // of a difference of two values, one of each
+	scale float64 // scale of a difference of two values, one from each sample
 	x, y  []float64
 }
 
 func (s *samples) err(n int) float64 { return s.scale / math.Sqrt(float64(n)) }
 
 func (s *samples) claim(n int, alpha float64) float64 {
-	return bar(s.err(n), rankSumNull(n, n).level(alpha), float64(2*n-2))
+	return criticalDistance(s.err(n), rankSumNull(n, n).level(alpha), float64(2*n-2))
 }
 
 func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alpha) }
@@ -303,7 +304,7 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
-		for i := range n { // in turn: the first are the same whatever n is
+		for i := range n { // alternating between samples, so that the first values are the same for every n
 			d.x[i], d.y[i] = s.x[rng.IntN(len(s.x))], s.y[rng.IntN(len(s.y))]
 		}
 		slices.Sort(d.x)
@@ -315,7 +316,7 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 		}
 		se, df := welchError(sdX, sdY, n, n)
 		mean := math.Abs(meanY - meanX + effect)
-		t := func(level float64) float64 { return -se * StudentQuantile(level, math.Floor(df)) } // of whole ones quantiles are remembered
+		t := func(level float64) float64 { return -se * StudentQuantile(level, math.Floor(df)) } // quantiles of whole degrees of freedom are cached
 		switch {
 		case differs(d, effect, claim) && mean > t(a.Alpha/2):
 			return true

@@ -8,35 +8,36 @@ import (
 // triples is the noise of rounds in which one or two others ran beside the arm.
 type triples struct {
 	pairs
-	apart   []float64 // half the difference of the others, by residual; NaN: there was one
-	lone    int       // of such
+	apart   []float64 // half the difference of the others, by residual; NaN: there was one other
+	lone    int       // number of rounds with one other
 	removed bool      // AlignedRounds.PositionsRemoved
 }
 
-// mostly says whether most rounds have two others: for normal noise all are then taken to.
+// mostly reports whether most rounds have two others. Calculations for normal noise then assume
+// this of all rounds.
 func (t *triples) mostly() bool { return 2*t.lone < len(t.apart) }
 
 func (t *triples) claim(n int, alpha float64) float64 {
 	if !t.mostly() {
 		return t.pairs.claim(n, alpha)
 	}
-	return bar(t.err(n), alignedLevel(n, alpha), AlignedDF(n))
+	return criticalDistance(t.err(n), alignedLevel(n, alpha), AlignedDF(n))
 }
 
 func (t *triples) equal(n int, alpha float64) float64 {
-	byT := bar(t.sd/math.Sqrt(float64(n)), 2*alpha, float64(n-1))
+	byT := criticalDistance(t.sd/math.Sqrt(float64(n)), 2*alpha, float64(n-1))
 	return max(byT, t.claim(n, 2*alpha))
 }
 
-// AlignedDF is about the degrees of freedom that the error of a shift is known with from n
-// rounds with two others: each value beyond the mean of its round tells something of it.
+// AlignedDF returns the approximate degrees of freedom of the error of a shift, estimated from n
+// rounds with two others: each value beyond the mean of its round adds information.
 func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// trials draw rounds, and turn the arm's distance from the others round, and the others
-// with each other, by chance: noise is taken for symmetric, and the arm's keeps the
-// spread that it was seen to have.
+// trials draws rounds, and randomly flips the sign of the arm's distance from the others, and the
+// order of the others. The noise is assumed symmetric, and the arm's noise keeps its observed
+// spread.
 func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), Apart: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0

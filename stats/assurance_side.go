@@ -2,28 +2,29 @@ package stats
 
 import "math"
 
-// Side asks on which side of a limit an effect lies: that of new intervals, all below it or
-// all above it, with a chance averaged over what the effect may be. Noise is taken for normal.
+// Side is the question on which side of a limit an effect lies: the interval of a new run must lie
+// all below it or all above it, with a chance averaged over the possible effects. Noise is assumed
+// normal.
 type Side struct {
-	Below, Above float64 // one-sided levels of saying so
-	Assurance    float64 // chance of either that is asked for
-	Limit        int     // the largest number to be looked for
+	Below, Above float64 // one-sided levels for either side
+	Assurance    float64 // required chance of either result
+	Limit        int     // largest number to try
 }
 
-// Pairs is the smallest number of pairs that say it by signed ranks, where so many have led
-// to a belief, of the effect as it lies above the limit; 0: over the limit of numbers.
+// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes
+// from n pairs and is about the effect minus the limit. It is 0 if the number exceeds Limit.
 func (s Side) Pairs(n int, b Belief) int {
 	scale := b.Error * math.Sqrt(float64(n))
 	return s.size(&pairs{sd: scale, scale: scale}, b)
 }
 
-// Rounds is the same by aligned ranks, of rounds with two others each.
+// Rounds is Pairs for rounds with two others each, by aligned ranks.
 func (s Side) Rounds(n int, b Belief) int {
 	scale := b.Error * math.Sqrt(float64(n))
 	return s.size(&triples{pairs: pairs{sd: scale, scale: scale}, apart: make([]float64, n)}, b)
 }
 
-// Values is the same of two independent samples of n each, by the rank-sum test.
+// Values is Pairs for two independent samples of equal size, by the rank-sum test.
 func (s Side) Values(n int, b Belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
 }
@@ -36,7 +37,7 @@ func (s Side) size(t noise, b Belief) int {
 	return fewest(s.Limit, func(n int) bool { return s.chance(t, b, n) >= s.Assurance })
 }
 
-// chance is that of an estimate so far from the limit that the interval does not hold it.
+// chance returns the chance that an interval from n values does not contain the limit.
 func (s Side) chance(t noise, b Belief, n int) float64 {
 	scale := math.Hypot(b.Error, t.err(n))
 	beyond := func(distance float64) float64 {

@@ -9,13 +9,13 @@ import (
 
 var assuranceN = flag.Int("assurance.n", 2000, "simulated runs behind each share of TestVerdictSizes")
 
-// drawnEffect draws from a belief.
+// drawnEffect draws an effect from a belief.
 func drawnEffect(rng *rand.Rand, b Belief) float64 {
 	return b.At + b.Error*StudentQuantile(math.Round(rng.Float64()*1998+1)/2000, b.DF)
 }
 
-// TestVerdictSizes draws the effect from what is believed of it and new noise, and
-// judges with the tests themselves: about as many get a verdict as were asked for.
+// TestVerdictSizes draws the effect from its belief, and new noise, and judges with the tests
+// themselves: about the requested share gets a verdict.
 func TestVerdictSizes(t *testing.T) {
 	normal := func(rng *rand.Rand) float64 { return rng.NormFloat64() }
 	spiky := func(rng *rand.Rand) float64 {
@@ -34,7 +34,7 @@ func TestVerdictSizes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		noise  func(*rand.Rand) float64
-		n      int // observed
+		n      int // number of observed values
 		at     float64
 		aim    Aim
 		paired bool
@@ -61,7 +61,7 @@ func TestVerdictSizes(t *testing.T) {
 			return x
 		}
 		got, sizes, times := 0, 0, 40
-		for range times { // experiments that were observed
+		for range times { // each pass is one observed experiment
 			var b Belief
 			var n int
 			rounds := func(n int, at float64) AlignedRounds {
@@ -181,9 +181,9 @@ func verdictOfValues(t *testing.T, x, y []float64, a Aim) bool {
 	return err == nil && max(one, other) <= a.Alpha && -a.Reach < min(ranks.Lo, welch.Lo) && max(ranks.Hi, welch.Hi) < a.Reach
 }
 
-// With an effect that is known exactly, assurance is power; with one that is normal
-// around a value, it has the closed form of O'Hagan, Stevens & Campbell (2005),
-// Φ((√n·m/σ − z) / √(1 + n·v/σ²)) for a claim on one side.
+// If the effect is known exactly, assurance is power. If it is normal around a value, assurance has
+// the closed form of O'Hagan, Stevens & Campbell (2005), Φ((√n·m/σ − z) / √(1 + n·v/σ²)) for a
+// claim on one side.
 func TestAssuranceClosedForms(t *testing.T) {
 	const many = 1e6
 	aim := Aim{Alpha: 0.05, Assurance: 0.8, Limit: 10_000}
@@ -254,12 +254,12 @@ func TestVerdictSizeEdges(t *testing.T) {
 	}
 }
 
-// TestSides draws effects from a belief and asks new intervals on which side of 0 they lie.
+// TestSides draws effects from a belief and counts the new intervals on each side of 0.
 func TestSides(t *testing.T) {
 	side := Side{Below: 0.025, Above: 0.005, Assurance: 0.8, Limit: 10_000}
 	rng := rand.New(rand.NewPCG(4, 5))
 	for _, at := range []float64{-0.6, 0.5} {
-		b := Belief{At: at, Error: 1 / math.Sqrt(12), DF: AlignedDF(12)} // of contrasts with a deviation of 1
+		b := Belief{At: at, Error: 1 / math.Sqrt(12), DF: AlignedDF(12)} // for contrasts with a deviation of 1
 		n := side.Rounds(12, b)
 		said := 0
 		const times = 600

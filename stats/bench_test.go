@@ -28,8 +28,8 @@ func BenchmarkSignedRank(b *testing.B) {
 	}
 }
 
-// BenchmarkReport is the work of one large report: 200 comparisons of 1,000
-// rounds each, by both estimators.
+// BenchmarkReport is the work for one large report: 200 comparisons of 1,000 rounds each, by both
+// estimators.
 func BenchmarkReport(b *testing.B) {
 	d := normals(1000, 1)
 	for b.Loop() {
@@ -109,7 +109,7 @@ func BenchmarkOrderEffect(b *testing.B) {
 	}
 }
 
-// BenchmarkLarge is each method on as many values per sample as imports bring.
+// BenchmarkLarge runs each method on as many values per sample as imports have.
 func BenchmarkLarge(b *testing.B) {
 	const n = 50_000
 	x, y := normals(n, 1), normals(n, 2)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// The number of shuffles behind one significance: as many as a claim at the
-// level takes twice over, within bounds. The smaller is enough for levels down
-// to 0.4 % (p is a multiple of 1/500); levels below 0.001 % claim nothing.
+// The number of shuffles for one test of significance is twice what a claim at the level needs,
+// within bounds. The lower bound is enough for levels down to 0.4 % (p is a multiple of 1/500).
+// Levels below 0.001 % never claim anything.
 const (
 	leastPermutations = 499
 	mostPermutations  = 99_999
@@ -18,46 +18,44 @@ func changepointPermutations(alpha float64) int {
 	return int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
 }
 
-// maxChangeValues is the largest number of values, or medians of blocks, in which
-// changes are looked for.
+// maxChangeValues is the largest number of values, or medians of blocks, in which changes are
+// searched.
 const maxChangeValues = 500
 
-// Changepoints finds where a series changes its distribution: the index of
-// the first value of each new segment, in order, or nil. Segments have at
-// least minSegment values (2 at least), so that no change is ever claimed among
-// the first or last minSegment-1 values. Values that are not finite give nil.
+// Changepoints finds where a series changes its distribution. It returns the index of the first
+// value of each new segment, in order, or nil. Segments have at least minSegment values (2 at
+// least), so no change is ever claimed among the first or last minSegment-1 values. Values that are
+// not finite give nil.
 //
-// The method is E-divisive (Matteson & James 2014) with one split at a time:
-// the split with the largest energy distance between what lies before and
-// behind it is claimed if fewer than alpha of the shuffles of the segment
-// reach a larger distance somewhere, and both sides are then searched in turn.
-// It takes any change of distribution for one, assumes none, and does not
-// mind lone spikes. Because the shuffles make the first test exact, a series
-// of exchangeable values yields any claim at all with probability alpha at
-// most. Autocorrelated series are not exchangeable and yield more:
-// RelatedChangepoints is for them. The same seed gives the same answer.
+// The method is E-divisive (Matteson & James 2014) with one split at a time: the split with the
+// largest energy distance between the values before and after it is claimed if fewer than alpha of
+// the shuffles of the segment reach a larger distance anywhere. Both sides are then searched in
+// turn. The method detects any change of distribution, assumes no particular one, and is not
+// affected by single spikes. Because the shuffles make the first test exact, a series of
+// exchangeable values yields a claim with probability alpha at most. Autocorrelated series are not
+// exchangeable and yield more: RelatedChangepoints is for them. The same seed gives the same
+// result.
 //
-// A split is placed while changes beside it are not known yet, and they pull at
-// it. When all are found, each is placed anew between its neighbours.
+// A split is located before changes near it are known, and they influence its location. When all
+// are found, each is located again between its neighbours.
 //
-// Beyond 500 values, changes are looked for in the medians of at most 500 blocks
-// of neighbours, which are as exchangeable as the values, and then placed among
-// the values of the blocks around. Such a series shows changes of level only,
-// and of segments of two blocks at least.
+// Beyond 500 values, changes are searched in the medians of at most 500 blocks of neighbours, which
+// are as exchangeable as the values, and then located among the values of the nearby blocks. Such a
+// series shows changes of level only, and segments of at least two blocks.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints is Changepoints for values that may resemble their
-// neighbours: the null of a segment are its Surrogates, and the distance is that
-// of values in bins. Where the autocorrelation at lag one is shown to be 0 or
-// less, the test is exact. Else it is as good as the estimate of it; the package
-// comment has how often flat series yield a claim.
+// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null
+// distribution of a segment comes from its Surrogates, and the distance is that of values in bins.
+// If the autocorrelation at lag one is estimated as 0 or less, the test is exact. Otherwise it
+// depends on the precision of that estimate; the package comment lists how often series without
+// changes yield a claim.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
 
-// splitter returns the best split of a segment and whether it is significant.
+// splitter returns the best split of a segment, and whether it is significant.
 type splitter func(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool)
 
 func changepoints(x []float64, alpha float64, minSegment int, seed uint64, splitSegment splitter) []int {
@@ -85,21 +83,21 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	search(0, len(medians))
 	slices.Sort(changes)
 	if len(changes) > 1 {
-		place(changes, medians, len(medians), minBlocks)
-		place(changes, medians, len(medians), minBlocks) // beside neighbours that have moved
+		relocate(changes, medians, len(medians), minBlocks)
+		relocate(changes, medians, len(medians), minBlocks) // the neighbours have moved
 	}
 	if size > 1 {
 		for i := range changes {
 			changes[i] *= size
 		}
-		place(changes, x, max(2*size, minSegment), minSegment)
+		relocate(changes, x, max(2*size, minSegment), minSegment)
 	}
 	return changes
 }
 
-// place moves each change to the best split between the changes before and
-// behind it, as far as the values within reach tell.
-func place(changes []int, x []float64, reach, minSegment int) {
+// relocate moves each change to the best split between its neighbouring changes, using the values
+// within reach.
+func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
 		if i > 0 {
@@ -114,12 +112,12 @@ func place(changes []int, x []float64, reach, minSegment int) {
 	}
 }
 
-// splitSegment is the splitter of exchangeable values.
+// splitSegment is the splitter for exchangeable values.
 func splitSegment(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // the same split summed in another order
+	observed -= 1e-9 * math.Abs(observed) // the same split summed in another order must not count as larger
 	return split, Reached(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -127,7 +125,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	})
 }
 
-// splitRelated is the splitter of values that may resemble their neighbours.
+// splitRelated is the splitter for values that may resemble their neighbours.
 func splitRelated(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	segment = centred(segment)
 	e := newEnergy(segment)
@@ -135,14 +133,14 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 	return split, newEnergyGrid(segment).changed(segment, minSegment, alpha, NewSurrogates(segment, []int{split}, random).Next)
 }
 
-// energy computes the energy distance between the two sides of every split of
-// any arrangement of the same values in O(n log n): the sum of distances from
-// a value to those on its left comes from two Fenwick trees over the ranks.
+// energy computes the energy distance between the two sides of every split, for any order of the
+// same values, in O(n log n): two Fenwick trees over the ranks give the sum of distances from a
+// value to those on its left.
 type energy struct {
-	ranks  []int     // of the values in the order given, from 1, ties apart
-	sorted []float64 // minus the median, so that sums stay small
-	whole  []float64 // by rank: the sum of distances to all values
-	total  float64   // the sum over all pairs
+	ranks  []int     // ranks of the values in the given order, from 1, different for ties
+	sorted []float64 // values minus the median, so that sums stay small
+	whole  []float64 // sum of distances to all values, by rank
+	total  float64   // sum of distances over all pairs
 	counts []int     // Fenwick trees over the ranks on the left
 	sums   []float64
 }
@@ -170,12 +168,12 @@ func newEnergy(x []float64) *energy {
 	return e
 }
 
-// bestSplit returns the split of the values with the given ranks whose scaled
-// energy distance is largest, and that distance.
+// bestSplit returns the split of the values with the given ranks that has the largest scaled energy
+// distance, and that distance.
 //
-// With W(L), W(R) and B the sums of distances over pairs within the left,
-// within the right and between, and k + m = n values, the distance scaled for
-// size is km/n · (2B/km - 2W(L)/k² - 2W(R)/m²).
+// With W(L), W(R) and B the sums of distances over pairs within the left, within the right and
+// between, and k + m = n values, the distance scaled for size is km/n · (2B/km - 2W(L)/k² -
+// 2W(R)/m²).
 func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
 	clear(e.counts)
 	clear(e.sums)
@@ -185,7 +183,7 @@ func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest floa
 	leftCount, leftSum := 0, 0.0
 	for i, rank := range ranks {
 		v := e.sorted[rank-1]
-		count, sum := 0, 0.0 // of the left values below v
+		count, sum := 0, 0.0 // count and sum of the left values below v
 		for at := rank; at > 0; at &= at - 1 {
 			count += e.counts[at]
 			sum += e.sums[at]

@@ -2,8 +2,8 @@ package stats
 
 import "testing"
 
-// A level divided by many series must still be reachable: a step that no noise
-// could be must be found at it.
+// A level divided by many series must still be attainable: a step far larger than the noise must be
+// found at it.
 func TestChangepointsAtSmallLevels(t *testing.T) {
 	x := normals(40, 3)
 	for i := range x[20:] {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// changeSimulations count series that are flat and of which a change is claimed.
+// changeSimulations count false claims of changes in series without any.
 func changeSimulations() []simulation {
 	var rows []simulation
 	add := func(noise string, n, minSegment, cost int, alpha, most float64) {
@@ -33,8 +33,8 @@ func changeSimulations() []simulation {
 	return rows
 }
 
-// stepSimulations count series with one step in the middle third, of 5 % in
-// noise of 3 %, of which a change within some places is claimed.
+// stepSimulations count series with one step of 5 % in noise of 3 %, in the middle third, for which
+// a change is claimed within some distance.
 func stepSimulations() []simulation {
 	var rows []simulation
 	add := func(n, within, cost int, alpha, least, most float64) {
@@ -56,7 +56,7 @@ func stepSimulations() []simulation {
 	}
 	for _, alpha := range []float64{0.05, 0.01} {
 		add(50, 2, 4, alpha, 0.84, 0.88)
-		add(50, 50, 4, alpha, 0.97, 1) // anywhere
+		add(50, 50, 4, alpha, 0.97, 1) // at any distance
 	}
 	add(50, 0, 4, 0.01, 0.5, 0.55)
 	add(50, 4, 4, 0.01, 0.92, 0.96)
@@ -64,7 +64,7 @@ func stepSimulations() []simulation {
 	return rows
 }
 
-// No segment is ever shorter than asked, the first and the last included.
+// No segment is shorter than requested, the first and the last included.
 func TestChangepointsKeepTheirDistance(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	for trial := range 100 {

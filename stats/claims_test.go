@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// falseClaimSimulations claim at 5 % where there is nothing to claim.
+// falseClaimSimulations count false claims at 5 %.
 func falseClaimSimulations() []simulation {
 	rows := familySimulations()
 	for _, n := range []int{5, 6, 12, 50} {
@@ -33,7 +33,7 @@ func falseClaimSimulations() []simulation {
 		for _, arms := range []int{2, 5} {
 			rows = append(rows, simulation{method: "OrderEffect", noise: fmt.Sprintf("skewed, %d arms", arms), n: n, most: 0.054,
 				happens: func(r *rand.Rand) bool {
-					positions := make([]int, n) // treated minus baseline
+					positions := make([]int, n) // position of the treated trial minus the baseline's
 					for i := range positions {
 						order := r.Perm(arms)
 						positions[i] = order[1] - order[0]
@@ -66,7 +66,7 @@ func falseClaimSimulations() []simulation {
 	return append(rows, changeSimulations()...)
 }
 
-// familySimulations compare ten arms to one baseline when all are the same.
+// familySimulations compare ten arms with one baseline when all are the same.
 func familySimulations() []simulation {
 	const arms, n = 10, 12
 	anyClaim := func(r *rand.Rand, adjust func([]float64) []float64) bool {
@@ -99,7 +99,7 @@ func familySimulations() []simulation {
 	}
 }
 
-// powerSimulations look for an effect of the size that the power functions say.
+// powerSimulations count detected effects of the size that the power functions return.
 func powerSimulations() []simulation {
 	type detectable func(sd float64, n int, alpha, power float64) float64
 	var rows []simulation
@@ -136,8 +136,8 @@ func powerSimulations() []simulation {
 	return append(rows, twoSamplePowerSimulations()...)
 }
 
-// signedRankDetectable is DetectableEffect for the signed-rank test. It is NaN
-// where n allows no claim at level alpha.
+// signedRankDetectable is DetectableEffect for the signed-rank test. It is NaN if n allows no claim
+// at level alpha.
 func signedRankDetectable(sd float64, n int, alpha, power float64) float64 {
 	at := signedRankPower(n, alpha)
 	if at == nil {
@@ -146,7 +146,7 @@ func signedRankDetectable(sd float64, n int, alpha, power float64) float64 {
 	return smallestShift(power, at) * sd / math.Sqrt(float64(n))
 }
 
-// twoSamplePowerSimulations do the same for two independent samples.
+// twoSamplePowerSimulations are powerSimulations for two independent samples.
 func twoSamplePowerSimulations() []simulation {
 	var rows []simulation
 	type twoSamples func(x, y []float64, confidence float64) (Estimate, error)
@@ -174,7 +174,7 @@ func twoSamplePowerSimulations() []simulation {
 	for _, size := range [][2]int{{3, 3}, {4, 4}, {6, 6}, {12, 6}, {30, 30}} {
 		m, n := size[0], size[1]
 		least := 0.78
-		switch m { // the test does not know how many degrees of freedom it has
+		switch m { // the test does not know its degrees of freedom
 		case 3:
 			least = 0.69
 		case 4:

@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ClopperPearson is the exact interval of a share of which k of n were seen: the
-// shares that a binomial test at the level of either side does not reject (Clopper
-// and Pearson 1934). It holds the true share at least as often as asked, mostly more
-// often. Without any value, n of 0, it is everything from 0 to 1.
+// ClopperPearson returns the exact interval of a share, given k of n: all shares that a binomial
+// test at the level of either side does not reject (Clopper and Pearson 1934). It contains the true
+// share at least as often as its confidence, mostly more often. For n = 0 it is everything from 0
+// to 1.
 func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	const name = "Clopper–Pearson interval"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -35,10 +35,10 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	return i, nil
 }
 
-// FisherExact is the two-sided p of "a of m and b of n are drawn with the same
-// chance" by Fisher's exact test: given how many there are in all, the chance of
-// every table that is no more likely than the one seen (as R's fisher.test has it).
-// It is exact for any size, and holds less often than its level where there are few.
+// FisherExact returns the two-sided p of "a of m and b of n are drawn with the same chance" by
+// Fisher's exact test: given the total, the chance of all tables that are no more likely than the
+// observed one (as in R's fisher.test). It is exact for any size. For small counts it rejects less
+// often than its level allows.
 func FisherExact(a, m, b, n int) (p float64, err error) {
 	if a < 0 || a > m || b < 0 || b > n {
 		return 0, fmt.Errorf("Fisher's exact test: %d of %d and %d of %d: %w", a, m, b, n, ErrArgument)
@@ -46,10 +46,10 @@ func FisherExact(a, m, b, n int) (p float64, err error) {
 	return fisher(a, a+b, m, n), nil
 }
 
-// FisherLeast is the smallest p that FisherExact can give for samples of m and n of
-// which total are drawn in all. A hypothesis for which that is over the level cannot
-// be rejected whatever is seen, and need not be counted among those tested together
-// (Tarone 1990), since the total is known without looking at who had how many.
+// FisherLeast returns the smallest p that FisherExact can give for samples of m and n with a given
+// total. If it exceeds the level, the hypothesis can never be rejected and need not count among
+// those tested together (Tarone 1990), since the total is known without looking at the split
+// between the samples.
 func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {
 		return 1
@@ -57,10 +57,10 @@ func FisherLeast(total, m, n int) float64 {
 	return min(fisher(max(0, total-n), total, m, n), fisher(min(m, total), total, m, n))
 }
 
-// fisher is the p of a of the m where total of the m + n are drawn.
+// fisher returns the p of a of the m if total of the m + n are drawn.
 func fisher(a, total, m, n int) float64 {
 	d := stats.HypergeometicDist{N: m + n, K: total, Draws: m}
-	const alike = 1 + 1e-7 // probabilities that are the same but for rounding, as in R
+	const alike = 1 + 1e-7 // factor within which probabilities count as equal, because of rounding, as in R
 	seen := d.PMF(float64(a)) * alike
 	p := 0.0
 	for k := max(0, total-n); k <= min(m, total); k++ {
@@ -71,11 +71,12 @@ func fisher(a, total, m, n int) float64 {
 	return math.Min(1, p)
 }
 
-// DealtCounts is the two-sided p of "who has which count of a block is chance": the first count of each block is
-// that of the arm, and each of the block could as well have been. It is the chance that all blocks, dealt
-// out anew, put the arm's sum as far from its expectation.
+// DealtCounts returns the two-sided p of "the assignment of counts to arms is chance". In each
+// block the first count is the arm's, and each count of the block is equally likely to be the
+// arm's. The p is the chance that a random assignment in all blocks puts the arm's sum at least as
+// far from its expectation.
 func DealtCounts(blocks [][]int) float64 {
-	chance := []float64{1} // by the arm's sum
+	chance := []float64{1} // probabilities by the arm's sum
 	expected, seen := 0.0, 0
 	for _, counts := range blocks {
 		next, each := make([]float64, len(chance)+slices.Max(counts)), 1/float64(len(counts))

@@ -69,8 +69,8 @@ func TestClopperPearson(t *testing.T) {
 	}
 }
 
-// TestMeanRatio compares with the same formulas in R 4.2.2 (qt, var), and says which
-// inputs are refused.
+// TestMeanRatio compares with the same formulas in R 4.2.2 (qt, var), and checks the errors for
+// invalid inputs.
 func TestMeanRatio(t *testing.T) {
 	x := make([]float64, 40)
 	for i := range x {
@@ -113,8 +113,8 @@ func TestMeanRatio(t *testing.T) {
 	}
 }
 
-// meanRatioSimulations are intervals of the ratio of means: of noise that both arms
-// have, and of stalls that only one has, of which some samples hold none.
+// meanRatioSimulations count intervals of the ratio of means: with noise in both arms, and with
+// stalls in one arm only, which some samples do not contain.
 func meanRatioSimulations() []simulation {
 	stalls := func(share, factor float64) func(*rand.Rand) float64 {
 		return func(r *rand.Rand) float64 {
@@ -137,7 +137,7 @@ func meanRatioSimulations() []simulation {
 			return err == nil && i.Contains(truth)
 		}, least, most, 0}
 	}
-	mean := -math.Expm1(0.0002) // of exponential, relative to quiet
+	mean := -math.Expm1(0.0002) // mean of the exponential noise relative to the quiet one
 	var list []simulation
 	for _, n := range []int{6, 12, 20, 30, 50, 200} {
 		list = append(list,
@@ -155,7 +155,7 @@ func meanRatioSimulations() []simulation {
 	return list
 }
 
-// TestDealtCounts checks chances that can be counted by hand.
+// TestDealtCounts checks probabilities that can be counted by hand.
 func TestDealtCounts(t *testing.T) {
 	for _, c := range []struct {
 		blocks [][]int
@@ -163,7 +163,7 @@ func TestDealtCounts(t *testing.T) {
 	}{
 		{[][]int{{5, 0}}, 1},
 		{[][]int{{5, 0}, {5, 0}}, 0.5},                       // both or none of two coins
-		{[][]int{{5, 0, 0}, {5, 0, 0}, {5, 0, 0}}, 1.0 / 27}, // 5 are expected: none is less far than 15
+		{[][]int{{5, 0, 0}, {5, 0, 0}, {5, 0, 0}}, 1.0 / 27}, // 5 are expected: 0 is closer to that than 15
 		{[][]int{{5, 0, 0}, {5, 0, 0}, {3, 3, 3}, {2}}, 1.0 / 9},
 		{nil, 1},
 	} {

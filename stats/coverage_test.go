@@ -10,16 +10,15 @@ import (
 
 var coverageN = flag.Int("coverage.n", 500, "simulated experiments behind each share of TestCoverage")
 
-// simulation is one line of the table in the package comment: the share of
-// simulated experiments in which something happens, an interval holding the
-// true value or a claim being made, must lie between least and most, give or
-// take four standard errors of the simulation.
+// simulation is one line of the table in the package comment. The share of simulated experiments
+// with an event, such as an interval that contains the true value or a claim, must lie between
+// least and most, give or take four standard errors of the simulation.
 type simulation struct {
 	method, noise string
 	n             int
 	happens       func(r *rand.Rand) bool
 	least, most   float64
-	cost          int // how many times fewer experiments; 0 is 1
+	cost          int // divisor of the number of experiments; 0 is 1
 }
 
 func TestCoverage(t *testing.T) {
@@ -56,7 +55,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// The noise of one round's log ratio, centred at 0 and symmetric but for skewed.
+// noises are distributions of one round's log ratio, centred at 0 and symmetric except for skewed.
 var noises = map[string]func(*rand.Rand) float64{
 	"normal":      (*rand.Rand).NormFloat64,
 	"heavy tails": studentT3,
@@ -86,8 +85,7 @@ func sample(r *rand.Rand, noise string, n int) []float64 {
 	return x
 }
 
-// autocorrelated returns normal noise in which each round carries 0.3 of the
-// last one's over.
+// autocorrelated returns normal noise in which each round contains 0.3 of the previous one's.
 func autocorrelated(r *rand.Rand, n int) []float64 {
 	x := make([]float64, n)
 	last := r.NormFloat64()

@@ -5,12 +5,11 @@ import (
 	"math"
 )
 
-// Lag1 returns the autocorrelation of x, in the order measured, at lag one:
-// the sum of products of neighbouring deviations from the mean over the sum of
-// squares (as R's acf). Independent values give about -1/n ± 2/√n; clearly
-// more means that rounds share slow disturbances and that intervals may be too
-// narrow. 0 for fewer than 3 values or values that do not vary; NaN if one is
-// not finite.
+// Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of
+// neighbouring deviations from the mean over the sum of squares (as R's acf). Independent values
+// give about -1/n ± 2/√n. A clearly larger value means that rounds share slow disturbances and that
+// intervals may be too narrow. It is 0 for fewer than 3 values or values that do not vary, and NaN
+// if a value is not finite.
 func Lag1(x []float64) float64 {
 	if checkFinite("", x) != nil {
 		return math.NaN()
@@ -32,29 +31,26 @@ func Lag1(x []float64) float64 {
 	return products / squares
 }
 
-// maxExactOrder is the largest n for which OrderEffect goes through all
-// permutations: 8! = 40,320.
+// maxExactOrder is the largest n for which OrderEffect counts all permutations: 8! = 40,320.
 const maxExactOrder = 8
 
-// OrderEffect is the two-sided p of "where in its block a value was measured
-// has nothing to do with it", by Spearman's rank correlation of values and
-// positions (4 values at least).
+// OrderEffect returns the two-sided p of "values do not depend on their position in the block", by
+// Spearman's rank correlation of values and positions (4 values at least).
 //
-// Blocks are run in random order, drawn anew in every round. Values that do not
-// depend on the order are therefore exchangeable over the positions that the
-// draw gave them, and permuting the positions is exact, without any assumption
-// on the values. Rank correlation looks for what order does in practice: later
-// trials run steadily slower or faster (heat, fill level, page cache), or the
-// first stands out. Page's test would need the whole block without gaps; this
-// one does with any values that have a position each:
+// Blocks are run in random order, drawn anew in every round. Values that do not depend on the order
+// are therefore exchangeable over the positions drawn, and permuting the positions is exact,
+// without any assumption on the values. Rank correlation detects the usual effects of order: later
+// trials run steadily slower or faster (heat, fill level, page cache), or the first stands out.
+// Page's test would need complete blocks; this test works with any values that have a position
+// each:
 //
-//   - for one comparison, pass the log ratio of each round and the position of
-//     the treated trial minus that of its baseline;
+//   - for one comparison, pass the log ratio of each round and the position of the treated trial
+//     minus that of its baseline;
 //   - for one arm, pass its values divided by the round's mean, and positions.
 //
-// Up to 8 values all permutations are counted; beyond, r·√((n-2)/(1-r²)) is
-// taken for t distributed with n-2 degrees of freedom. Positions that are all
-// the same give ErrConstant; values that are give 1.
+// Up to 8 values all permutations are counted. Beyond, r·√((n-2)/(1-r²)) is assumed to be t
+// distributed with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values
+// that are all the same give 1.
 func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	const name = "order effect"
 	if len(values) != len(positions) {
@@ -70,7 +66,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	x, tiesX := midRanks(values)
 	y, tiesY := midRanks(at)
 	n := float64(len(values))
-	all := n*n*n - n // of n equal values
+	all := n*n*n - n // for n equal values
 	if tiesY == all {
 		return 0, fmt.Errorf("%s: every position is %d: %w", name, positions[0], ErrConstant)
 	}
@@ -85,15 +81,15 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 		sum += (x[i] - (n+1)/2) * (y[i] - (n+1)/2)
 	}
 	r := sum / math.Sqrt((all-tiesX)/12*(all-tiesY)/12)
-	least := 2 / math.Gamma(n+1) // no permutation test can go below
+	least := 2 / math.Gamma(n+1) // lower bound of any permutation test
 	if math.Abs(r) >= 1 {
 		return least, nil
 	}
 	return max(least, min(1, 2*studentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
 }
 
-// permutedProductP returns the share of the permutations of y for which the
-// sum of products with x lies at least as far from its mean as it does now.
+// permutedProductP returns the share of the permutations of y for which the sum of products with x
+// lies at least as far from its mean as the observed sum.
 func permutedProductP(x, y []float64) float64 {
 	n := len(x)
 	var sum, sumX, sumY float64

@@ -5,22 +5,20 @@ import (
 	"slices"
 )
 
-// Dip measures how far the distribution behind x is from having one mode: the
-// dip d is the largest distance between the empirical distribution function and
-// the unimodal one nearest to it (Hartigan & Hartigan 1985), from 1/(2n) to 1/4.
-// p is that of "one mode": the chance of such a dip, or a larger one, for as many
-// values from a uniform distribution, the unimodal one hardest to tell from a
-// bimodal one. The test is therefore cautious: it rarely claims anything on
-// normal values and needs two clearly separate humps.
+// Dip measures how far the distribution behind x is from having one mode. The dip d is the largest
+// distance between the empirical distribution function and the nearest unimodal one (Hartigan &
+// Hartigan 1985), from 1/(2n) to 1/4. p is that of "one mode": the chance of this dip or a larger
+// one for as many values from a uniform distribution, the unimodal one hardest to distinguish from
+// a bimodal one. The test is therefore cautious: it rarely claims anything on normal values and
+// needs two clearly separate humps.
 //
-// Rounded values have a mode at every step, and a dip that says so. Rounding is
-// not what p is to find: it belongs to the values with each group of equal ones
-// spread evenly over the least distance between two different ones.
+// Rounded values have a mode at every step, and their dip shows it. The p should not detect
+// rounding, so it belongs to the values after each group of equal ones is spread evenly over the
+// least distance between two different values.
 //
-// d is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees
-// with R's package diptest. p is interpolated in a table made by simulation
-// (dip_table.go), within some percent of itself down to 0.0001, below which it is
-// not told apart and given as 0.0001. It needs 4 values at least; fewer always
+// d is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees with R's package
+// diptest. p is interpolated in a table made by simulation (dip_table.go), with a relative error of
+// some percent down to 0.0001, the smallest p returned. Dip needs at least 4 values; fewer always
 // look unimodal.
 func Dip(x []float64) (d, p float64, err error) {
 	const name = "dip"
@@ -37,7 +35,7 @@ func Dip(x []float64) (d, p float64, err error) {
 	return d, dipP(len(s), dipOf(unrounded(s))), nil
 }
 
-// unrounded spreads equal values; the order stays.
+// unrounded spreads equal values and keeps the order.
 func unrounded(s []float64) []float64 {
 	step := math.Inf(1)
 	for i := 1; i < len(s); i++ {
@@ -64,13 +62,12 @@ func unrounded(s []float64) []float64 {
 
 // dipOf returns the dip of sorted values.
 //
-// A unimodal distribution function is convex up to its mode and concave from
-// there. The search narrows the interval that holds the mode: between its ends
-// it takes the greatest convex minorant and the least concave majorant of the
-// empirical function, and goes on between the two corners where they are
-// farthest apart, until nothing outside fits worse than what is inside.
-// Distances are in units of 1/n and count both sides of a step, so that 1 is
-// half of it; the dip is half of the largest.
+// A unimodal distribution function is convex up to its mode and concave after it. The search
+// narrows the interval that contains the mode. Between the interval's ends it takes the greatest
+// convex minorant and the least concave majorant of the empirical function, and continues between
+// the two corners where they are farthest apart, until nothing outside fits worse than the inside.
+// Distances are in units of 1/n and count both sides of a step, so a step's half is 1. The dip is
+// half of the largest distance.
 func dipOf(s []float64) float64 {
 	n := len(s)
 	largest := 1.
@@ -93,8 +90,8 @@ func dipOf(s []float64) float64 {
 	return largest / float64(2*n)
 }
 
-// minorant returns, for each value, the corner before it in the greatest convex
-// minorant of all values up to it.
+// minorant returns, for each value, the corner before it in the greatest convex minorant of all
+// values up to it.
 func minorant(s []float64) []int {
 	before := make([]int, len(s))
 	for j := 1; j < len(s); j++ {
@@ -107,8 +104,8 @@ func minorant(s []float64) []int {
 	return before
 }
 
-// majorant returns, for each value, the corner behind it in the least concave
-// majorant of all values from it.
+// majorant returns, for each value, the corner after it in the least concave majorant of all values
+// from it on.
 func majorant(s []float64) []int {
 	last := len(s) - 1
 	behind := make([]int, len(s))
@@ -132,10 +129,10 @@ func corners(next []int, from, to int) []int {
 	return all
 }
 
-// widest returns the largest distance between the minorant, whose corners run
-// downwards, and the majorant, and the corners between which it lies. Both are
-// straight between corners, so that it lies at a corner of either; the walk goes
-// through the corners of both from the left.
+// widest returns the largest distance between the minorant, whose corners are in descending order,
+// and the majorant, and the corners between which it lies. Both are straight between corners, so
+// the largest distance is at a corner of one of them. The loop visits the corners of both from the
+// left.
 func widest(s []float64, convex, concave []int) (gap float64, atConvex, atConcave int) {
 	atConvex, atConcave = len(convex)-1, len(concave)-1
 	if len(convex) == 2 && len(concave) == 2 {
@@ -162,12 +159,13 @@ func widest(s []float64, convex, concave []int) (gap float64, atConvex, atConcav
 	}
 }
 
-// chord is how far the straight line between two corners has risen at a value.
+// chord returns the height, at a value, of the straight line between two corners.
 func chord(s []float64, from, to, at int) float64 {
 	return (s[at] - s[from]) * float64(to-from) / (s[to] - s[from])
 }
 
-// aboveChord is how far values up to one lie above the straight line between two corners, belowChord how far below.
+// aboveChord returns the largest height of values, up to one value, above the straight line between
+// two corners; belowChord returns the largest depth below it.
 func aboveChord(s []float64, from, to, at int) float64 {
 	return float64(at-from+1) - chord(s, from, to, at)
 }
@@ -191,11 +189,10 @@ func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) 
 	return largest
 }
 
-// dipP interpolates in the table: between sizes linearly in 1/√n, in which √n
-// times the dip goes to its limit; between probabilities linearly in their
-// logarithm.
+// dipP interpolates in the table: between sizes linearly in 1/√n, in which √n times the dip
+// converges; between probabilities linearly in their logarithm.
 func dipP(n int, d float64) float64 {
-	if d <= 1/float64(2*n) { // the least there is, which small samples often have
+	if d <= 1/float64(2*n) { // the least possible dip, which small samples often have
 		return 1
 	}
 	scaled := math.Sqrt(float64(n)) * d

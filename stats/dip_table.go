@@ -1,7 +1,7 @@
 package stats
 
-// dipProbabilities are the chances with which √n·dip of n uniform values reaches
-// the numbers of a row of dipTable.
+// dipProbabilities are the probabilities that √n·dip of n uniform values reaches the numbers of a
+// row of dipTable.
 var dipProbabilities = [...]float64{
 	0.999, 0.99, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02,
 	0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001,
@@ -12,7 +12,7 @@ type dipRow struct {
 	scaled [len(dipProbabilities)]float64
 }
 
-// dipTable is what `go test ./stats -run DipTable -v -dip.n 100000` prints.
+// dipTable is the output of `go test ./stats -run DipTable -v -dip.n 100000`.
 var dipTable = []dipRow{
 	{4, [...]float64{0.2500, 0.2500, 0.2500, 0.2500, 0.2500, 0.2500, 0.2500, 0.2500, 0.2653, 0.3155, 0.3436, 0.3763, 0.3990, 0.4156, 0.4365, 0.4486, 0.4642, 0.4758, 0.4843, 0.4892, 0.4921, 0.4948, 0.4960}},
 	{5, [...]float64{0.2236, 0.2236, 0.2236, 0.2236, 0.2236, 0.2438, 0.2724, 0.3007, 0.3298, 0.3603, 0.3769, 0.3952, 0.4075, 0.4165, 0.4274, 0.4331, 0.4396, 0.4431, 0.4454, 0.4462, 0.4467, 0.4470, 0.4471}},

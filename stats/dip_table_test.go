@@ -12,7 +12,7 @@ import (
 
 var dipN = flag.Int("dip.n", 0, "print dipTable from so many simulations a size")
 
-// TestDipTable prints the table anew, if asked; and always checks one row of it
+// TestDipTable prints a new table if a flag asks for it, and always checks one row of the table
 // against fresh simulations.
 func TestDipTable(t *testing.T) {
 	for at := 0; *dipN > 0 && at < len(dipSizes); at++ {
@@ -39,8 +39,8 @@ func TestDipTable(t *testing.T) {
 
 var dipSizes = []int{4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000, 20000}
 
-// simulatedDips returns the sorted dips of samples from a uniform distribution.
-// Sums of exponential values are such a sample in order, up to scale.
+// simulatedDips returns the sorted dips of samples from a uniform distribution. Cumulated
+// exponential values are such a sample in ascending order, up to scale.
 func simulatedDips(n, total int, seed uint64) []float64 {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	dips, x := make([]float64, total), make([]float64, n)

@@ -1,58 +1,59 @@
 // Package stats holds the estimators behind every verdict: numbers in,
-// estimates out. It imports nothing of this module, reads no clock and keeps
-// nothing between calls but null distributions and quantiles that it has worked
-// out once; whatever is random takes a seed.
+// estimates out. It imports nothing of this module and reads no clock. Between
+// calls it keeps only null distributions and quantiles, which it computes
+// once. Everything random takes a seed.
 //
-// A value is what one trial gave, or the log ratio of two trials of one round.
-// It is never one request, one second or one packet out of a trial: those
-// share the trial's luck, and counting them as independent makes every
-// interval too narrow.
+// A value is the result of one trial, or the log ratio of two trials of one
+// round. It is never one request, one second or one packet of a trial: these
+// are not independent of each other, and counting them as independent makes
+// every interval too narrow.
 //
 // # Why these methods
 //
-// Paired by round, where there are rounds. Machines drift, by heat, by
+// Values are paired by round, if there are rounds. Machines drift, by heat, by
 // neighbours, by fill level, and arms of one round drift together. The
-// difference within the round is free of it; unpaired methods see the drift as
+// difference within the round is free of drift; to unpaired methods drift is
 // noise. [SignedRank] and [PairedT] take one log ratio per round. [RankSum]
-// and [WelchT] are for data that came without rounds.
+// and [WelchT] are for data without rounds.
 //
-// Ranks first, t beside them. The noise of measurements has spikes and modes,
-// and seldom enough rounds to hope for normality. The signed-rank interval has
-// its confidence exactly, whatever the distribution, if only it is symmetric.
+// Ranks come first, t beside them. The noise of measurements has spikes and modes,
+// and there are seldom enough rounds for normality. The signed-rank interval has
+// its confidence exactly, whatever the distribution, as long as it is symmetric.
 // The log ratio of two trials with the same noise is symmetric even when the
 // noise is not: swapping the two flips its sign. The price is at least six
-// rounds at 95 % and steps in the confidence reached (96.9 % at six). The t
-// interval serves below that and as a second opinion; with fewer than six
-// rounds of bimodal noise it is too sure of itself.
+// rounds at 95 % and steps in the attainable confidence (96.9 % at six). The t
+// interval is used below that, and as a second opinion; with fewer than six
+// rounds of bimodal noise it is too narrow.
 //
-// Exact distributions, not approximations, up to sizes nobody will run by
-// hand, ties and zeros included. Approximations fail in the tails of small
-// samples, which is where verdicts are made.
+// Distributions are exact up to sizes that nobody will run by hand, ties and
+// zeros included. Approximations fail in the tails of small samples, which is
+// where verdicts are made.
 //
 // Equivalence is a claim that needs evidence ([Estimate.Equivalence]): a p
-// over 5 % of "no difference" is not evidence of none. And what is not resolved
-// is told with the size that would have been ([DetectableEffect],
-// [RankSumDetectableEffect]) and the rounds that a verdict would take, averaged over
-// what the effect may be ([PairsForVerdict], [ValuesForVerdict]). A claim that was just
-// enough is too large on average ([Exaggeration]).
+// over 5 % of "no difference" is not evidence of none. An unresolved comparison
+// comes with the size of effect that would have been detected ([DetectableEffect],
+// [RankSumDetectableEffect]) and the number of rounds that a verdict would take,
+// averaged over the possible effects ([PairsForVerdict], [ValuesForVerdict]). The
+// estimate of a claim that was barely significant is too large on average
+// ([Exaggeration]).
 //
-// Stopping is decided once ([SteinRounds], and [PrecisionRounds] for the hull with the
-// signed-rank interval), from the spread of a pilot. Looking
+// The number of rounds is decided once, from the spread of a pilot ([SteinRounds],
+// and [PrecisionRounds] for the hull with the signed-rank interval). Looking
 // after every round until the interval is narrow selects quiet runs and loses
-// coverage; Stein's interval is exact because it keeps to the pilot's spread, and
-// so does its test of equivalence.
+// coverage. Stein's interval and its test of equivalence are exact because they
+// use the pilot's spread only.
 //
-// [Holm] over all that is claimed together: it assumes nothing about how the
-// claims depend on each other, which matters because all arms share one
+// [Holm] corrects all claims of a run together. It assumes nothing about the
+// dependence between claims, which matters because all arms share one
 // baseline, and is never weaker than Bonferroni.
 //
-// Counts have exact tests and intervals ([FisherExact], [ClopperPearson]). A mean has
-// one that allows for skewness ([LogMeanRatioPaired]): it is what capacity and money
-// follow, and no rank test says a thing about it.
+// Counts have exact tests and intervals ([FisherExact], [ClopperPearson]). Means have
+// an interval that allows for skewness ([LogMeanRatioPaired]): capacity and money
+// follow the mean, and rank tests are not about it.
 //
-// # What simulation says
+// # Results of simulations
 //
-// The share of 95 % intervals that hold the true value, out of 40,000 (so that
+// The share of 95 % intervals that contain the true value, out of 40,000 (so that
 // ± 0.2 is chance), made with
 //
 //	go test ./stats -run Coverage -v -coverage.n 40000
@@ -60,8 +61,8 @@
 // on normal noise; heavy tails (t with 3 degrees of freedom); spiky (the
 // difference of two exponential values); bimodal (±1, each with some noise);
 // rounded (normal, rounded to whole deviations: mostly ties and zeros); skewed
-// (exponential); and log ratios of which each carries 0.3 of the last one's
-// deviation over.
+// (exponential); and "carried over": log ratios that each contain 0.3 of the
+// previous one's deviation.
 //
 //	                      n   normal  heavy  spiky  bimodal  rounded  skewed  carried over
 //	SignedRank            6     96.9   96.9   97.0     96.8     99.8
@@ -92,18 +93,17 @@
 //	                 12 + 6     95.0                                    94.9
 //	                30 + 30     95.1                                    95.4
 //
-// Skewed values do for the one-sample methods what is warned of above: t aims
-// at the mean and loses four points at twelve values. Nothing here repairs
-// values that carry over; that is what random order and rounds are for, and
-// what [Lag1] and [OrderEffect] watch. Unequal spread (deviations 1 and 3) is
-// within 0.4 points of 95 % for WelchT; RankSum falls to 89.9 % when the
-// smaller sample is the wider one (12 + 6) and rises to 97.4 % when it is the
-// narrower (6 + 12).
+// With skewed values the t interval, which is about the mean, loses four points at
+// twelve values. No method here repairs values that carry over; random order and
+// rounds prevent them, and [Lag1] and [OrderEffect] detect them. With unequal
+// spread (deviations 1 and 3) WelchT is within 0.4 points of 95 %; RankSum falls to
+// 89.9 % when the smaller sample is the wider one (12 + 6) and rises to 97.4 % when
+// it is the narrower (6 + 12).
 //
 // [RandomEffects], out of 5,000 (± 0.6 is chance): k runs of 12 rounds whose standard
 // errors are 1 %, or 0.4 to 2.4 %, and whose true effects differ by the spread. The
-// interval of the mean, of which Hartung and Knapp's alone; and of another run with an
-// error of 1 %, where the prediction holds it:
+// columns are the coverage of the interval of the mean, of Hartung and Knapp's alone,
+// and of the prediction for another run with an error of 1 %:
 //
 //	        errors alike                        errors unlike
 //	 k  spread   mean  HK alone  another run    mean  HK alone
@@ -122,8 +122,8 @@
 //
 // Intervals of the ratio of two means ([LogMeanRatioPaired]), out of 4,000 (± 0.7 is
 // chance): noise of 2 %; 5 % of the trials of both arms 20 % longer; one arm whose
-// noise is exponential; 10 % of one arm's trials twice as long, of which 28 % of
-// samples of 12 and 12 % of samples of 20 hold none:
+// noise is exponential; 10 % of one arm's trials twice as long (28 % of samples of 12
+// and 12 % of samples of 20 contain no such trial):
 //
 //	  n   2 %   spiky  exponential  one arm stalls
 //	  6   95.0   96.8     89.7
@@ -155,9 +155,9 @@
 //
 // Dip claims so little because its p is for a uniform distribution.
 //
-// Where Changepoints places a step of 5 % in normal noise of 3 % (1.67
-// deviations), anywhere in the middle third of 50 values, with segments of 5 at
-// least, out of 10,000:
+// How close Changepoints comes to a step of 5 % in normal noise of 3 % (1.67
+// deviations), anywhere in the middle third of 50 values, with segments of at
+// least 5, out of 10,000:
 //
 //	                at 5 %   at 1 %
 //	found at all      99.7     98.0
@@ -165,18 +165,18 @@
 //	within 2 places   85.8     84.9
 //	at the place               51.1
 //
-// The largest CUSUM, which is the maximum likelihood for normal noise, places the
+// The largest CUSUM, which is the maximum likelihood for normal noise, locates the
 // same steps no better (86.3 % within 2 where the energy distance has 86.7, of
-// 2,000), so that more is not to be had from such series; with heavy tails it
-// places them worse (89.3 against 93.8 %). Of 1,000 values in blocks it is 85.2 %
-// within 2 (of 2,000). Placing changes anew between their neighbours puts 4 to 6 %
-// more of them within 2 places where there are two steps in 75 values.
+// 2,000), so such series do not allow more; with heavy tails it
+// locates them worse (89.3 against 93.8 %). With 1,000 values in blocks it is 85.2 %
+// within 2 (of 2,000). Locating changes again between their neighbours puts 4 to 6 %
+// more of them within 2 places if there are two steps in 75 values.
 //
-// True claims where 80 % is planned for normal noise: PairedT at the size of
+// Share of true effects claimed, planned as 80 % for normal noise: PairedT at the size of
 // [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at the size where
 // its own power is 80 % 79.6 to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at
 // a level of 0.5 % (n = 9 to 30), and 83.8 and 88.6 % on spiky noise of the same
-// deviation (n = 12 and 30). At the size that holds for t, SignedRank finds
+// deviation (n = 12 and 30). At the effect computed for t, SignedRank detects
 // 62 % at six rounds and 76 % at twelve.
 //
 // The same for two samples. WelchT at the size of [WelchDetectableEffect], with
@@ -192,6 +192,6 @@
 // freedom. RankSum at the size of [RankSumDetectableEffect]: 80.1 % (4 + 4), 79.7 %
 // (6 + 6), 78.8 % (12 + 6), 80.3 % (30 + 30); at a level of 0.5 % 76.0 to 80.5 %
 // (6 + 6 to 30 + 30); on spiky noise of the same deviation 86.8 % (12 + 12) and
-// 90.5 % (30 + 30). At the size that holds for Welch's test, RankSum finds 64 %
+// 90.5 % (30 + 30). At the effect computed for Welch's test, RankSum detects 64 %
 // at 4 + 4 and 75 % at 6 + 6.
 package stats

@@ -2,43 +2,42 @@ package stats
 
 import "slices"
 
-// energyBins is how many values an energyGrid tells apart.
+// energyBins is the number of bins of an energyGrid.
 const energyBins = 16
 
-// energyGrid is the energy distance of values that have been put into bins: it
-// costs little for a new set of values, which energy has to sort. With the bins
-// of a series it serves to compare the series with its surrogates.
+// energyGrid computes the energy distance of values sorted into bins. A new set of values costs
+// little, while energy has to sort it. With the bins of one series it compares the series with its
+// surrogates.
 //
-// The energy distance of two samples is 2 ∫ (F - G)², and F and G are taken to
-// be constant within bins. Of a split of n values into k and m it is, scaled for
-// size, 2n/km · Σ w(j) a(j)², where a(j) is by how many there are more values up to
-// bin j on the left than k times their share of all values, and w(j) is how far
-// the next bin lies away.
+// The energy distance of two samples is 2 ∫ (F - G)², where F and G are assumed constant within
+// bins. For a split of n values into k and m it is, scaled for size, 2n/km · Σ w(j) a(j)². Here
+// a(j) is the number of values up to bin j on the left minus k times their share of all values, and
+// w(j) is the distance from bin j to the next.
 type energyGrid struct {
-	from, scale float64              // place in the table of a value
-	table       [gridCells]uint8     // bin of a place
-	widths      [energyBins]float64  // between the means of a bin and the next; 0 for the last
-	bins        []uint8              // of the series at hand
-	steps       [energyBins]gridStep // of the series at hand, by bin
+	from, scale float64              // map a value to an index of the table
+	table       [gridCells]uint8     // bin of each index
+	widths      [energyBins]float64  // distances between the means of a bin and the next; 0 for the last
+	bins        []uint8              // bins of the current series
+	steps       [energyBins]gridStep // steps of the current series, by bin
 }
 
-// gridCells is how finely limits of bins are told apart.
+// gridCells is the number of cells that the range of values is divided into; the limits of bins lie
+// between cells.
 const gridCells = 256
 
-// gridStep is what one more value on the left does, by its bin b. With d(j) = 1 for
-// j ≥ b, or else 0, less the share of all values up to j, the sum grows by
-// Σ w(j) (2 a(j) d(j) + d(j)²).
+// gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise
+// 0, minus the share of all values up to j, the sum grows by Σ w(j) (2 a(j) d(j) + d(j)²).
 type gridStep struct {
-	above   [energyBins]float64 // to Σ w(j) a(j) over j ≥ b', for all b'
-	shared  float64             // to Σ w(j) a(j) share(j)
+	above   [energyBins]float64 // added to Σ w(j) a(j) over j ≥ b', for all b'
+	shared  float64             // added to Σ w(j) a(j) share(j)
 	squares float64             // Σ w(j) d(j)²
 }
 
-// newEnergyGrid makes bins of about as many values of a series each.
+// newEnergyGrid creates bins with about equal numbers of a series' values.
 func newEnergyGrid(x []float64) *energyGrid {
 	g := &energyGrid{bins: make([]uint8, len(x))}
 	sorted := sortedCopy(x)
-	limits := make([]float64, energyBins-1) // upper ones, of every bin but the last
+	limits := make([]float64, energyBins-1) // upper limits of every bin but the last
 	for j := range limits {
 		at := (j + 1) * len(x) / energyBins
 		limits[j] = (sorted[max(at-1, 0)] + sorted[min(at, len(x)-1)]) / 2
@@ -54,11 +53,11 @@ func newEnergyGrid(x []float64) *energyGrid {
 	}
 	g.table[0] = 0
 	var sums, counts [energyBins]float64
-	for i, b := range g.place(x) {
+	for i, b := range g.binsOf(x) {
 		sums[b] += x[i]
 		counts[b]++
 	}
-	last := -1 // bins without values have no width of their own
+	last := -1 // bins without values have no width
 	for b, n := range counts {
 		if n == 0 {
 			continue
@@ -71,15 +70,15 @@ func newEnergyGrid(x []float64) *energyGrid {
 	return g
 }
 
-// place finds the bins of values. The result holds until the next call.
-func (g *energyGrid) place(x []float64) []uint8 {
+// binsOf returns the bin of each value. The result is valid until the next call.
+func (g *energyGrid) binsOf(x []float64) []uint8 {
 	for i, v := range x {
 		g.bins[i] = g.table[int(min(max((v-g.from)*g.scale+1, 0), gridCells-1))]
 	}
 	return g.bins
 }
 
-// prepare finds what a value does by its bin, given how many there are.
+// prepare computes the step of each bin, given the values' bins.
 func (g *energyGrid) prepare(bins []uint8) {
 	var whole [energyBins]float64 // share of the values up to a bin
 	for _, b := range bins {
@@ -105,10 +104,10 @@ func (g *energyGrid) prepare(bins []uint8) {
 	}
 }
 
-// largest is the largest scaled energy distance of any split that leaves
-// minSegment values on either side.
+// largest returns the largest scaled energy distance of any split with at least minSegment values
+// on either side.
 func (g *energyGrid) largest(x []float64, minSegment int) float64 {
-	bins, n := g.place(x), float64(len(x))
+	bins, n := g.binsOf(x), float64(len(x))
 	g.prepare(bins)
 	var above [energyBins]float64 // Σ w(j) a(j) over j ≥ b
 	shared, sum, most := 0.0, 0.0, 0.0
@@ -127,14 +126,14 @@ func (g *energyGrid) largest(x []float64, minSegment int) float64 {
 	return most
 }
 
-// changed says whether the best split of a segment is a change, by surrogates
-// that resemble their neighbours as its values do. Both are around 0.
+// changed reports whether the best split of a segment is a change, by comparison with surrogates
+// whose neighbours are correlated as the segment's values are. Both are centred at 0.
 func (g *energyGrid) changed(segment []float64, minSegment int, alpha float64, next func() []float64) bool {
 	observed := g.largest(segment, minSegment)
 	return Reached(observed*(1-1e-9), alpha, func() float64 { return g.largest(next(), minSegment) })
 }
 
-// centred are values minus their mean, as surrogates are.
+// centred returns values minus their mean, as surrogates are.
 func centred(x []float64) []float64 {
 	mean, _ := meanSD(x)
 	out := slices.Clone(x)

@@ -6,16 +6,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Exaggeration says what to expect of an effect that was claimed with a two-sided p, at
-// a level alpha. An estimate that is shown because it was large enough is too large on
-// average, the more so the less power there was (type M error: Gelman & Carlin 2014,
-// "Beyond power calculations", Perspectives on Psychological Science 9). The effect that
-// is allowed for this is the maximum likelihood given the claim (Zhong & Prentice 2008,
-// "Bias-reduced estimators", Biostatistics 9): the one whose claimed estimates are on
-// average as large as this one. Power is the chance that an experiment like this claims
-// that effect, factor by how much the size of what it claims is too large on average.
-// Both are NaN for a p or a level that is not between 0 and 1; a p over alpha is taken
-// for alpha.
+// Exaggeration returns the expected exaggeration of an effect that was claimed with a two-sided p
+// at a level alpha. Estimates that are shown because they were large enough are too large on
+// average, the more so the lower the power (type M error: Gelman & Carlin 2014, "Beyond power
+// calculations", Perspectives on Psychological Science 9). The assumed true effect is the maximum
+// likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators",
+// Biostatistics 9): the effect whose claimed estimates are on average as large as this one. Power
+// is the chance that an experiment like this one claims that effect, and factor is the ratio of the
+// average claimed size to the true size. Both are NaN for a p or a level that is not between 0 and
+// 1. A p above alpha counts as alpha.
 func Exaggeration(p, alpha float64) (power, factor float64) {
 	if !(p >= 0 && p < 1) || !(alpha > 0 && alpha < 1) {
 		return math.NaN(), math.NaN()
@@ -31,7 +30,7 @@ func Exaggeration(p, alpha float64) (power, factor float64) {
 	return power, size / power / much
 }
 
-// claimedMean is the mean of Z ~ N(effect, 1) given that |Z| > c.
+// claimedMean returns the mean of Z ~ N(effect, 1) given that |Z| > c.
 func claimedMean(effect, c float64) float64 {
 	claimed := distuv.UnitNormal.CDF(effect-c) + distuv.UnitNormal.CDF(-effect-c)
 	return effect + (distuv.UnitNormal.Prob(c-effect)-distuv.UnitNormal.Prob(c+effect))/claimed

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// The figures are from Simpson's rule over the densities, with bisection for the effect;
-// power and exaggeration ratio are those of Gelman & Carlin's retrodesign.
+// The figures are from Simpson's rule over the densities, with bisection for the effect. Power and
+// exaggeration ratio are those of Gelman & Carlin's retrodesign.
 func TestExaggeration(t *testing.T) {
 	for _, c := range []struct{ p, alpha, power, factor float64 }{
 		{1e-12, 0.05, 1, 1},
 		{0.0005, 0.05, 0.91035, 1.05385},
-		{0.00579, 0.05, 0.50226, 1.40412}, // z is the threshold and √(2/π): half of the runs claim
+		{0.00579, 0.05, 0.50226, 1.40412}, // z is the threshold plus √(2/π): half of the runs claim
 		{0.02, 0.05, 0.1205, 3.1682},
 		{0.2, 0.05, 0.07717, 4.94725},
 		{0.001, 0.01, 0.40272, 1.41254},
@@ -27,7 +27,7 @@ func TestExaggeration(t *testing.T) {
 			t.Errorf("Exaggeration(%v) = %v, %v", bad, power, factor)
 		}
 	}
-	// The factor is what experiments of that power show.
+	// Simulated experiments of that power show the factor.
 	rng := rand.New(rand.NewPCG(1, 1))
 	z := 2.5
 	p := 2 * studentTail(z, 1e9)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// golden is one answer of another implementation; testdata/golden.R and
-// testdata/golden.py write them. Which fields count depends on the kind.
+// golden is one result of another implementation, written by testdata/golden.R and
+// testdata/golden.py. The kind determines which fields count.
 type golden struct {
 	Kind, Name                  string
 	X, Y, D                     []float64
@@ -33,7 +33,7 @@ func readGolden(t *testing.T, file string) []golden {
 	return cases
 }
 
-// near compares relative to want, absolutely below 1.
+// near compares relative to want, and absolutely for values below 1.
 func (g golden) near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance*math.Max(1, math.Abs(want))) {
@@ -195,7 +195,7 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		if err != nil {
 			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
 		}
-		g.near(t, "p", p, g.P, 0.001+0.03*g.P) // two tables, each from simulations
+		g.near(t, "p", p, g.P, 0.001+0.03*g.P) // both tables come from simulations
 	},
 	"order": func(t *testing.T, g golden) {
 		positions := make([]int, len(g.Y))
@@ -223,14 +223,14 @@ var goldenChecks = map[string]func(*testing.T, golden){
 		g.near(t, "energy distance", q, g.Point, 1e-9)
 	},
 	"changepoints": func(t *testing.T, g golden) {
-		// The flow of the Nile falls after 1898 (Cobb 1978): 1871 is value 0.
+		// The flow of the Nile falls after 1898 (Cobb 1978). Value 0 is 1871.
 		if got := Changepoints(g.X, 0.01, 5, 1); len(got) != 1 || got[0] != 28 {
 			t.Errorf("changepoints of %s: %v, want [28]", g.Name, got)
 		}
 	},
 }
 
-// Worked examples of books and papers, as exactly as printed.
+// Worked examples of books and papers, with the printed precision.
 func TestPublished(t *testing.T) {
 	depression := []float64{-0.952, 0.147, -1.022, -0.430, -0.620, -0.590, -0.490, 0.080, -0.010}
 	signed, err := SignedRank(depression, 0.96)

@@ -7,28 +7,27 @@ import (
 	"math"
 )
 
-// The reasons for which an input is refused. Every error of this package wraps
-// one of them and says which value or how many values it is about.
+// The reasons for which an input is refused. Every error of this package wraps one of them and
+// contains the bad value or the number of values.
 var (
-	// ErrTooFew: no interval of the asked confidence exists for so few values.
+	// ErrTooFew: no interval of the requested confidence exists for this few values.
 	ErrTooFew = errors.New("too few values")
 	// ErrNotFinite: a value is NaN or infinite.
 	ErrNotFinite = errors.New("not a finite number")
-	// ErrConstant: all values are the same, so that a method which estimates
-	// its own spread (the t family) has nothing to go by.
+	// ErrConstant: all values are the same, so a method that estimates its own spread (the t
+	// family) has no information.
 	ErrConstant = errors.New("values do not vary")
-	// ErrArgument: a confidence, margin, seed size or the like is out of range.
+	// ErrArgument: a confidence, margin, sample size or similar is out of range.
 	ErrArgument = errors.New("argument out of range")
 )
 
-// Interval is an estimate with its confidence interval, in the unit of the
-// values it was made from.
+// Interval is an estimate with its confidence interval, in the unit of its values.
 type Interval struct{ Point, Lo, Hi float64 }
 
-// Contains says whether v lies in the interval, bounds included.
+// Contains reports whether v lies in the interval, bounds included.
 func (i Interval) Contains(v float64) bool { return i.Lo <= v && v <= i.Hi }
 
-// Map is the interval of to(v), which rises or falls throughout, with its bounds in order.
+// Map applies a monotone function to the interval and puts the bounds in order.
 func (i Interval) Map(to func(float64) float64) Interval {
 	i = Interval{Point: to(i.Point), Lo: to(i.Lo), Hi: to(i.Hi)}
 	if i.Lo > i.Hi {
@@ -37,18 +36,19 @@ func (i Interval) Map(to func(float64) float64) Interval {
 	return i
 }
 
-// Estimate is an interval with the tests that belong to it.
+// Estimate is an interval with its tests.
 type Estimate struct {
 	Interval
 	P float64 // two-sided p of "the location, or the shift, is 0"
-	N int     // values used; of both samples together for two samples
+	N int     // number of values; for two samples, of both together
 
 	equivalence func(margin float64) float64
 }
 
-// Equivalence is the p of "the location, or the shift, is -margin or less, or margin or more": the larger
-// p of two one-sided tests (Schuirmann 1987), exact where P is. A p up to 5 % is evidence of equivalence
-// within the margin at 5 %; the 90 % interval then lies inside it. It is NaN unless the margin is a positive number.
+// Equivalence returns the p of "the location, or the shift, is -margin or less, or margin or more":
+// the larger p of two one-sided tests (Schuirmann 1987), exact if P is. A p up to 5 % is evidence
+// of equivalence within the margin at 5 %; the 90 % interval then lies inside it. It is NaN unless
+// the margin is a positive number.
 func (e Estimate) Equivalence(margin float64) float64 {
 	if checkPositive("equivalence", "margin", margin) != nil {
 		return math.NaN()
@@ -56,16 +56,17 @@ func (e Estimate) Equivalence(margin float64) float64 {
 	return e.equivalence(margin)
 }
 
-// bothTails makes tests of equivalence of the tails that values have when they are moved.
+// bothTails returns a test of equivalence, given a function that returns the tails of the values
+// moved by an amount.
 func bothTails(moved func(by float64) (lower, upper float64)) func(margin float64) float64 {
 	return func(margin float64) float64 {
-		_, above := moved(margin)  // against: they lie at -margin or below
-		below, _ := moved(-margin) // against: at margin or above
+		_, above := moved(margin)  // p against "-margin or below"
+		below, _ := moved(-margin) // p against "margin or above"
 		return max(above, below)
 	}
 }
 
-// shifted is each value and an amount.
+// shifted returns x with an amount added to each value.
 func shifted(x []float64, by float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
@@ -74,7 +75,7 @@ func shifted(x []float64, by float64) []float64 {
 	return y
 }
 
-// firstError is the first error that is there.
+// firstError returns the first error that is not nil.
 func firstError(errs ...error) error { return cmp.Or(errs...) }
 
 func checkFinite(name string, x []float64) error {
@@ -93,12 +94,12 @@ func checkCount(name string, n, least int) error {
 	return nil
 }
 
-// checkValues looks for so many finite values.
+// checkValues checks that there are enough values and all are finite.
 func checkValues(name string, x []float64, least int) error {
 	return firstError(checkFinite(name, x), checkCount(name, len(x), least))
 }
 
-// checkSamples looks at two samples of which each needs some least count.
+// checkSamples checks two samples that each need a least number of values.
 func checkSamples(name string, x, y []float64, least int) error {
 	return firstError(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
 }
@@ -117,5 +118,5 @@ func checkPositive(name, what string, v float64) error {
 	return nil
 }
 
-// constant is the error of values that do not vary.
+// constant returns the error for values that do not vary.
 func constant(name string) error { return fmt.Errorf("%s: %w", name, ErrConstant) }

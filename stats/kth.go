@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// combinations is a multiset that is too large to write down: all differences
-// of two samples, or all Walsh averages of one. Only its bounds, the number of
-// members up to a value and the few members between two values can be had, in
-// time linear in the samples.
+// combinations is a multiset too large to hold in memory: all differences of two samples, or all
+// Walsh averages of one. It provides its bounds, the number of members up to a value, and the few
+// members between two values, in time linear in the samples.
 type combinations interface {
 	size() int
 	bounds() (least, most float64)
@@ -17,23 +16,21 @@ type combinations interface {
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, from 1. It narrows the bounds
-// alternately by interpolating between the numbers of members up to them, which
-// takes some ten counts where members lie smoothly, and by bisecting over the
-// float64s between them, which ends at the very member after at most 64 counts,
-// whatever the scale.
+// kthSmallest returns the k-th smallest member, from 1. It narrows the bounds by two methods in
+// turn. Interpolation between the numbers of members up to each bound takes some ten counts if
+// members lie smoothly. Bisection over the float64s between the bounds ends at the exact member
+// after at most 64 counts, whatever the scale.
 func kthSmallest(k int, of combinations) float64 {
 	least, most := of.bounds()
-	below, above := ordinal(least)-1, ordinal(most) // the member is above the first, and not above the second
-	few, enough := 0, of.size()                     // members up to them
-	// So few members are sorted rather than searched any further: about as many
-	// as one count takes steps.
+	below, above := ordinal(least)-1, ordinal(most) // the member is above the first bound, and not above the second
+	few, enough := 0, of.size()                     // numbers of members up to the bounds
+	// This few members are sorted instead of searched: about as many as one count takes steps.
 	listed := min(2048, int(math.Sqrt(float64(of.size()))))
 	for step := 0; above-below > 1; step++ {
 		if few > 0 && enough < of.size() && enough-few <= listed {
 			members := of.between(fromOrdinal(below), fromOrdinal(above))
 			slices.Sort(members)
-			return members[k-few-1] + 0 // never -0
+			return members[k-few-1] + 0 // 0 instead of -0
 		}
 		mid := below + (above-below)/2
 		if step%3 != 2 {
@@ -48,9 +45,8 @@ func kthSmallest(k int, of combinations) float64 {
 	return fromOrdinal(above) + 0
 }
 
-// interpolated returns where the k-th member would be if members lay evenly,
-// moved by some members towards the farther bound, so that the nearer one comes
-// close and not only the other.
+// interpolated returns the value at which the k-th member would be if members lay evenly. It is
+// moved by some members towards the farther bound, so that both bounds come close to the member.
 func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
 	if k-few > enough-k {
 		aim = -aim
@@ -70,7 +66,7 @@ func medianOf(of combinations) float64 {
 	return lower/2 + kthSmallest(size/2+1, of)/2
 }
 
-// ordinal maps float64s to integers in the same order.
+// ordinal maps a float64 to an integer and keeps the order of values.
 func ordinal(v float64) uint64 {
 	bits := math.Float64bits(v)
 	if bits>>63 == 1 {

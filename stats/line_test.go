@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestLinePublished holds FitLine against the certified values of NIST's
-// Statistical Reference Datasets, linear regression, Norris: ozone monitors, 36
-// observations (J. Norris, NIST; https://www.itl.nist.gov/div898/strd/lls/data/Norris.shtml).
+// TestLinePublished compares FitLine with the certified values of NIST's Statistical Reference
+// Datasets, linear regression, Norris: ozone monitors, 36 observations (J. Norris, NIST;
+// https://www.itl.nist.gov/div898/strd/lls/data/Norris.shtml).
 func TestLinePublished(t *testing.T) {
 	y := []float64{0.1, 338.8, 118.1, 888.0, 9.2, 228.1, 668.5, 998.5, 449.1, 778.9, 559.2, 0.3, 0.1, 778.1, 668.8, 339.3, 448.9, 10.8,
 		557.7, 228.3, 998.0, 888.8, 119.6, 0.3, 0.6, 557.6, 339.3, 888.0, 998.5, 778.9, 10.2, 117.6, 228.9, 668.4, 449.2, 0.2}

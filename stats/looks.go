@@ -8,30 +8,35 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Looks are planned looks at data that come in. A test is made at each of them, and all tests together claim
-// falsely no more often than one would. The numbers here are those of the last look. Of a level
-// alpha the share t^1.5 is spent by the time that t of all data are there (Kim and DeMets 1987, Design and analysis
-// of group sequential tests based on the type I error spending rate function, Biometrika 74). What is left for each
-// look follows from the joint distribution of all looks (Armitage, McPherson and Rowe 1969, Repeated significance tests
-// on accumulating data, Journal of the Royal Statistical Society A 132), of sums of independent increments.
+// Looks are planned analyses of data as they arrive. Each look makes a test, and all tests together
+// make false claims no more often than one test would. The exported functions are about the last
+// look. Of a level alpha the share t^1.5 is spent by the time that a share t of the data is there
+// (Kim and DeMets 1987, Design and analysis of group sequential tests based on the type I error
+// spending rate function, Biometrika 74). The bound of each look follows from the joint
+// distribution of all looks (Armitage, McPherson and Rowe 1969, Repeated significance tests on
+// accumulating data, Journal of the Royal Statistical Society A 132), for sums of independent
+// increments.
 //
-// An interval at the level of the last look holds the truth at all looks together with the confidence asked for, whatever
-// made the data stop there (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval approach,
-// Journal of the Royal Statistical Society B 51).
+// The intervals at the level of the last look contain the true value at all looks together with the
+// requested confidence, whatever the reason for stopping (Jennison and Turnbull 1989, Interim
+// analyses: the repeated confidence interval approach, Journal of the Royal Statistical Society B
+// 51).
 type Looks struct {
-	at    []float64 // shares of all data, ascending
+	at    []float64 // shares of all data at each look, ascending
 	table func() [lookLevels]float64
 }
 
 const (
 	spending = 1.5
-	// A table has the level of the last look for levels of all looks from 50 % to about 1 in 10^8, by quantiles.
+	// lookLevels and lookStep define a table of the last look's level by the level of all looks,
+	// from 50 % to about 1 in 10^8, in steps of normal quantiles.
 	lookLevels, lookStep = 24, 0.25
-	// lookGrid is the number of points between which densities are summed, from so many deviations below.
+	// lookGrid is the number of points for the integration of densities, which starts lookFloor
+	// deviations below 0.
 	lookGrid, lookFloor = 100, 6.5
 )
 
-// NewLooks makes looks at so many values each, ascending, of at most most.
+// NewLooks returns looks at the given ascending numbers of values, out of most values in all.
 func NewLooks(at []int, most int) (*Looks, error) {
 	l := &Looks{}
 	for i, n := range at {
@@ -52,7 +57,8 @@ func NewLooks(at []int, most int) (*Looks, error) {
 	return l, nil
 }
 
-// Level is the one-sided level at which the last look tests, so that all looks together test at alpha, one-sided.
+// Level returns the one-sided level of the test at the last look with which all looks together test
+// at alpha, one-sided.
 func (l *Looks) Level(alpha float64) float64 {
 	if len(l.at) == 1 && l.at[0] == 1 {
 		return alpha
@@ -64,7 +70,8 @@ func (l *Looks) Level(alpha float64) float64 {
 	return distuv.UnitNormal.Survival(z)
 }
 
-// P is the smallest one-sided level at which the last look claims something, from the one-sided p there.
+// P converts a one-sided p at the last look to the smallest one-sided level, for all looks
+// together, at which the last look claims an effect.
 func (l *Looks) P(p float64) float64 {
 	if p >= l.Level(0.5) {
 		return max(p, 0.5)
@@ -73,7 +80,8 @@ func (l *Looks) P(p float64) float64 {
 	return distuv.UnitNormal.Survival(low)
 }
 
-// bisect halves the range from low to high so many times, and keeps in it the place up to which holds is true.
+// bisect halves the range from low to high a number of times, keeping the point up to which holds
+// is true.
 func bisect(low, high float64, times int, holds func(float64) bool) (float64, float64) {
 	for range times {
 		if mid := (low + high) / 2; holds(mid) {
@@ -85,13 +93,14 @@ func bisect(low, high float64, times int, holds func(float64) bool) (float64, fl
 	return low, high
 }
 
-// last is the bound in deviations at the last look, where all together spend alpha.
+// last returns the bound at the last look, in deviations, with which all looks together spend
+// alpha.
 func (l *Looks) last(alpha float64) float64 {
-	var points, density []float64 // of the sum of increments, below the bounds so far
+	var points, density []float64 // density of the sum of increments while it stays below all earlier bounds
 	var width, before, bound float64
 	for k, t := range l.at {
 		spent := alpha * math.Pow(t, spending)
-		var crossed func(z float64) float64 // the chance to lie above z at this look, and below all bounds before
+		var crossed func(z float64) float64 // chance that the sum lies above z at this look, and below all bounds before
 		if k == 0 {
 			crossed = distuv.UnitNormal.Survival
 		} else {

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Paths of independent increments cross no bound more often than alpha, and spend at each look what they may.
+// Sums of independent increments cross any bound with probability alpha at most, and each look
+// spends its share of alpha.
 func TestLooks(t *testing.T) {
 	at := []int{6, 9, 13, 19, 28, 40}
 	const alpha = 0.025

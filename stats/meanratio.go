@@ -5,19 +5,17 @@ import (
 	"math"
 )
 
-// LogMeanRatioPaired estimates ln(mean(y) / mean(x)) where values of the same index
-// are of the same round. What either mean is uncertain by is linearised (delta
-// method): round i counts as y_i/mean(y) - x_i/mean(x), so that noise that a round's
-// values share cancels.
+// LogMeanRatioPaired estimates ln(mean(y) / mean(x)) if values of the same index are from the same
+// round. The uncertainty of both means is linearised (delta method): round i counts as y_i/mean(y)
+// - x_i/mean(x), so noise that a round's values share cancels.
 //
-// The interval is the hull of two: Student's, and Hall's, which transforms t by a
-// cubic that takes its skewness away (Hall 1992, Journal of the Royal Statistical
-// Society B 54, 221–228). Where rare values are far larger than the others, Student's
-// reaches too far down and not far enough up; where such values are in both samples,
-// Hall's alone is too narrow (88.7 % at 20 rounds), and so is the bootstrap-t
-// (87.5 %), beside which it is as good elsewhere. Under 30 values Hall's makes intervals
-// twice as wide that hold the truth no more often, and Student's stands alone. The package
-// comment has the figures. No method knows of values that are so rare that none was seen.
+// The interval is the hull of Student's and Hall's, which transforms t by a cubic that removes its
+// skewness (Hall 1992, Journal of the Royal Statistical Society B 54, 221–228). If rare values are
+// far larger than the others, Student's reaches too far down and not far enough up. If both samples
+// have such values, Hall's alone is too narrow (88.7 % at 20 rounds), and so is the bootstrap-t
+// (87.5 %), which Hall's equals otherwise. With fewer than 30 values Hall's intervals are twice as
+// wide and cover no more often, so Student's is used alone. The package comment has the figures. No
+// method accounts for values so rare that none was observed.
 //
 // All values must be positive.
 func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
@@ -38,8 +36,7 @@ func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 	return skewed(name, math.Log(meanY/meanX), sd/math.Sqrt(n), third/(n*n), n-1, len(d), confidence)
 }
 
-// LogMeanRatio is LogMeanRatioPaired for two independent samples, with Welch's
-// degrees of freedom.
+// LogMeanRatio is LogMeanRatioPaired for two independent samples, with Welch's degrees of freedom.
 func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 	const name = "ratio of means"
 	meanX, meanY, err := positiveMeans(name, x, y, confidence)
@@ -56,11 +53,11 @@ func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 	return skewed(name, math.Log(meanY/meanX), se, thirdY/(n*n)-thirdX/(m*m), df, min(len(x), len(y)), confidence)
 }
 
-// fewestSkewed is the number of values under which skewness is not to be had from them.
+// fewestSkewed is the number of values below which their skewness cannot be estimated.
 const fewestSkewed = 30
 
-// skewed is the hull of Student's interval and of Hall's around an estimate from n
-// values, with its standard error and its third cumulant.
+// skewed returns the hull of Student's and Hall's intervals around an estimate from n values, given
+// its standard error and its third cumulant.
 func skewed(name string, point, se, third, df float64, n int, confidence float64) (Interval, error) {
 	if negligible(se, 1) {
 		return Interval{}, constant(name)
@@ -76,8 +73,7 @@ func skewed(name string, point, se, third, df float64, n int, confidence float64
 	return Interval{Point: point, Lo: point - se*max(q, hall(q)), Hi: point - se*min(-q, hall(-q))}, nil
 }
 
-// moments are the standard deviation and the mean of the third power of the
-// deviations from the mean.
+// moments returns the standard deviation and the mean third power of the deviations from the mean.
 func moments(x []float64) (sd, third float64) {
 	mean, sd := meanSD(x)
 	for _, v := range x {
@@ -94,8 +90,8 @@ func relative(x []float64, mean float64) []float64 {
 	return y
 }
 
-// positiveMeans gives the means of two samples of positive values, or what is wrong
-// with them.
+// positiveMeans returns the means of two samples of positive values, or an error for an invalid
+// value.
 func positiveMeans(name string, x, y []float64, confidence float64) (meanX, meanY float64, err error) {
 	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
 		return 0, 0, err

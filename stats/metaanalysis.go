@@ -7,33 +7,32 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Pooled is what several estimates of one effect say together, each from an
-// occasion of its own, when the effect itself may differ between occasions.
+// Pooled is the joint result of several estimates of one effect, each from an occasion of its own,
+// if the effect itself may differ between occasions.
 type Pooled struct {
-	// Estimate is the mean effect over occasions. Its interval holds three, and its p
-	// is the largest of theirs: Hartung and Knapp's, Student's t over the estimates,
-	// and the one that their standard errors and the spread give by the normal
-	// distribution.
+	// Estimate is the mean effect over occasions. Its interval is the hull of three, and its p the
+	// largest of theirs: Hartung and Knapp's, Student's t over the estimates, and the normal
+	// interval from their standard errors and the spread.
 	Estimate
-	HartungKnapp Estimate // alone
-	// Spread is the standard deviation of the true effects between occasions: its
-	// estimate after Paule and Mandel, and the interval of the Q profile.
+	HartungKnapp Estimate // the estimate by Hartung and Knapp alone
+	// Spread is the standard deviation of the true effects between occasions: its estimate by Paule
+	// and Mandel, and the Q profile interval.
 	Spread Interval
-	// Prediction is where the estimate of another occasion lies, which is as precise
-	// as these are in the mean, with the confidence of the interval.
+	// Prediction is the interval for the estimate of a further occasion with the average precision
+	// of these, at the confidence of the interval.
 	Prediction Interval
 	// Q is Cochran's statistic of "there is no spread", and PQ its p.
 	Q, PQ   float64
-	Weights []float64 // share of each estimate in the mean
+	Weights []float64 // weight of each estimate in the mean, as a share
 
 	three [3]located
 }
 
-// located is an estimate with its standard error and the t distribution of their
-// quotient, normal for infinitely many degrees of freedom.
+// located is an estimate with its standard error and the degrees of freedom of t; infinitely many
+// stand for the normal distribution.
 type located struct{ point, se, df float64 }
 
-// tail is P(T > distance/se); 0 where there is no error, so that others decide.
+// tail returns P(T > distance/se); 0 if the error is 0, so that the other estimates decide.
 func (l located) tail(distance float64) float64 {
 	if l.se == 0 {
 		return 0
@@ -57,39 +56,35 @@ func (l located) quantile(p float64) float64 {
 	return StudentQuantile(p, l.df)
 }
 
-// RandomEffects pools estimates with their standard errors under a model of random
-// effects: the true effects are normal around their mean, and each estimate is
-// normal around its own true effect. At least two are needed.
+// RandomEffects pools estimates with their standard errors under a model of random effects: the
+// true effects are normal around their mean, and each estimate is normal around its own true
+// effect. It needs at least two estimates.
 //
-// The spread is that of Paule and Mandel (J. Research of the National Bureau of
-// Standards 87, 1982), at which the weighted sum of squares takes its expectation,
-// k - 1. It is among the two estimators that comparisons of many recommend
-// (Veroniki et al., Research Synthesis Methods 7, 2016) and always exists, where
-// the other, REML, is iterated and may fail. Its interval is the Q profile
-// (Viechtbauer, Statistics in Medicine 26, 2007); of estimates that agree better than
-// their errors let expect, whose profile is narrow or only 0, the upper bound is at
-// least that of estimates that agree as expected.
+// The spread is that of Paule and Mandel (J. Research of the National Bureau of Standards 87,
+// 1982), at which the weighted sum of squares equals its expectation, k - 1. It is one of the two
+// estimators that a review of many recommends (Veroniki et al., Research Synthesis Methods 7,
+// 2016). It always exists, while the other, REML, is iterated and may fail. Its interval is the Q
+// profile (Viechtbauer, Statistics in Medicine 26, 2007). If estimates agree better than their
+// errors suggest, that profile is narrow or only 0; the upper bound is then the bound for estimates
+// that agree as expected.
 //
-// The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1
-// degrees of freedom, goes by what the estimates differ by, and not by their
-// standard errors alone, which for few of them makes the usual interval far too
-// narrow (IntHout, Ioannidis and Borm, BMC Medical Research Methodology 14, 2014).
-// It has two faults. Where the estimates happen to agree it is narrower than their
-// standard errors allow (Röver, Knapp and Friede, BMC Medical Research Methodology
-// 15, 2015): so it is held against the normal interval. Where some are much more
-// precise than others and the spread is not seen, these have all the weight, and it
-// covers in 80 to 90 %: so it is held against Student's interval, in which every
-// occasion counts the same.
+// The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1 degrees of
+// freedom, uses the differences between the estimates, and not only their standard errors, which
+// for few estimates make the usual interval far too narrow (IntHout, Ioannidis and Borm, BMC
+// Medical Research Methodology 14, 2014). It has two faults. If the estimates happen to agree, it
+// is narrower than their standard errors allow (Röver, Knapp and Friede, BMC Medical Research
+// Methodology 15, 2015); the normal interval corrects that. If some estimates are much more precise
+// than others and the spread is not detected, they have all the weight, and the interval covers in
+// 80 to 90 %; Student's interval, in which every occasion has the same weight, corrects that.
 //
-// The prediction is mean ± t·√(spread² + SE² + errors²) with k - 1 degrees of
-// freedom. For estimates of equal precision that is the exact prediction interval of
-// a sample, whatever the spread. The one that is usual for the true effect of
-// another occasion, without the errors (Higgins, Thompson and Spiegelhalter, J. Royal
-// Statistical Society A 172, 2009; Partlett and Riley, Statistics in Medicine 36,
-// 2017), held it in 85 to 92 % of simulations only where the spread is about as
-// large as the errors and k is 5 or 10, with k - 1 degrees of freedom or k - 2; and it
-// cannot be checked by anybody: what the next run finds can. The package comment has
-// the figures.
+// The prediction is mean ± t·√(spread² + SE² + errors²) with k - 1 degrees of freedom. For
+// estimates of equal precision that is the exact prediction interval of a sample, whatever the
+// spread. The usual interval is for the true effect of another occasion, without the errors
+// (Higgins, Thompson and Spiegelhalter, J. Royal Statistical Society A 172, 2009; Partlett and
+// Riley, Statistics in Medicine 36, 2017). In simulations, with k - 1 degrees of freedom or k - 2,
+// it contained that effect in only 85 to 92 % where the spread is about as large as the errors and
+// k is 5 or 10. Nobody can check that interval, while the next run checks a prediction. The package
+// comment has the figures.
 func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error) {
 	const name = "random effects"
 	if err := checkPooled(name, estimates, errs, confidence); err != nil {
@@ -123,7 +118,7 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 		e := l.estimate(confidence, k)
 		p.Lo, p.Hi, p.P = min(p.Lo, e.Lo), max(p.Hi, e.Hi), max(p.P, e.P)
 	}
-	p.equivalence = func(margin float64) float64 { // the largest of the three that the interval holds
+	p.equivalence = func(margin float64) float64 { // the largest p of the three intervals
 		return p.largest(func(l located) float64 { return margin - math.Abs(l.point) })
 	}
 	half := StudentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
@@ -132,18 +127,19 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(chi.Quantile(1 - tail))), Hi: math.Sqrt(m.variance(chi.Quantile(tail)))}
 	_, p.Q, _ = m.at(0)
 	p.PQ = chi.Survival(p.Q)
-	if p.Q < df { // as if they agreed as well as is to be expected, and no better
+	if p.Q < df { // as if they agreed as well as expected, and no better
 		p.Spread.Hi = max(p.Spread.Hi, math.Sqrt(within*max(df/chi.Quantile(tail)-1, 0)))
 	}
 	return p, nil
 }
 
-// Exceeds is the one-sided p of "the mean effect is limit or less", made likewise.
+// Exceeds returns the one-sided p of "the mean effect is limit or less", the largest of three like
+// P.
 func (p Pooled) Exceeds(limit float64) float64 {
 	return p.largest(func(l located) float64 { return l.point - limit })
 }
 
-// largest is the largest of three p by their distances from a limit.
+// largest returns the largest of three p, given their distances from a limit.
 func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
 		most = max(most, l.tail(distance(l)))
@@ -166,7 +162,7 @@ func checkPooled(name string, estimates, errs []float64, confidence float64) err
 // pooling is estimates with their standard errors.
 type pooling struct{ estimates, errs []float64 }
 
-// weights are the inverse variances of the estimates, given that between them.
+// weights returns the inverse variances of the estimates, given the variance between occasions.
 func (m pooling) weights(between float64) []float64 {
 	list := make([]float64, len(m.errs))
 	for i, se := range m.errs {
@@ -175,8 +171,7 @@ func (m pooling) weights(between float64) []float64 {
 	return list
 }
 
-// at gives the weighted mean, the weighted sum of squares around it, and the sum
-// of the weights.
+// at returns the weighted mean, the weighted sum of squares around it, and the sum of the weights.
 func (m pooling) at(between float64) (mean, q, total float64) {
 	list := m.weights(between)
 	for _, w := range list {
@@ -191,8 +186,8 @@ func (m pooling) at(between float64) (mean, q, total float64) {
 	return mean, q, total
 }
 
-// variance is the variance between occasions at which the weighted sum of squares
-// is as wanted; it falls with the variance. It is 0 where it is less from the start.
+// variance returns the variance between occasions at which the weighted sum of squares, which falls
+// with it, equals wanted. It is 0 if the sum is smaller at 0 already.
 func (m pooling) variance(wanted float64) float64 {
 	excess := func(between float64) float64 {
 		_, q, _ := m.at(between)

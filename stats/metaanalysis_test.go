@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// R's metafor says the same of random effects: testdata/metaanalysis.R.
+// R's metafor gives the same results for random effects: testdata/metaanalysis.R.
 func TestRandomEffectsAgainstMetafor(t *testing.T) {
 	text, err := os.ReadFile("testdata/golden-metafor.json")
 	if err != nil {
@@ -74,7 +74,7 @@ func TestRandomEffectsRefuses(t *testing.T) {
 	}
 }
 
-// Estimates that are all the same have the interval that their errors give.
+// Estimates that are all the same have the interval that follows from their errors.
 func TestPooledOfEqualEstimates(t *testing.T) {
 	got, err := RandomEffects([]float64{0.03, 0.03, 0.03}, []float64{0.01, 0.01, 0.01}, 0.95)
 	half := 1.959963984540054 * 0.01 / math.Sqrt(3)
@@ -86,13 +86,13 @@ func TestPooledOfEqualEstimates(t *testing.T) {
 	}
 }
 
-// Two one-sided tests at 5 % pass when the 90 % interval lies within the margin, and
-// the bounds of that interval are exceeded at 5 %.
+// Two one-sided tests at 5 % pass if the 90 % interval lies within the margin, and the bounds of
+// that interval are exceeded at 5 %.
 func TestPooledTests(t *testing.T) {
 	for _, c := range [][2][]float64{
 		{{0.01, 0.012, 0.007, 0.004}, {0.004, 0.005, 0.004, 0.006}}, // spread
-		{{0.01, 0.0101, 0.0102}, {0.004, 0.005, 0.004}},             // agree by chance
-		{{0.02, 0.005, 0.03}, {0.001, 0.02, 0.03}},                  // unequal
+		{{0.01, 0.0101, 0.0102}, {0.004, 0.005, 0.004}},             // the estimates agree by chance
+		{{0.02, 0.005, 0.03}, {0.001, 0.02, 0.03}},                  // unequal errors
 	} {
 		got, err := RandomEffects(c[0], c[1], 0.9)
 		if err != nil {

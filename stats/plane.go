@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Plane is a line in several directions: Intercept where every x is 0, and a slope for each
-// of them.
+// Plane is a linear function of several coordinates: Intercept at the origin, and one slope per
+// coordinate.
 type Plane struct {
 	Intercept float64
 	Slopes    []float64
 }
 
-// At is the plane's height at a point, which has as many coordinates as there are slopes.
+// At returns the plane's height at a point, which has as many coordinates as there are slopes.
 func (p Plane) At(x ...float64) float64 {
 	height := p.Intercept
 	for j, slope := range p.Slopes {
@@ -23,15 +23,15 @@ func (p Plane) At(x ...float64) float64 {
 	return height
 }
 
-// worstConditioned is how nearly points may lie in fewer directions than they have coordinates:
-// beyond it slopes are made of errors of rounding.
+// worstConditioned is the largest condition number of the points. Beyond it, slopes consist of
+// rounding errors.
 const worstConditioned = 1e8
 
-// FitPlane fits a plane to y at the points x by least squares. It needs one point more than
-// they have coordinates, and points that differ in each coordinate independently of the
-// others: from hosts 1, 2, 4 at TTLs 1, 2, 4 no slope of either can be told.
+// FitPlane fits a plane to y at the points x by least squares. It needs one point more than they
+// have coordinates, and points that differ in each coordinate independently of the others: hosts 1,
+// 2, 4 at TTLs 1, 2, 4 do not determine the slope of either.
 //
-// As with [FitLine] each slope is a weighted sum of the y, so that one for each round is fit for
+// As with [FitLine] each slope is a weighted sum of the y, so one slope per round suits
 // [SignedRank].
 func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	const name = "plane"

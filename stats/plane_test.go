@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestPlanePublished holds FitPlane against the certified values of NIST's Statistical Reference
-// Datasets, linear regression, Longley: employment by six measures of an economy, 16 years, of
-// which the measures nearly tell each other (J. W. Longley 1967, Journal of the American
-// Statistical Association 62, 819–841; https://www.itl.nist.gov/div898/strd/lls/data/Longley.shtml).
+// TestPlanePublished compares FitPlane with the certified values of NIST's Statistical Reference
+// Datasets, linear regression, Longley: employment by six measures of an economy, 16 years, whose
+// measures nearly determine each other (J. W. Longley 1967, Journal of the American Statistical
+// Association 62, 819–841; https://www.itl.nist.gov/div898/strd/lls/data/Longley.shtml).
 func TestPlanePublished(t *testing.T) {
 	y := []float64{60323, 61122, 60171, 61187, 63221, 63639, 64989, 63761, 66019, 67857, 68169, 66513, 68655, 69564, 69331, 70551}
 	columns := [][]float64{
@@ -41,7 +41,7 @@ func TestPlanePublished(t *testing.T) {
 	}
 }
 
-// In one direction a plane is a line.
+// A plane over one coordinate is a line.
 func TestPlaneIsALine(t *testing.T) {
 	x, y := []float64{100, 300, 1000}, []float64{7, 8, 14}
 	line, err := FitLine(x, y)
@@ -66,7 +66,7 @@ func TestPlaneRefuses(t *testing.T) {
 		{[][]float64{{1, 2}, {2, 1}}, []float64{1, 2}, ErrTooFew},
 		{[][]float64{{1, 2}, {2}, {3, 1}}, []float64{1, 2, 3}, ErrArgument},
 		{[][]float64{{1, 5}, {2, 5}, {3, 5}, {4, 5}}, []float64{1, 2, 3, 4}, ErrConstant},
-		{[][]float64{{1, 2}, {2, 4}, {4, 8}, {8, 16}}, []float64{1, 2, 3, 4}, ErrConstant}, // one tells the other
+		{[][]float64{{1, 2}, {2, 4}, {4, 8}, {8, 16}}, []float64{1, 2, 3, 4}, ErrConstant}, // one coordinate determines the other
 		{[][]float64{{1}, {2}, {3}}, []float64{1, math.NaN(), 3}, ErrNotFinite},
 		{[][]float64{{1}, {math.Inf(1)}, {3}}, []float64{1, 2, 3}, ErrNotFinite},
 	} {

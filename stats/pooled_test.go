@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// occasions makes the estimates of k runs of 12 rounds each, around true effects
-// that differ by the spread, with the standard errors that the rounds give. Those of
-// equal precision have one of 1 %, the others of 0.4 to 2.4 %.
+// occasions generates the estimates of k runs of 12 rounds each, around true effects that differ by
+// the spread, with the standard errors of the rounds. Runs of equal precision have errors of 1 %,
+// the others of 0.4 to 2.4 %.
 func occasions(r *rand.Rand, k int, spread float64, unequal bool) (estimates, errs []float64) {
 	const rounds = 12
 	for i := range k {
@@ -26,8 +26,8 @@ func occasions(r *rand.Rand, k int, spread float64, unequal bool) (estimates, er
 	return estimates, errs
 }
 
-// pooledSimulations count intervals of the mean that hold it, predictions that
-// hold what another run finds, and intervals of the spread that hold it.
+// pooledSimulations count intervals of the mean that contain it, predictions that contain another
+// run's result, and intervals of the spread that contain it.
 func pooledSimulations() []simulation {
 	var rows []simulation
 	add := func(what string, k int, spread float64, unequal bool, least, most float64, holds func(p Pooled, next float64) bool) {

@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostPower is the largest power asked for; the numerical integral behind it
-// cannot tell larger ones from 1.
+// mostPower is the largest power that is supported; the numerical integral behind it cannot
+// distinguish larger ones from 1.
 const mostPower = 1 - 1e-9
 
-// DetectableEffect returns the smallest true mean difference that a two-sided
-// paired t test at level alpha over n rounds finds with the given power, in
-// the unit of sd, the standard deviation of the differences. It is 0 for
-// sd = 0 and NaN for n < 2 or arguments out of range (alpha < power ≤ 1-1e-9).
+// DetectableEffect returns the smallest true mean difference that a two-sided paired t test at
+// level alpha over n rounds detects with the given power, in the unit of sd, the standard deviation
+// of the differences. It is 0 for sd = 0 and NaN for n < 2 or arguments out of range (alpha < power
+// ≤ 1-1e-9).
 func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -25,9 +25,8 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	return shift * sd / math.Sqrt(float64(n))
 }
 
-// smallestShift returns where a rising power function reaches a power: regula
-// falsi with the Illinois rule, some ten evaluations instead of the forty of
-// bisection.
+// smallestShift returns the shift at which a rising power function reaches a power: regula falsi
+// with the Illinois rule, which takes some ten evaluations where bisection takes forty.
 func smallestShift(power float64, at func(shift float64) float64) float64 {
 	lo, hi := 0.0, 1.0
 	below, above := at(lo)-power, at(hi)-power
@@ -62,12 +61,13 @@ func smallestShift(power float64, at func(shift float64) float64) float64 {
 	return hi
 }
 
-// fewest returns the smallest number that is enough, given that more never are too few; 0 if limit is not enough.
+// fewest returns the smallest number for which enough is true, assuming that it stays true for
+// larger ones; 0 if it is false for limit.
 func fewest(limit int, enough func(n int) bool) int {
 	if !enough(limit) {
 		return 0
 	}
-	few, many := 1, limit // too few, and enough
+	few, many := 1, limit // enough is false for few, and true for many
 	for many-few > 1 {
 		if mid := few + (many-few)/2; enough(mid) {
 			many = mid
@@ -78,16 +78,15 @@ func fewest(limit int, enough func(n int) bool) int {
 	return many
 }
 
-// studentPower returns P(|T| > critical) for T of the noncentral t
-// distribution with nu degrees of freedom and the given shift ≥ 0.
+// studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of
+// freedom and the given shift ≥ 0.
 //
-// T = (Z+shift)/S with Z normal and S the relative error of the estimated
-// standard deviation, so the chance is an average over S, whose density is
-// that of a scaled chi. The normal part steps from 0 to 1 around S =
-// shift/critical, within a width of 1/critical; the integral is cut there so
-// that Gauss–Legendre meets only smooth pieces. (distuv.NoncentralT agrees, but
-// takes the far lower tail for 1 where shift exceeds 38, which two or three
-// rounds at a strict level reach.)
+// T = (Z+shift)/S with Z normal and S the relative error of the estimated standard deviation. The
+// chance is therefore an average over S, whose density is that of a scaled chi. The normal part
+// steps from 0 to 1 around S = shift/critical, within a width of 1/critical. The integral is split
+// there so that Gauss–Legendre integrates smooth pieces only. (distuv.NoncentralT agrees, but
+// returns 1 for the far lower tail if shift exceeds 38, which two or three rounds at a strict level
+// reach.)
 func studentPower(shift, nu, critical float64) float64 {
 	logGamma, _ := math.Lgamma(nu / 2)
 	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma

@@ -9,7 +9,7 @@ import (
 
 var alignedPowerN = flag.Int("alignedpower.n", 1500, "simulated runs behind each share of TestAlignedRankPower")
 
-// TestAlignedRankPower compares what is said with what the test finds.
+// TestAlignedRankPower compares AlignedRankPower with the share of claims of the test.
 func TestAlignedRankPower(t *testing.T) {
 	for _, c := range []struct {
 		n     int
@@ -18,7 +18,7 @@ func TestAlignedRankPower(t *testing.T) {
 	}{
 		{6, 0.05, 0.03}, {8, 0.05, 0.03}, {12, 0.05, 0.03}, {20, 0.05, 0.03}, {60, 0.05, 0.03}, {10, 0.1, 0.03},
 		{6, 0.0125, 0.03}, {12, 0.0125, 0.03}, {6, 0.05 / 12, 0.03}, {10, 0.05 / 12, 0.03}, {7, 0.05 / 40, 0.03},
-		{7, 0.05 / 12, 0.05}, {8, 0.05 / 40, 0.05}, // some levels above the smallest p
+		{7, 0.05 / 12, 0.05}, {8, 0.05 / 40, 0.05}, // some levels are above the smallest p
 	} {
 		for _, power := range []float64{0.5, 0.8, 0.95} {
 			effect := AssuredEffect(power, 1e6, func(effect float64) float64 { return AlignedRankPower(effect, math.Sqrt(1.5), c.n, c.alpha) })
@@ -47,7 +47,7 @@ func TestAlignedRankPower(t *testing.T) {
 	}
 }
 
-// TestAssuredEffect draws the deviation from which an effect is told.
+// TestAssuredEffect draws the deviation in whose unit an effect is given.
 func TestAssuredEffect(t *testing.T) {
 	for _, n := range []int{6, 10, 30} {
 		at := func(effect float64) float64 { return AlignedRankPower(effect, 1, n, 0.05) }
@@ -83,7 +83,7 @@ func TestAssuredEffect(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	for _, n := range []int{4, 7} { // no effect, and only the smallest p claims: that p
+	for _, n := range []int{4, 7} { // without effect, if only the smallest p is a claim, the power is that p
 		if got, want := AlignedRankPower(0, 1, n, AlignedRankLeast(0, n)), AlignedRankLeast(0, n); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%d rounds at their smallest p: %v, want %v", n, got, want)
 		}

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// studentTestPower is the chance that a paired t test over n rounds claims an effect.
+// studentTestPower returns the chance that a paired t test over n rounds claims an effect.
 func studentTestPower(effect, sd float64, n int, alpha float64) float64 {
 	return studentPower(math.Abs(effect)/sd*math.Sqrt(float64(n)), float64(n-1), -StudentQuantile(alpha/2, float64(n-1)))
 }
@@ -50,7 +50,7 @@ func TestPowerEdges(t *testing.T) {
 	}
 }
 
-// What RankSumLeast says is what RankSum gives when the samples do not overlap.
+// RankSumLeast equals the p of RankSum when the samples do not overlap.
 func TestRankSumLeast(t *testing.T) {
 	for _, size := range [][2]int{{4, 4}, {3, 5}, {9, 6}, {50, 50}, {51, 4}, {60, 80}} {
 		m, n := size[0], size[1]

@@ -9,23 +9,20 @@ import (
 
 // The power of the tests for two independent samples on normal values.
 //
-// Welch's is taken from the noncentral t distribution with the degrees of
-// freedom that belong to the true deviations; the test itself estimates them
-// from the values, anew in every experiment.
+// The power of Welch's test comes from the noncentral t distribution with the degrees of freedom of
+// the true deviations; the test itself estimates them from the values in every experiment.
 //
-// The rank-sum test's differs from that of Student's t for two samples as the
-// signed-rank test's does from the paired t's (power_signedrank.go): its level
-// is what the discrete distribution allows, and a shift counts √(3/π) = 97.7 %
-// as much (Mann and Whitney's test has the same asymptotic relative efficiency
-// of 3/π; Lehmann, Nonparametrics, section 2.4). Samples so small that only
-// complete separation can be claimed are exact. The package comment tells what
-// simulation says of all of them.
+// The power of the rank-sum test differs from that of Student's t for two samples as the
+// signed-rank test's does from the paired t's (power_signedrank.go): its level is what the discrete
+// distribution allows, and a shift counts √(3/π) = 97.7 % as much (Mann and Whitney's test has the
+// same asymptotic relative efficiency of 3/π; Lehmann, Nonparametrics, section 2.4). Samples so
+// small that only complete separation can be claimed are exact. The package comment has the results
+// of simulations for all of them.
 
-// WelchDetectableEffect returns the smallest true difference of two means that
-// a two-sided Welch test at level alpha finds with the given power, for samples
-// of m and n normal values with these standard deviations, in their unit. It is
-// 0 if both are 0, and NaN for samples of fewer than 2 values or arguments out
-// of range (alpha < power ≤ 1-1e-9).
+// WelchDetectableEffect returns the smallest true difference of two means that a two-sided Welch
+// test at level alpha detects with the given power, for samples of m and n normal values with these
+// standard deviations, in their unit. It is 0 if both are 0, and NaN for samples of fewer than 2
+// values or arguments out of range (alpha < power ≤ 1-1e-9).
 func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) float64 {
 	if m < 2 || n < 2 || !(sdX >= 0) || !(sdY >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -38,8 +35,8 @@ func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) flo
 	return se * smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
 }
 
-// RankSumDetectableEffect is the same for the rank-sum test and a common
-// standard deviation. It is NaN where the sizes allow no claim at level alpha.
+// RankSumDetectableEffect is WelchDetectableEffect for the rank-sum test and a common standard
+// deviation. It is NaN if the sizes allow no claim at level alpha.
 func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64 {
 	if m < 1 || n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -51,15 +48,15 @@ func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64
 	return smallestShift(power, at) * sd * twoSampleError(m, n)
 }
 
-// RankSumLeast returns the smallest P that RankSum can give for samples of m
-// and n values, whatever they are: that of complete separation. A claim at a
-// level below it is impossible at these sizes. It is 1 where a sample is empty.
+// RankSumLeast returns the smallest P that RankSum can give for samples of m and n values, whatever
+// they are: that of complete separation. A claim at a smaller level is impossible with these sizes.
+// It is 1 if a sample is empty.
 func RankSumLeast(m, n int) float64 {
 	switch {
 	case m < 1 || n < 1:
 		return 1
 	case m <= maxExactRankSum && n <= maxExactRankSum:
-		logWays := 0.0 // of choosing the n among m+n
+		logWays := 0.0 // logarithm of the number of ways to choose n among m+n
 		for i := 1; i <= n; i++ {
 			logWays += math.Log(float64(m+i) / float64(i))
 		}
@@ -69,12 +66,12 @@ func RankSumLeast(m, n int) float64 {
 	return min(1, 2*lower)
 }
 
-// twoSampleError is the standard error of the difference of two means, as a
-// multiple of the deviation that both samples have.
+// twoSampleError returns the standard error of the difference of two means, as a multiple of the
+// common deviation of both samples.
 func twoSampleError(m, n int) float64 { return math.Sqrt(1/float64(m) + 1/float64(n)) }
 
-// rankSumPower returns the power at level alpha as a function of the shift in
-// standard errors, or nil where nothing can be claimed.
+// rankSumPower returns the power at level alpha as a function of the shift in standard errors, or
+// nil if no claim is possible.
 func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 	null := rankSumNull(m, n)
 	switch depth := null.depth(alpha); {
@@ -91,9 +88,8 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
 }
 
-// separated returns the chance that all of n standard normal values that were
-// shifted by an amount lie above all of m others: the integral over where the
-// largest of the others is.
+// separated returns the chance that all of n standard normal values, shifted by an amount, lie
+// above all of m others: the integral over the position of the largest of the others.
 func separated(m, n int, by float64) float64 {
 	fm, fn := float64(m), float64(n)
 	chance := func(v float64) float64 {

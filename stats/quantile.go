@@ -24,16 +24,16 @@ func Quantile(sorted []float64, q float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// Median is the 0.5-quantile of values in any order, NaN without values.
+// Median returns the 0.5-quantile of values in any order, NaN without values.
 func Median(x []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(x)), 0.5)
 }
 
-// MedianInterval bounds the median of the distribution behind x by order
-// statistics: it reaches from the k-th smallest to the k-th largest value, k
-// from the binomial distribution (Hollander, Wolfe & Chicken, section 3.6). It
-// assumes nothing but independence. Few values allow few confidences; actual
-// is the one reached, at least the one asked for. n ≥ 6 at 95 %.
+// MedianInterval bounds the median of the distribution behind x by order statistics: it reaches
+// from the k-th smallest to the k-th largest value, with k from the binomial distribution
+// (Hollander, Wolfe & Chicken, section 3.6). It assumes independence only. Few values allow few
+// confidences; actual is the attained confidence, at least the requested one. It needs n ≥ 6 at 95
+// %.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
 	if err := firstError(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {

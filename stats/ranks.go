@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// midRanks ranks x from 1; equal values share the mean of their ranks. ties is
-// the sum of t³-t over the groups of t equal values: 0 means no ties.
+// midRanks ranks x from 1; equal values share the mean of their ranks. The result ties is the sum
+// of t³-t over the groups of t equal values: 0 means no ties.
 func midRanks(x []float64) (ranks []float64, ties float64) {
 	order := ascending(x)
 	ranks = make([]float64, len(x))
@@ -29,7 +29,8 @@ func midRanks(x []float64) (ranks []float64, ties float64) {
 	return ranks, ties
 }
 
-// ascending are the indices of values from the smallest to the largest, of equal ones in their order.
+// ascending returns the indices of values from the smallest to the largest; equal values keep their
+// order.
 func ascending(x []float64) []int {
 	order := make([]int, len(x))
 	for i := range order {
@@ -47,14 +48,14 @@ func sortedCopy(x []float64) []float64 {
 
 // rankNull is the null distribution of a sum of ranks.
 type rankNull struct {
-	cdf      []float64 // from 0; nil: of so many values that it is normal
-	mean, sd float64   // then
+	cdf      []float64 // from 0; nil: the distribution is taken as normal
+	mean, sd float64   // of the normal distribution
 }
 
-// depth is the largest k with P(T ≤ k-1) ≤ alpha/2, 0 if there is none: the interval reaches from the k-th
-// smallest to the k-th largest of what the statistic counts.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, 0 if there is none. The interval reaches
+// from the k-th smallest to the k-th largest of the values that the statistic counts.
 func (r rankNull) depth(alpha float64) (k int) {
-	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is not quite 0.05
+	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
 		return max(0, 1+int(math.Floor(r.mean+r.sd*distuv.UnitNormal.Quantile(level)-0.5)))
 	}
@@ -64,7 +65,8 @@ func (r rankNull) depth(alpha float64) (k int) {
 	return k
 }
 
-// level is what is left of a level where the test is discrete; 0: nothing can be claimed.
+// level returns the attainable level of the discrete test at a nominal level; 0: no claim is
+// possible.
 func (r rankNull) level(alpha float64) float64 {
 	switch depth := r.depth(alpha); {
 	case depth < 1:
@@ -76,7 +78,7 @@ func (r rankNull) level(alpha float64) float64 {
 	}
 }
 
-// cumulated gives the distribution function of probabilities, which are worked out once for every key.
+// cumulated returns the distribution function of probabilities, computed once per key.
 func cumulated[K comparable](known *sync.Map, key K, probabilities func() []float64) []float64 {
 	if cdf, ok := known.Load(key); ok {
 		return cdf.([]float64)

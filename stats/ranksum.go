@@ -7,27 +7,24 @@ import (
 )
 
 const (
-	// maxExactRankSum is the largest size of either sample for which the
-	// interval and an untied P come from the exact null distribution.
+	// maxExactRankSum is the largest size of either sample for which the interval and a P without
+	// ties come from the exact null distribution.
 	maxExactRankSum = 50
-	// maxExactRankSumTied is the largest size of both samples together for
-	// which a P with ties is exact.
+	// maxExactRankSumTied is the largest size of both samples together for which a P with ties is
+	// exact.
 	maxExactRankSumTied = 50
 )
 
-// RankSum estimates by how much y lies above x, two independent samples: the
-// Hodges–Lehmann shift (the median of all differences y[j]-x[i]) with the
-// interval between the k-th smallest and k-th largest difference, k from the
-// exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken,
-// 3rd ed., section 4.3), and the two-sided test. It assumes that the two
-// distributions differ by a shift only. The true confidence is at least the
-// one asked for; samples too small for it give ErrTooFew (at 95 %, 4 and 4 are
-// enough, or 3 and 5).
+// RankSum estimates the shift of y above x, two independent samples: the Hodges–Lehmann shift (the
+// median of all differences y[j]-x[i]) with the interval between the k-th smallest and k-th largest
+// difference, k from the exact null distribution of Mann and Whitney's U (Hollander, Wolfe &
+// Chicken, 3rd ed., section 4.3), and the two-sided test. It assumes that the two distributions
+// differ by a shift only. The true confidence is at least the requested one. Samples too small for
+// it give ErrTooFew (at 95 %, 4 and 4 are enough, or 3 and 5).
 //
-// With ties P is exact given the mid-ranks up to 50 values together, and the
-// interval covers more often than asked. Beyond 50 values in a sample (with
-// ties, P: 50 together) the normal approximation with continuity correction
-// and tie-corrected variance takes over.
+// With ties P is exact given the mid-ranks for up to 50 values together, and the interval covers
+// more often than requested. Beyond 50 values in a sample (with ties, for P: 50 together) RankSum
+// uses the normal approximation with continuity correction and tie-corrected variance.
 func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "rank sum"
 	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
@@ -57,7 +54,7 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	}, nil
 }
 
-// differences are all y[j]-x[i] of two sorted samples.
+// differences is the multiset of all y[j]-x[i] of two sorted samples.
 type differences struct{ x, y []float64 }
 
 func (d differences) size() int { return len(d.x) * len(d.y) }
@@ -90,7 +87,7 @@ func (d differences) between(a, b float64) (members []float64) {
 	return members
 }
 
-// rankSumNull is the null distribution of U for samples of m and n values.
+// rankSumNull returns the null distribution of U for samples of m and n values.
 func rankSumNull(m, n int) rankNull {
 	if m > maxExactRankSum || n > maxExactRankSum {
 		fm, fn := float64(m), float64(n)
@@ -99,8 +96,8 @@ func rankSumNull(m, n int) rankNull {
 	return rankNull{cdf: rankSumCDF(m, n)}
 }
 
-// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the
-// same distribution, where U counts the pairs with y above x, half for equal ones.
+// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the same distribution.
+// U counts the pairs with y above x, and half of the equal ones.
 func rankSumTails(x, y []float64) (lower, upper float64) {
 	m, n := len(x), len(y)
 	u, ties := pairsAbove(x, y)
@@ -115,8 +112,8 @@ func rankSumTails(x, y []float64) (lower, upper float64) {
 	return rankSumNormalTails(m, n, u, ties)
 }
 
-// pairsAbove returns U of two sorted samples, and the sum of t³-t over the groups
-// of t equal values of both together.
+// pairsAbove returns U of two sorted samples, and the sum of t³-t over the groups of t equal values
+// of both together.
 func pairsAbove(x, y []float64) (u, ties float64) {
 	for i, j := 0, 0; i < len(x) || j < len(y); {
 		v := math.Inf(1)
@@ -140,7 +137,7 @@ func pairsAbove(x, y []float64) (u, ties float64) {
 	return u, ties
 }
 
-// rankSumNormalTails approximates both tails of U.
+// rankSumNormalTails returns both tails of U by the normal approximation.
 func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 	fm, fn := float64(m), float64(n)
 	total := fm + fn
@@ -151,9 +148,8 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 	return normalTails(u, fm*fn/2, math.Sqrt(variance))
 }
 
-// rankSumCDF returns P(U ≤ u) for u = 0 … mn, worked out once per size by
-// Mann and Whitney's recurrence: the largest value comes from y, in which case
-// it exceeds all m of x, or from x.
+// rankSumCDF returns P(U ≤ u) for u = 0 … mn, computed once per size by Mann and Whitney's
+// recurrence: the largest value comes from y and then exceeds all m of x, or it comes from x.
 func rankSumCDF(m, n int) []float64 {
 	return cumulated(&rankSumCDFs, [2]int{m, n}, func() []float64 {
 		row := make([][]float64, n+1) // row[j]: distribution for i of x and j of y
@@ -177,16 +173,16 @@ func rankSumCDF(m, n int) []float64 {
 	})
 }
 
-var rankSumCDFs sync.Map // [2]int{m, n} → []float64
+var rankSumCDFs sync.Map // cache: [2]int{m, n} → []float64
 
-// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum) for the sum S of n of the
-// mid-ranks drawn at random. The counts stay exact: at most 50 over 25.
+// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum) for the sum S of n of the mid-ranks drawn at
+// random. Float64 holds the counts exactly: at most 50 over 25.
 func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
 	total := 0
 	for _, r := range ranks {
 		total += int(2 * r)
 	}
-	ways := make([][]float64, n+1) // ways[j][s]: to draw j with doubled sum s
+	ways := make([][]float64, n+1) // ways[j][s]: number of ways to draw j with doubled sum s
 	for j := range ways {
 		ways[j] = make([]float64, total+1)
 	}

@@ -107,7 +107,7 @@ func TestOrderEffectEdges(t *testing.T) {
 
 func TestChangepoints(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	series := func(levels ...float64) []float64 { // 25 values a level
+	series := func(levels ...float64) []float64 { // 25 values per level
 		var x []float64
 		for _, level := range levels {
 			for range 25 {
@@ -118,11 +118,11 @@ func TestChangepoints(t *testing.T) {
 	}
 	spike := series(0, 0)
 	spike[20] = 40
-	early := append([]float64{30}, series(0, 0)...) // the first value alone
+	early := append([]float64{30}, series(0, 0)...) // a single first value of another level
 	for _, c := range []struct {
 		name string
 		x    []float64
-		want []int // within 3 values
+		want []int // each within 3 values
 	}{
 		{"nothing", nil, nil},
 		{"constant", make([]float64, 50), nil},

@@ -9,31 +9,28 @@ import (
 )
 
 const (
-	// maxExactSignedRank is the largest n for which the interval and an
-	// untied P come from the exact null distribution.
+	// maxExactSignedRank is the largest n for which the interval and a P without ties come from the
+	// exact null distribution.
 	maxExactSignedRank = 200
-	// maxExactSignedRankTied is the same for a P with ties or zeros, whose
-	// distribution has to be worked out anew for every sample.
+	// maxExactSignedRankTied is the largest n for which a P with ties or zeros is exact; its
+	// distribution must be computed for every sample.
 	maxExactSignedRankTied = 100
 )
 
-// SignedRank estimates the centre of symmetry of d, usually one difference or
-// log ratio per round: the Hodges–Lehmann estimate (the median of all Walsh
-// averages (d[i]+d[j])/2, i ≤ j) with the interval between the k-th smallest
-// and k-th largest Walsh average, k from the exact null distribution of
-// Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed.,
-// section 3.3). The true confidence is at least the one asked for.
+// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round:
+// the Hodges–Lehmann estimate (the median of all Walsh averages (d[i]+d[j])/2, i ≤ j) with the
+// interval between the k-th smallest and k-th largest Walsh average, k from the exact null
+// distribution of Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section
+// 3.3). The true confidence is at least the requested one.
 //
-// It needs no normality, only symmetry, and a wild round moves it little. The
-// price is a least n: 6 at 95 %, 8 at 99 %; fewer give ErrTooFew.
+// The test needs symmetry but not normality, and an outlier moves it little. It takes a least n: 6
+// at 95 %, 8 at 99 %; fewer give ErrTooFew.
 //
-// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and
-// then dropped (Pratt 1959); tied magnitudes share mid-ranks and P is exact
-// given them. The interval keeps zeros and ties as they are, which can only
-// make it cover more often; with ties it may therefore contain 0 although P is
-// just below 1 - confidence. Without ties the two always agree. Beyond n = 200
-// (P with ties or zeros: 100) the normal approximation with continuity
-// correction takes over.
+// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt
+// 1959). Tied magnitudes share mid-ranks, and P is exact given them. The interval keeps zeros and
+// ties as they are, which can only make it cover more often; with ties it may therefore contain 0
+// although P is just below 1 - confidence. Without ties the two always agree. Beyond n = 200 (P
+// with ties or zeros: 100) SignedRank uses the normal approximation with continuity correction.
 func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	const name = "signed rank"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -56,7 +53,7 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	}, nil
 }
 
-// checkPairs rejects what no interval can be made of.
+// checkPairs returns an error if values allow no interval.
 func checkPairs(name string, d []float64, confidence float64) error {
 	if err := firstError(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
 		return err
@@ -67,7 +64,7 @@ func checkPairs(name string, d []float64, confidence float64) error {
 	return nil
 }
 
-// walshAverages are all (s[i]+s[j])/2, i ≤ j, of a sorted sample.
+// walshAverages is the multiset of all (s[i]+s[j])/2, i ≤ j, of a sorted sample.
 type walshAverages []float64
 
 func (s walshAverages) size() int                     { return len(s) * (len(s) + 1) / 2 }
@@ -100,7 +97,8 @@ func (s walshAverages) between(a, b float64) (members []float64) {
 	return members
 }
 
-// signedRankNull is the null distribution of the sum of the ranks of positive values, of n.
+// signedRankNull returns the null distribution of the sum of the positive values' ranks, of n
+// values.
 func signedRankNull(n int) rankNull {
 	if n > maxExactSignedRank {
 		f := float64(n)
@@ -109,13 +107,13 @@ func signedRankNull(n int) rankNull {
 	return rankNull{cdf: signedRankCDF(n)}
 }
 
-// LeastSignedRank is the smallest n that allows an interval: 2·2⁻ⁿ ≤ alpha.
+// LeastSignedRank returns the smallest n that allows an interval: 2·2⁻ⁿ ≤ alpha.
 func LeastSignedRank(alpha float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha) - 1e-12))
 }
 
-// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0, where
-// T is the sum of the ranks of the positive values and t is what d gives.
+// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks
+// of the positive values, and t its value in d.
 func signedRankTails(d []float64) (lower, upper float64) {
 	magnitudes := make([]float64, len(d))
 	for i, v := range d {
@@ -129,7 +127,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 			t += all[i]
 		}
 		if v != 0 {
-			ranks = append(ranks, all[i]) // never ahead of the reading
+			ranks = append(ranks, all[i]) // writes never overtake reads
 		}
 	}
 	n := len(ranks)
@@ -153,8 +151,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 	return normalTails(t, mean, math.Sqrt(variance))
 }
 
-// signedRankCDF returns P(T ≤ t) for t = 0 … n(n+1)/2. It is worked out once
-// for every n.
+// signedRankCDF returns P(T ≤ t) for t = 0 … n(n+1)/2, computed once for every n.
 func signedRankCDF(n int) []float64 {
 	return cumulated(&signedRankCDFs, n, func() []float64 {
 		ranks := make([]int, n)
@@ -165,10 +162,10 @@ func signedRankCDF(n int) []float64 {
 	})
 }
 
-var signedRankCDFs sync.Map // n → []float64
+var signedRankCDFs sync.Map // cache: n → []float64
 
-// subsetSumTails returns P(S ≤ t) and P(S ≥ t) for the sum S of a random
-// subset of the mid-ranks, each of which is a multiple of ½.
+// subsetSumTails returns P(S ≤ t) and P(S ≥ t) for the sum S of a random subset of the mid-ranks,
+// each of which is a multiple of ½.
 func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {
 	doubled := make([]int, len(ranks))
 	for i, r := range ranks {
@@ -185,8 +182,8 @@ func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {
 	return min(1, lower), min(1, upper)
 }
 
-// subsetSumProbabilities returns the distribution of the sum of a subset that
-// holds each weight with probability ½.
+// subsetSumProbabilities returns the distribution of the sum of a subset that contains each weight
+// with probability ½.
 func subsetSumProbabilities(weights []int) []float64 {
 	total := 0
 	for _, w := range weights {
@@ -207,8 +204,8 @@ func subsetSumProbabilities(weights []int) []float64 {
 	return p
 }
 
-// normalTails approximates the tails of a statistic on a grid of step 1 (or ½
-// with ties), with continuity correction.
+// normalTails returns the tails of a statistic on a grid of step 1 (or ½ with ties), by the normal
+// approximation with continuity correction.
 func normalTails(t, mean, sd float64) (lower, upper float64) {
 	return distuv.UnitNormal.CDF((t + 0.5 - mean) / sd), distuv.UnitNormal.CDF((mean - t + 0.5) / sd)
 }

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// signFlips are the subsets drawn for means where not all are looked at.
+	// signFlips is the number of subsets drawn if not all are used.
 	signFlips = 1999
-	// mostSubsets is the largest number of values of which all subsets are looked at.
+	// mostSubsets is the largest number of values for which all subsets are used.
 	mostSubsets = 11
 )
 
-// SignFlip estimates the mean of d, usually one difference per round, under symmetry: the
-// randomisation test of Fisher (1935) flips the signs of values, and the interval lies
-// between means of random subsets of them (Hartigan 1969, "Using subsample values as
-// typical values", Journal of the American Statistical Association 64). Where most
-// differences are zero, as of counts, ranks see little, and means see them all.
+// SignFlip estimates the mean of d, usually one difference per round, under symmetry. The
+// randomisation test of Fisher (1935) flips the signs of values. The interval lies between means of
+// random subsets of them (Hartigan 1969, "Using subsample values as typical values", Journal of the
+// American Statistical Association 64). If most differences are zero, as with counts, ranks lose
+// most of the information, and means do not.
 //
-// It needs as many values as [SignedRank]. P is two-sided; with more than 11 values it is
-// from 1,999 subsets, drawn alike for all samples of the same size, so that the same values
-// give the same result.
+// It needs as many values as [SignedRank]. P is two-sided. With more than 11 values it comes from
+// 1,999 random subsets, which are the same for all samples of one size, so the same values give the
+// same result.
 func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	const name = "sign flip"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -45,8 +45,8 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// tailAt is the share of sorted subset means, and of one more, that lie at v or below, and
-// at v or above.
+// tailAt returns the share of sorted subset means, and of one more, that lie at v or below, and at
+// v or above.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
 	upTo, _ := slices.BinarySearchFunc(means, v, func(m, v float64) int {
@@ -59,7 +59,7 @@ func tailAt(means []float64, v float64) (lower, upper float64) {
 	return float64(upTo+1) / all, float64(len(means)-below+1) / all
 }
 
-// subsetMeans are the means of all subsets of x but the empty one, or of random ones, sorted.
+// subsetMeans returns the sorted means of all nonempty subsets of x, or of random ones.
 func subsetMeans(x []float64) []float64 {
 	n := len(x)
 	var means []float64

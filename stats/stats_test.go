@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// equivalent is the p of equivalence of an estimate.
+// equivalent returns the p of equivalence of an estimate.
 func equivalent(margin float64) func(Estimate, error) (float64, error) {
 	return func(e Estimate, err error) (float64, error) {
 		if err != nil {
@@ -67,7 +67,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The interval by selection is the one that sorting all Walsh averages gives.
+// The interval by selection equals that by sorting all Walsh averages.
 func TestSelectionAgainstSorting(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for trial := range 300 {
@@ -98,7 +98,7 @@ func TestSelectionAgainstSorting(t *testing.T) {
 	}
 }
 
-// Without ties, the interval holds 0 exactly if the test does not reject it.
+// Without ties, the interval contains 0 exactly if the test does not reject it.
 func TestIntervalAndPAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	draw := func(n int, shift float64) []float64 {
@@ -134,8 +134,8 @@ func TestIntervalAndPAgree(t *testing.T) {
 	}
 }
 
-// Where the exact distribution ends, the normal one goes on without claiming
-// more confidence than it has; far out in the tails it gives some away.
+// Beyond the exact distribution, the normal approximation never claims more confidence than it has,
+// and far out in the tails somewhat less.
 func TestLargeSampleDepths(t *testing.T) {
 	for _, alpha := range []float64{0.1, 0.05, 0.01, 0.001} {
 		cdf := signedRankCDF(maxExactSignedRank + 1)
@@ -180,7 +180,7 @@ func TestQuantileEdges(t *testing.T) {
 }
 
 func TestMedianInterval(t *testing.T) {
-	// n = 6: from the least to the largest value, 1 - 2/64.
+	// For n = 6 the interval reaches from the least to the largest value, with confidence 1 - 2/64.
 	got, actual, err := MedianInterval([]float64{3, 1, 2, 6, 5, 4}, 0.95)
 	if want := (Interval{3.5, 1, 6}); got != want || math.Abs(actual-0.96875) > 1e-15 || err != nil {
 		t.Errorf("%+v at %v, %v; want %+v at 0.96875", got, actual, err, want)
@@ -220,8 +220,8 @@ func TestSteinCapped(t *testing.T) {
 	}
 }
 
-// PrecisionRounds keeps Stein's number where the pilot's rounds are enough, or the limit
-// is reached; else it asks for more.
+// PrecisionRounds keeps Stein's number if the pilot's rounds are enough or the limit is reached.
+// Otherwise it returns a larger number.
 func TestPrecisionRounds(t *testing.T) {
 	pilot := []float64{0.021, 0.035, 0.018, 0.040, 0.027, 0.031}
 	for _, c := range []struct {

@@ -7,13 +7,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// SteinRounds returns the total number of rounds (the pilot's included) after
-// which the interval of SteinInterval has the given half-width or less, by
-// Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉) with the
-// pilot's n₀ and s and t of n₀-1 degrees of freedom. The number is fixed once,
-// from the pilot's spread alone and never from its mean, which is why looking
-// does not bias the result. A number over limit is cut to it and reported as
-// capped: the interval is then still valid, but wider than asked for.
+// SteinRounds returns the total number of rounds (the pilot's included) after which the interval of
+// SteinInterval has at most the given half-width, by Stein's two-stage rule (Stein 1945): n =
+// max(n₀, ⌈(t·s/halfWidth)²⌉) with the pilot's n₀ and s and t of n₀-1 degrees of freedom. The
+// number is fixed once, from the pilot's spread alone and never from its mean, so looking at the
+// pilot does not bias the result. A number over limit is cut to it and reported as capped: the
+// interval is then still valid, but wider than requested.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
 	err = firstError(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
@@ -35,11 +34,10 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 	return len(pilot), false, nil
 }
 
-// SteinInterval estimates the mean of d, all rounds with the pilot's first,
-// after SteinRounds fixed their number: mean ± t·s/√n with the pilot's s and
-// n₀-1 degrees of freedom. Using the spread of all rounds instead would make
-// the coverage wrong, since their number depends on the pilot's spread. Exact
-// for normal values, capped or not.
+// SteinInterval estimates the mean of d, all rounds with the pilot's first, after SteinRounds fixed
+// their number: mean ± t·s/√n with the pilot's s and n₀-1 degrees of freedom. With the spread of
+// all rounds instead, the coverage would be wrong, since their number depends on the pilot's
+// spread. It is exact for normal values, capped or not.
 func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
 	const name = "Stein interval"
 	err := firstError(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),
@@ -52,15 +50,14 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 	return studentEstimate(mean, se, float64(pilotN-1), confidence, len(d)), nil
 }
 
-// PrecisionRounds returns the total number of rounds (the pilot's included) after
-// which both SteinInterval and SignedRank's interval, and the smallest one that holds
-// both, have the given half-width or less with the chance assurance. SteinRounds
-// promises that of Stein's interval alone. A pilot that happens to be quiet asks for
-// too few rounds for the other one, whose width follows the noise of all rounds: its
-// standard deviation is bounded by what the pilot predicts of it, the F quantile for
-// the rounds to come. Rounds beyond Stein's number cost nothing of the coverage of
-// his interval, since the number still follows from the pilot's spread alone. The
-// rest is as in SteinRounds. The bound is that of normal values.
+// PrecisionRounds returns the total number of rounds (the pilot's included) after which both
+// SteinInterval and SignedRank's interval, and the smallest interval that contains both, have at
+// most the given half-width with the chance assurance. SteinRounds ensures that for Stein's
+// interval alone. A pilot that happens to be quiet leads to too few rounds for SignedRank's, whose
+// width depends on the noise of all rounds. The standard deviation of all rounds is therefore
+// bounded by the pilot's prediction, the F quantile for the remaining rounds. Rounds beyond Stein's
+// number do not reduce the coverage of his interval, since the number still depends on the pilot's
+// spread alone. Everything else is as in SteinRounds. The bound holds for normal values.
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
 	if !(assurance > 0 && assurance < 1) {
@@ -80,12 +77,13 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 	return n, false, nil
 }
 
-// hullAllowance is how much wider than a t interval the hull is taken to be: the
-// signed-rank interval is so on normal values, 1/rankEfficiency = 1.023, and its
-// middle lies beside the mean.
+// hullAllowance is the assumed ratio of the hull's width to that of a t interval. On normal values
+// the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre differs from the
+// mean.
 const hullAllowance = 1.04
 
-// predictedHalf is the half-width of the hull that n rounds are not to exceed.
+// predictedHalf returns the half-width that the hull of n rounds exceeds only with a chance of 1 -
+// assurance.
 func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) float64 {
 	all := float64(n - 1)
 	variance := sd * sd

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A margin at which one bound of the interval of twice the error lies exactly is
-// where the two one-sided tests give that error.
+// If a margin lies exactly on a bound of an interval with twice the error probability, the two
+// one-sided tests have that error probability.
 func TestEquivalenceSteinMatchesInterval(t *testing.T) {
 	d := []float64{0.011, -0.004, 0.007, 0.013, -0.002, 0.009, 0.003}
 	e, err := SteinInterval(0.008, 5, d, 0.90)

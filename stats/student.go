@@ -8,10 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// PairedT estimates the mean of d, usually one difference or log ratio per
-// round, with Student's t interval and test (n ≥ 2). It is exact for normal
-// values and the only choice below n = 6. Values that do not vary give
-// ErrConstant: they say nothing about the spread that the method needs, and an
+// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t
+// interval and test (n ≥ 2). It is exact for normal values and the only choice below n = 6. Values
+// that do not vary give ErrConstant: they do not show the spread that the method needs, and an
 // interval of no width would claim certainty.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
@@ -25,9 +24,9 @@ func PairedT(d []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
 }
 
-// WelchT estimates mean(y) - mean(x) of two independent samples with unequal
-// variances: Welch's interval and test with the Welch–Satterthwaite degrees of
-// freedom (two values at least in each).
+// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances: Welch's
+// interval and test with the Welch–Satterthwaite degrees of freedom. Each sample needs at least two
+// values.
 func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "Welch t"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -60,7 +59,7 @@ func welch(name string, x, y []float64) (difference, se, df float64, err error) 
 func welchError(sdX, sdY float64, m, n int) (se, df float64) {
 	x, y := sdX/math.Sqrt(float64(m)), sdY/math.Sqrt(float64(n))
 	se = math.Hypot(x, y)
-	shareX, shareY := x/se*(x/se), y/se*(y/se) // of the variance of the difference
+	shareX, shareY := x/se*(x/se), y/se*(y/se) // shares of the variance of the difference
 	return se, 1 / (shareX*shareX/float64(m-1) + shareY*shareY/float64(n-1))
 }
 
@@ -75,7 +74,7 @@ func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
 	}
 }
 
-// meanAndError returns the mean and its standard error, or why there is none.
+// meanAndError returns the mean and its standard error, or an error if there is none.
 func meanAndError(name string, d []float64) (mean, se float64, err error) {
 	if err := checkValues(name, d, 2); err != nil {
 		return 0, 0, err
@@ -88,11 +87,10 @@ func meanAndError(name string, d []float64) (mean, se float64, err error) {
 	return mean, se, nil
 }
 
-// negligible says whether a standard error is rounding noise, as R's t.test
-// does.
+// negligible reports whether a standard error is rounding noise, by the rule of R's t.test.
 func negligible(se, magnitude float64) bool { return se <= 10*0x1p-52*magnitude }
 
-// meanSD returns the mean and the standard deviation with n-1 (two passes).
+// meanSD returns the mean and the standard deviation with n-1, in two passes.
 func meanSD(x []float64) (mean, sd float64) {
 	n := float64(len(x))
 	for _, v := range x {
@@ -111,8 +109,8 @@ func studentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
 }
 
-// StudentQuantile is the quantile of Student's t distribution. Those of whole degrees of freedom are
-// remembered: they are asked for again with every comparison of a run, and take longer to work out
+// StudentQuantile returns a quantile of Student's t distribution. Quantiles of whole degrees of
+// freedom are cached, since every comparison of a run needs them and computing one takes longer
 // than the rest of an interval.
 func StudentQuantile(p, df float64) float64 {
 	whole := df == math.Trunc(df)
@@ -126,4 +124,4 @@ func StudentQuantile(p, df float64) float64 {
 	return q
 }
 
-var studentQuantiles sync.Map // probability and degrees of freedom → quantile
+var studentQuantiles sync.Map // cache: probability and degrees of freedom → quantile

@@ -7,30 +7,32 @@ import (
 )
 
 const (
-	// mostDeals is the largest number of ways to deal the arm's place out of which each is
-	// counted: up to 8 rounds of three. Beyond, tails are saddlepoint approximations.
-	mostDeals = 6561
-	// tiltSteps and tiltPrecise end the search for a saddlepoint.
+	// mostAssignments is the largest number of assignments of the arm's value that are all counted: up to
+	// 8 rounds of three. Beyond, tails are saddlepoint approximations.
+	mostAssignments = 6561
+	// tiltSteps is the largest number of steps of the search for a saddlepoint, tiltPrecise the precision at which it ends.
 	tiltSteps, tiltPrecise = 50, 1e-10
-	// middle is the number of deviations within which a tail is taken from the normal distribution.
+	// middle is the number of deviations within which a tail comes from the normal distribution.
 	middle = 0.02
 )
 
-// dealt is what one way to deal the arm's place out gives: the sum of the arm's centred ranks, and of their squares.
-type dealt struct{ sum, squares float64 }
+// assignment holds, for one assignment of the arm's value in each round, the sum of the arm's centred
+// ranks and the sum of their squares.
+type assignment struct{ sum, squares float64 }
 
-// tails are P(T ≤ t) and P(T ≥ t) for the arm's studentised sum of ranks t after it was moved
-// by -shift: T = Σρ / √Σρ², of ranks ρ as distances from the mean rank of their round. A sum that is not
-// studentised takes the arm to spread as the others do (Neuhaus 1993, Conditional rank tests for
-// the two-sample problem under random censorship, Annals of Statistics 21; Janssen 1997, Studentized permutation
-// tests for non-i.i.d. hypotheses, Statistics & Probability Letters 36).
+// tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after it is
+// moved by -shift: T = Σρ / √Σρ², of ranks ρ as distances from the mean rank of their round. A sum
+// that is not studentised assumes that the arm spreads as the others do (Neuhaus 1993, Conditional
+// rank tests for the two-sample problem under random censorship, Annals of Statistics 21; Janssen
+// 1997, Studentized permutation tests for non-i.i.d. hypotheses, Statistics & Probability Letters
+// 36).
 func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	t, unit := a.statistic(shift)
 	least := a.least()
 	switch {
 	case unit == 0:
 		return 1, 1
-	case 1/least <= mostDeals:
+	case 1/least <= mostAssignments:
 		return a.counted(t)
 	}
 	tail := max(a.saddlepoint(math.Copysign(max(0, math.Abs(t)-unit/2), t)), least)
@@ -40,14 +42,15 @@ func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	return 1 - tail, tail
 }
 
-// normalTails are tails as if T were normal, which is quick, and near enough where values are drawn.
+// normalTails returns tails as if T were normal, which is fast, and precise enough for resampling.
 func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	t, _ := a.statistic(shift)
 	least := a.least()
 	return max(least, distuv.UnitNormal.CDF(t)), max(least, distuv.UnitNormal.Survival(t))
 }
 
-// statistic is T, and by how much it grows with the sum's rank; 0: all ranks are the same.
+// statistic returns T, and the amount by which T grows per unit of the sum; 0: all ranks are the
+// same.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64
@@ -62,7 +65,7 @@ func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	return sum * a.share / math.Sqrt(squares), 1 / math.Sqrt(squares)
 }
 
-// centred are the ranks of a round as distances from their mean, the arm's first.
+// centred returns the ranks of a round as distances from their mean, the arm's first.
 func (a *alignedRounds) centred(round int) []float64 {
 	k := a.sizes[round]
 	all := 0
@@ -76,19 +79,19 @@ func (a *alignedRounds) centred(round int) []float64 {
 	return own
 }
 
-// counted goes through all ways to deal the arm's place out.
+// counted computes the tails from all assignments of the arm's value.
 func (a *alignedRounds) counted(t float64) (lower, upper float64) {
-	ways, next := append(a.room[0][:0], dealt{}), a.room[1]
+	ways, next := append(a.buffers[0][:0], assignment{}), a.buffers[1]
 	for i := range a.ranks {
 		next = next[:0]
 		for _, v := range a.centred(i) {
 			for _, w := range ways {
-				next = append(next, dealt{w.sum + v, w.squares + v*v})
+				next = append(next, assignment{w.sum + v, w.squares + v*v})
 			}
 		}
 		ways, next = next, ways
 	}
-	a.room = [2][]dealt{ways, next}
+	a.buffers = [2][]assignment{ways, next}
 	for _, w := range ways {
 		other := 0.0
 		if w.squares > 0 {
@@ -104,10 +107,10 @@ func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 	return lower / float64(len(ways)), upper / float64(len(ways))
 }
 
-// saddlepoint approximates P(T ≥ t), of t < 0 P(T ≤ t). Where Σρ = t·√Σρ², the root is near its tangent at any c²:
-// Σ(ρ - t·ρ²/2c) = t·c/2. That is a sum over rounds, whose tail Lugannani and Rice's formula gives; c² is
-// what the squares are then expected to be (Daniels and Young 1991, Saddlepoint approximation for the studentized mean,
-// Biometrika 78).
+// saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t). Where Σρ = t·√Σρ², the root is near its
+// tangent at any c²: Σ(ρ - t·ρ²/2c) = t·c/2. That is a sum over rounds, whose tail Lugannani and
+// Rice's formula gives. The value of c² is the expected sum of squares there (Daniels and Young
+// 1991, Saddlepoint approximation for the studentized mean, Biometrika 78).
 func (a *alignedRounds) saddlepoint(t float64) float64 {
 	side := math.Copysign(1, t)
 	if t = math.Abs(t); t < middle {

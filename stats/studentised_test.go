@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Tails by saddlepoints against those of all ways to deal, of rounds that are just too many to be counted.
+// Saddlepoint tails agree with those of all assignments, for rounds that are just too many for
+// counting.
 func TestSaddlepointAgainstCounting(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	tails, low := 0, 0

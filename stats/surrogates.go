@@ -6,39 +6,37 @@ import (
 	"slices"
 )
 
-// Surrogates makes series that are like one in all but its changes: the null
-// distribution of a search for changes among values that may resemble their
-// neighbours.
+// Surrogates generates series that resemble a given one except for its changes: the null
+// distribution of a search for changes among values that may resemble their neighbours.
 //
-// Shuffled values are exchangeable, and a series whose level wanders is not:
-// against its shuffles the wandering looks like changes. So what is shuffled are
-// the innovations of an autoregression of order one,
+// Shuffled values are exchangeable, but a series whose level wanders is not: compared with its
+// shuffles, the wandering looks like changes. Surrogates therefore shuffle the innovations of an
+// autoregression of order one,
 //
 //	e(t) = (x(t) - mean) - φ (x(t-1) - mean),
 //
-// from which a series with the same φ is built again (the residual bootstrap of
-// autoregressions: Bühlmann, Sieve bootstrap for time series, Bernoulli 3, 1997;
-// without replacement). Where φ is 0 these are the shuffles of the values, and
-// the test is the permutation test.
+// and build a series with the same φ from them (the residual bootstrap of autoregressions:
+// Bühlmann, Sieve bootstrap for time series, Bernoulli 3, 1997; without replacement). If φ is 0
+// these are the shuffles of the values, and the test is the permutation test.
 //
-// Shuffling blocks of neighbours is the other way that is used. Blocks of four
-// hold about the same level at φ = 0.3 and 0.6, but cannot see a level that
-// lasts for fewer than three of them, nor anything in twenty values.
+// Shuffling blocks of neighbours is the usual alternative. Blocks of four have about the same level
+// at φ = 0.3 and 0.6, but cannot detect a level that lasts for fewer than three of them, nor
+// anything in twenty values.
 type Surrogates struct {
 	correlation float64
-	values      []float64 // shuffled in place: innovations, or the values themselves
+	values      []float64 // innovations, or the values themselves; shuffled in place
 	series      []float64
 	random      *rand.Rand
 }
 
-// mostCorrelation bounds φ: what wanders more is hardly distinct from a walk.
+// mostCorrelation bounds φ: a series that wanders more can hardly be told from a random walk.
 const mostCorrelation = 0.9
 
-// NewSurrogates takes a series of finite values and the changes that are asked
-// about: indices of the first values of new levels, in order. φ is estimated
-// around the levels between them, or else a change would count as wandering.
+// NewSurrogates takes a series of finite values and the changes to test: indices of the first
+// values of new levels, in order. φ is estimated around the levels between them, since a change
+// would otherwise count as wandering.
 func NewSurrogates(x []float64, changes []int, random *rand.Rand) *Surrogates {
-	s := &Surrogates{correlation: supposed(x, changes), values: slices.Clone(x), random: random}
+	s := &Surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
 		return s
 	}
@@ -51,11 +49,11 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *Surrogates {
 	return s
 }
 
-// start scales a value of the series to an innovation, and the other way round.
+// start returns the factor from a value of the series to an innovation, and its inverse.
 func (s *Surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
-// Next gives another series of the same length. It holds until the next call.
-// With φ above 0 its mean is about 0.
+// Next returns another series of the same length. It is valid until the next call. If φ is above 0,
+// its mean is about 0.
 func (s *Surrogates) Next() []float64 {
 	s.random.Shuffle(len(s.values), func(i, j int) { s.values[i], s.values[j] = s.values[j], s.values[i] })
 	if s.correlation == 0 {
@@ -70,15 +68,14 @@ func (s *Surrogates) Next() []float64 {
 	return s.series
 }
 
-// Reached says whether a statistic as large as the observed one is drawn with a
-// probability of alpha at most: (1 + larger) / (1 + draws) ≤ alpha. It stops
-// once that cannot be any more.
+// Reached reports whether a random draw reaches the observed statistic with a probability of at
+// most alpha: (1 + larger) / (1 + draws) ≤ alpha. It stops as soon as that has become impossible.
 //
-// It also stops after 999 draws in a clear case. With 95 % confidence the largest
-// of them, t, is reached with a probability of 0.003 at most. The tails of the
-// statistics here, sums of squares and the largest of many of them, fall
-// exponentially, for which P(T > ft) ≤ P(T > t)^f. So a value of more than f·t is
-// reached with a probability of 0.003^f at most: f is taken such that this is alpha.
+// It also stops after 999 draws in a clear case. With 95 % confidence the largest draw, t, is
+// reached with a probability of at most 0.003. The tails of these statistics, sums of squares and
+// the largest of many of them, fall exponentially, for which P(T > ft) ≤ P(T > t)^f. A value of
+// more than f·t is therefore reached with a probability of at most 0.003^f: f is chosen so that
+// this is alpha.
 func Reached(observed, alpha float64, draw func() float64) bool {
 	draws := changepointPermutations(alpha)
 	allowed := int(math.Floor(alpha*float64(draws+1)+1e-9)) - 1
@@ -99,34 +96,32 @@ func Reached(observed, alpha float64, draw func() float64) bool {
 	return larger <= allowed
 }
 
-// clearDraws is how many draws decide a clear case.
+// clearDraws is the number of draws that decide a clear case.
 const clearDraws = 999
 
-// Neighbours estimates the autocorrelation at lag one of what is left of a series
-// of finite values when the level between its changes has been taken out, with the
-// bias of so short a series added: Lag1 loses about (1+3r)/n where one level is
-// taken out, and more with each further one.
+// Neighbours estimates the autocorrelation at lag one of a series of finite values, after
+// subtracting the level between its changes. It corrects the bias of short series: Lag1 is too low
+// by about (1+3r)/n if one level is subtracted, and by more with each further one.
 func Neighbours(x []float64, changes []int) float64 {
 	r, levels := Lag1(Residuals(x, changes)), float64(len(changes)+1)
 	return r + (levels+(1+2*levels)*max(r, 0))/float64(len(x))
 }
 
-// supposed is the autocorrelation that surrogates have: that of neighbours with
-// half a standard error, to be on the safe side. It is 0 where there is none.
+// surrogateCorrelation returns the autocorrelation for surrogates: that of neighbours plus half a standard
+// error, to be on the safe side. It is 0 if there is none.
 //
-// Changes that are not known yet look like wandering. They hardly touch
-// differences of neighbours, so these say how much there can be at most: one
-// less than the squared differences at lag two over those at lag one, the
-// largest tenth of each left out (as with medians by Chakar, Lebarbier,
-// Lévy-Leduc and Robin, Bernoulli 23, 2017), and one standard error.
-func supposed(x []float64, changes []int) float64 {
+// Changes that are not known yet look like wandering. They hardly affect differences of neighbours,
+// which therefore give an upper bound of the autocorrelation: one minus the squared differences at
+// lag two over those at lag one, the largest tenth of each left out (as with medians by Chakar,
+// Lebarbier, Lévy-Leduc and Robin, Bernoulli 23, 2017), plus one standard error.
+func surrogateCorrelation(x []float64, changes []int) float64 {
 	n := float64(len(x))
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
 }
 
-// Residuals are finite values minus the mean of their own level, outliers pulled in
-// to four robust standard deviations from its median: a level of some values may
-// stand out, an outlier may not.
+// Residuals returns finite values minus the mean of their own level, with outliers moved to four
+// robust standard deviations from their median: a level of several values may stand out, an outlier
+// may not.
 func Residuals(x []float64, changes []int) []float64 {
 	out := make([]float64, 0, len(x))
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
@@ -141,7 +136,7 @@ func Residuals(x []float64, changes []int) []float64 {
 	for i, v := range out {
 		sizes[i] = math.Abs(v)
 	}
-	if reach := 4 * 1.4826 * Median(sizes); reach > 0 { // else most values are the same
+	if reach := 4 * 1.4826 * Median(sizes); reach > 0 { // otherwise most values are the same
 		for i, v := range out {
 			out[i] = min(max(v, -reach), reach)
 		}
@@ -159,7 +154,7 @@ func Residuals(x []float64, changes []int) []float64 {
 	return out
 }
 
-// differencing is the autocorrelation by differences, whatever levels there are.
+// differencing returns the autocorrelation estimated from differences, whatever levels there are.
 func differencing(x []float64) float64 {
 	size := func(lag int) float64 {
 		var squares []float64

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// With a bin for each value, or nearly, the distance is that of the values.
+// With about one bin per value, the distance is that of the values.
 func TestEnergyGrid(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
 		n := 12 + random.IntN(60)
 		x := make([]float64, n)
 		for i := range x {
-			x[i] = float64(random.IntN(energyBins)) // no more values than bins
+			x[i] = float64(random.IntN(energyBins)) // no more different values than bins
 		}
 		x = centred(x)
 		e := newEnergy(x)
@@ -23,7 +23,7 @@ func TestEnergyGrid(t *testing.T) {
 		if got := g.largest(x, 3); math.Abs(got-want) > 0.35*want {
 			t.Errorf("%d values: %v, want about %v", n, got, want)
 		}
-		// By the definition, for these bins.
+		// The largest distance by the definition, for these bins.
 		most := 0.0
 		for k := 3; k <= n-3; k++ {
 			sum := 0.0
@@ -50,7 +50,7 @@ func TestEnergyGrid(t *testing.T) {
 	}
 }
 
-// related is a series of deviation 1 with an autocorrelation.
+// related returns a series of deviation 1 with an autocorrelation.
 func related(random *rand.Rand, n int, r float64) []float64 {
 	x := make([]float64, n)
 	state := random.NormFloat64()
@@ -61,8 +61,7 @@ func related(random *rand.Rand, n int, r float64) []float64 {
 	return x
 }
 
-// Surrogates have the autocorrelation of their series, and its deviation, but not
-// its step.
+// Surrogates have the autocorrelation and the deviation of their series, but not its step.
 func TestSurrogates(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	for _, r := range []float64{0, 0.3, 0.6} {
@@ -88,7 +87,7 @@ func TestSurrogates(t *testing.T) {
 	}
 }
 
-// Levels that are not known yet do not pass for wandering.
+// Levels that are not known yet do not count as wandering.
 func TestSurrogatesOfManyLevels(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 2))
 	x := related(random, 400, 0)
@@ -110,11 +109,11 @@ func TestReached(t *testing.T) {
 	for _, c := range []struct {
 		observed, alpha float64
 		want            bool
-		most            int // draws
+		most            int // largest number of draws
 	}{
 		{0.1, 0.01, false, 30},
 		{50, 0.01, true, 499},
-		{50, 0.0001, true, 999}, // clear
+		{50, 0.0001, true, 999}, // a clear case
 		{50, 1e-9, false, 0},    // below what the draws can show
 		{12, 0.0001, true, 19999},
 	} {

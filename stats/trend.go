@@ -6,29 +6,27 @@ import (
 )
 
 const (
-	// maxExactTrend is the largest n for which an untied P of Trend is exact.
+	// maxExactTrend is the largest n for which a P of Trend without ties is exact.
 	maxExactTrend = 50
-	// maxTrendPairs is the number of values, or medians of blocks, between all
-	// of which slopes are taken.
+	// maxTrendPairs is the largest number of values, or medians of blocks, of which all pairs give
+	// a slope.
 	maxTrendPairs = 300
 )
 
-// Trend says whether a series, in the order measured, rises or falls all along:
-// the two-sided p of Mann and Kendall's test of "no trend" (Mann 1945; Kendall,
-// Rank Correlation Methods, 4th ed., chapters 4 and 5), and the slope of Theil
-// and Sen, the median of the slopes between all pairs of values, in the values'
-// unit per place (Hollander, Wolfe & Chicken, section 9.3). It needs 4 values at
-// least; at a level of 5 %, 5.
+// Trend tests whether a series, in the order measured, rises or falls all along. It returns the
+// two-sided p of Mann and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation
+// Methods, 4th ed., chapters 4 and 5), and the slope of Theil and Sen, the median of the slopes
+// between all pairs of values, in the values' unit per index (Hollander, Wolfe & Chicken, section
+// 9.3). It needs at least 4 values; at a level of 5 %, 5.
 //
-// The test looks at the signs of the differences of all pairs and so minds
-// neither outliers nor the shape of the trend. It takes values for independent:
-// with positive autocorrelation it sees trends in slow waves. P is exact up to 50
-// values without ties; beyond, and with ties, it is the normal approximation with
-// continuity correction and tie-corrected variance.
+// The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the
+// trend matter. It assumes independent values: with positive autocorrelation it detects trends in
+// slow waves. P is exact for up to 50 values without ties; beyond, and with ties, it is the normal
+// approximation with continuity correction and tie-corrected variance.
 //
-// P always rests on all values. Beyond 300 the slope is taken between the medians
-// of at most 300 blocks of neighbours, which costs a fraction of its precision
-// and no bias, and makes it linear instead of quadratic in time.
+// P always uses all values. Beyond 300 the slope is computed from the medians of at most 300 blocks
+// of neighbours, which costs a little of its precision, adds no bias, and makes it linear instead
+// of quadratic in time.
 func Trend(x []float64) (slope, p float64, err error) {
 	const name = "trend"
 	if err := checkValues(name, x, 4); err != nil {
@@ -45,11 +43,10 @@ func theilSen(x []float64) float64 {
 			slopes = append(slopes, (medians[j]-medians[i])/float64(j-i))
 		}
 	}
-	return halfway(slopes) / float64(size)
+	return medianInPlace(slopes) / float64(size)
 }
 
-// mannKendall returns the two-sided p of the number of rising pairs less that
-// of falling ones.
+// mannKendall returns the two-sided p of the number of rising pairs minus that of falling ones.
 func mannKendall(x []float64) float64 {
 	s, ties := kendallScore(x)
 	n := len(x)
@@ -63,16 +60,16 @@ func mannKendall(x []float64) float64 {
 	if variance <= 0 {
 		return 1 // all values are equal
 	}
-	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // in rising pairs, which go in steps of 1
+	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // counted in rising pairs, which differ in steps of 1
 }
 
-// kendallScore returns the rising pairs less the falling ones, and the sum of
-// t(t-1)(2t+5) over the groups of t equal values. The values below and equal to
-// each, of those before it, come from a Fenwick tree over the ranks.
+// kendallScore returns the rising pairs minus the falling ones, and the sum of t(t-1)(2t+5) over
+// the groups of t equal values. A Fenwick tree over the ranks gives the numbers of earlier values
+// that are below or equal to each.
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
 	order := ascending(x)
-	rank, size := make([]int, n), make([]int, n+1) // from 1, shared by equal values
+	rank, size := make([]int, n), make([]int, n+1) // rank counts from 1, and equal values share it
 	last := 0
 	for i, at := range order {
 		if i == 0 || x[at] != x[order[i-1]] {
@@ -101,9 +98,9 @@ func kendallScore(x []float64) (score int, ties float64) {
 	return score, ties
 }
 
-// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random
-// order of n different values: the i-th value rises above 0 … i-1 of those
-// before it, each with the same chance. It is worked out once for every n.
+// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different
+// values: the i-th value rises above 0 … i-1 of those before it, each with the same chance. It is
+// computed once for every n.
 func inversionCDF(n int) []float64 {
 	return cumulated(&inversionCDFs, n, func() []float64 {
 		p := []float64{1}
@@ -120,4 +117,4 @@ func inversionCDF(n int) []float64 {
 	})
 }
 
-var inversionCDFs sync.Map // n → []float64
+var inversionCDFs sync.Map // cache: n → []float64

@@ -11,10 +11,9 @@ type Weighted struct {
 	Values []float64
 }
 
-// WelchSum estimates a weighted sum of the means of independent samples with
-// unequal variances, with the Welch–Satterthwaite degrees of freedom (Welch
-// 1947; two values at least in each sample). The weights -1 and 1 give WelchT;
-// -1, 1, 1, -1 the difference of two differences.
+// WelchSum estimates a weighted sum of the means of independent samples with unequal variances,
+// with the Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two
+// values. The weights -1 and 1 give WelchT; -1, 1, 1, -1 give the difference of two differences.
 func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	const name = "Welch sum"
 	if err := checkConfidence(name, confidence); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// four is the difference of two differences, made up.
+// four are invented samples for the difference of two differences.
 var four = []Weighted{
 	{-1, []float64{5.1, 4.9, 5.3, 5.0, 5.2}},
 	{1, []float64{5.6, 5.9, 5.4, 5.8}},
@@ -30,7 +30,7 @@ func TestWelchSumAgainstSciPy(t *testing.T) {
 	golden{Kind: "Welch sum", Name: "equivalence", P: 0.0036911032616115456}.p(t, p, err)
 }
 
-// Two samples are Welch's t, which R has confirmed.
+// For two samples WelchSum equals Welch's t, which is checked against R.
 func TestWelchSumOfTwo(t *testing.T) {
 	x, y := four[0].Values, four[1].Values
 	want, err := WelchT(x, y, 0.95)
@@ -48,8 +48,8 @@ func TestWelchSumOfTwo(t *testing.T) {
 	g.p(t, p, err)
 }
 
-// Intervals of four normal samples of unequal size and spread hold the true
-// value about as often as they say.
+// Intervals of four normal samples of unequal size and spread contain the true value about as often
+// as their confidence.
 func TestWelchSumCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const times = 4000

@@ -9,34 +9,32 @@ import (
 	"tare/stats"
 )
 
-// steepest bounds a contrast whose exponential is taken.
+// steepest is the largest contrast whose exponential is computed.
 const steepest = 600
 
-// Changed compares the overhead in one run with that in another. Paired, each
-// is a sample of overheads by round, and the two samples are independent: they
-// are compared as any two samples are. Unpaired, an overhead is itself a
-// difference of two samples; the values of the result then stand for the sizes
-// only, and it is estimated from all four samples.
+// Changed compares the overhead in one run with that in another. With pairs, each run gives a
+// sample of overheads by round. The two samples are independent and are compared as any two samples
+// are. Without pairs, an overhead is itself a difference of two samples. The change is then
+// estimated from all four samples, and the values of the result only carry their number.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
-		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // whoever failed: an overhead is missing
+		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // whichever side failed, the pair has no overhead
 	if d.Metric.Scale == experiment.Difference {
-		d.Metric.Better = experiment.Lower // amounts are signed already: more is a cost
+		d.Metric.Better = experiment.Lower // amounts already have the sign of a cost
 	}
 	if from.Paired && to.Paired {
 		return d
 	}
 	d.estimate = func(r Rules) Estimate {
 		samples := append(from.weighted(-1), to.weighted(1)...)
-		v := r.seen(stats.WelchSum(samples, r.Confidence))
+		v := r.view(stats.WelchSum(samples, r.Confidence))
 		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
 	}
 	return d
 }
 
-// factors are the overheads by round, or by set-up, on a scale that two of them can be
-// compared on: the cost factor arm ÷ baseline, or the amount by which the arm
-// costs more.
+// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be
+// compared: the cost factor arm ÷ baseline, or the amount by which the arm costs more.
 func (d *Data) factors() []float64 {
 	contrasts, _, _ := d.Units()
 	if d.Metric.Scale == experiment.Difference {
@@ -49,7 +47,7 @@ func (d *Data) factors() []float64 {
 	return f
 }
 
-// weighted gives the overhead, (arm − baseline) × weight, as samples of contrasts.
+// weighted returns the overhead, (arm − baseline) × weight, as weighted samples of contrasts.
 func (d *Data) weighted(weight float64) []stats.Weighted {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -59,7 +57,7 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller is the sample that limits what can be claimed of an overhead.
+// smaller returns the smaller sample, which limits the claims on an overhead.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -70,8 +68,8 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread is the deviation that one sample of the smaller size would have if its
-// mean were as uncertain as the overhead.
+// spread returns the deviation of one sample of the smaller size whose mean would be as uncertain
+// as the overhead.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -85,11 +83,14 @@ func (d *Data) spread() float64 {
 	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
 }
 
-// MethodOccasions stands behind the method of a change whose interval holds what occasions differ by as well.
+// MethodOccasions is appended to the method of a change whose interval includes the variation
+// between occasions.
 const MethodOccasions = "+occasions"
 
-// Over lets the estimate of a change hold what occasions differ by: so many runs have estimated one overhead with a deviation, as
-// contrasts. Two runs then differ by √2 times that (Student's t). A claim is what both that and the runs' own noise claim.
+// Over returns data whose interval includes the variation between occasions. The given number of
+// runs has estimated one overhead with a standard deviation, on the scale of contrasts. Two runs
+// then differ by √2 times that deviation (Student's t). A claim must hold by this deviation and by
+// the runs' own noise.
 func (d Data) Over(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d

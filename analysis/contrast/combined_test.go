@@ -9,7 +9,7 @@ import (
 	"tare/stats"
 )
 
-// An overhead of which more is better is judged as the same one of which less is.
+// A metric of which more is better gives the same results as one of which less is better.
 func TestCombined(t *testing.T) {
 	y, errs := []float64{0.05, 0.06, 0.04, 0.055}, []float64{0.01, 0.012, 0.008, 0.01}
 	var down []float64
@@ -37,7 +37,7 @@ func TestCombined(t *testing.T) {
 	}
 }
 
-// The error of a t interval is the standard error that it was made with.
+// Error recovers the standard error of a t interval.
 func TestError(t *testing.T) {
 	d := []float64{0.01, 0.03, 0.02, 0.05, 0.04}
 	e, err := stats.PairedT(d, 0.95)

@@ -1,16 +1,14 @@
-// Package contrast compares two arms on one metric: from their values to
-// estimates of the overhead, each with its interval and tests.
+// Package contrast compares two arms on one metric: it turns their values into estimates of the
+// overhead, each with its interval and tests.
 //
-// Everything is estimated on contrasts: ln(arm/baseline) for a ratio metric,
-// whatever its direction, and the signed difference (positive: cost) for a
-// difference metric. Overheads are derived from contrasts last, so that an
-// interval keeps its confidence through the change of scale.
+// All estimates are made on contrasts: ln(arm/baseline) for a ratio metric, whatever its direction,
+// and the signed difference (positive: cost) for a difference metric. Overheads are computed from
+// contrasts last, so an interval keeps its confidence through the change of scale.
 //
-// Two kinds of data come here. Paired: one value of each arm from the same
-// round, so that what slows the machine down for a while cancels; these are the
-// trials of tare run. Unpaired: two independent samples, as most other tools
-// leave them; what drifts between the two is then part of the difference, and
-// no method can take it out again.
+// There are two kinds of data. Paired: one value of each arm from the same round, so that slow
+// phases of the machine cancel; the trials of tare run are paired. Unpaired: two independent
+// samples, as most other tools produce them; drift between the two is then part of the difference,
+// and no method can remove it.
 package contrast
 
 import (
@@ -21,46 +19,45 @@ import (
 	"tare/stats"
 )
 
-// Data is what two arms have to say of one metric in one cell.
+// Data holds the values of two arms on one metric in one cell.
 type Data struct {
 	Metric   experiment.Metric
-	Margin   float64   // of equivalence of its own, on the scale of contrasts; 0: that of the rules, if any
+	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: that of the rules, if any
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired says that values of the same index are of the same round. The fields
-	// below are then set, one entry for each pair, and nil otherwise.
+	// Paired is set if values of the same index are from the same round. The fields below then have
+	// one entry per pair. Otherwise they are nil.
 	Paired bool
-	// Control is the values of a second copy of the baseline, where both together are the
-	// reference; NaN in a round that has none. Nil: the baseline alone is.
+	// Control holds the values of a second copy of the baseline; both together are then the
+	// reference. It is NaN in a round without one. Nil: the reference is the baseline alone.
 	Control   []float64
-	Contrasts []float64 // with the mean of the references; Compare makes them, or they are given without values
+	Contrasts []float64 // relative to the mean of the references. Compare computes them, or they are given without values
 	Rounds    []int
-	// Moved is the arm's place in its block minus the baseline's: positive when
-	// the arm ran later.
+	// Moved is the arm's position in the round minus the baseline's: positive if the arm ran later.
 	Moved []int
-	// SetUps is the set-up of each pair where several share one, whose luck they then share,
-	// too: the means over set-ups are what is independent. Nil: each pair is.
+	// SetUps is the set-up of each pair, if several pairs share one. Such pairs are not independent
+	// of each other, but the means over set-ups are. Nil: each pair is independent.
 	SetUps []int
-	Pilot  int // pairs from the pilot's rounds
-	// Places are the effects of the places within the round, on the scale of contrasts, that
-	// are taken from the treated value, the baseline's and the control's; nil: none are.
+	Pilot  int // number of pairs from the pilot's rounds
+	// Places are the effects of the positions within the round, on the scale of contrasts, that are
+	// subtracted from the treated value, the baseline's and the control's. Nil: none are.
 	Places [][3]float64
-	// Means asks for the difference of means, and not of typical rounds: counts are mostly
+	// Means asks for the difference of means instead of that of typical rounds, since counts are
 	// zero in most rounds.
 	Means bool
-	// Uneven says that contrasts are sums of values of which a few weigh more than the others,
-	// as a slope is: what noise they have need not be symmetric where that of the values is the same.
+	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Their
+	// noise may be skewed even if the values' noise is the same in all arms.
 	Uneven bool
-	// Missing counts the trials that failed and so have no value.
+	// Missing counts the trials that have no value because the program failed.
 	Missing Missing
 
-	controlDelta []float64                       // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
-	estimate     func(Rules) Estimate            // where the values do not say how they are to be estimated; nil: they do
-	imputed      func(sign, margin float64) Data // Imputed of what Over was given; nil: it was not
-	errs         []float64                       // standard errors of the contrasts, where runs are combined
+	controlDelta []float64                       // half of control minus baseline on the scale of contrasts, NaN without a control value; nil without Control
+	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
+	imputed      func(sign, margin float64) Data // Imputed of the data before Over; nil: Over was not called
+	errs         []float64                       // standard errors of the contrasts of combined runs
 }
 
-// Compare sets the contrasts of pairs from their values.
+// Compare computes the contrasts of pairs from their values.
 func (d *Data) Compare() {
 	d.Contrasts, d.controlDelta = make([]float64, len(d.Treated)), nil
 	if d.Control != nil {
@@ -84,8 +81,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// bare says whether only contrasts are known and no values: those of more than two arms.
-func (d *Data) bare() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
+// withoutValues reports whether the data are contrasts without values, as those of more than two arms are.
+func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs whose reference is the mean of baseline and control.
 func (d *Data) Controlled() (n int) {
@@ -97,7 +94,7 @@ func (d *Data) Controlled() (n int) {
 	return n
 }
 
-// Size is the number of independent values that a claim rests on: pairs, or set-ups that
+// Size returns the number of independent values that a claim rests on: pairs, or set-ups that
 // several pairs share, or the values of the smaller sample.
 func (d *Data) Size() int {
 	switch {
@@ -109,7 +106,7 @@ func (d *Data) Size() int {
 	return min(len(d.Baseline), len(d.Treated))
 }
 
-// blocks gives the pairs of each set-up, by index.
+// blocks returns the indices of the pairs of each set-up.
 func (d *Data) blocks() [][]int {
 	var list [][]int
 	at := map[int]int{}
@@ -125,9 +122,9 @@ func (d *Data) blocks() [][]int {
 	return list
 }
 
-// Units are the independent values of pairs: themselves, or the means over each set-up of
-// several. A set-up of which some round has no control is compared with the baseline alone.
-// Of the units, the first pilot ones are of the pilot's rounds.
+// Units returns the independent values of pairs: the pairs themselves, or the means over each
+// set-up if several pairs share one. A set-up in which some round has no control is compared with
+// the baseline alone. The first pilot units are from the pilot's rounds.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -143,7 +140,7 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 			c := d.Contrasts[i]
 			switch {
 			case lone && !math.IsNaN(d.controlDelta[i]):
-				c += d.controlDelta[i] // to the baseline
+				c += d.controlDelta[i] // now relative to the baseline
 			case deltas != nil && !lone:
 				deltas[k] += d.controlDelta[i] / float64(len(block))
 			}
@@ -159,9 +156,8 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	return contrasts, deltas, pilot
 }
 
-// of compares one value of an arm with one of the baseline. Logarithms are
-// taken first so that no quotient overflows; a difference whose square would
-// overflow is held at a size that does not.
+// of compares one value of an arm with one of the baseline. Logarithms are taken first so that no
+// quotient overflows. A difference whose square would overflow is cut to a size that does not.
 func of(arm, base float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale != experiment.Difference:
@@ -172,32 +168,33 @@ func of(arm, base float64, m experiment.Metric) float64 {
 	return Bounded(arm - base)
 }
 
-// largest is the largest contrast; its square, summed over any run, is finite.
+// largest is the largest contrast. Its square, summed over any run, is finite.
 const largest = 1e150
 
-// Bounded holds a contrast at a size that does not overflow.
+// Bounded cuts a contrast to a size that does not overflow.
 func Bounded(x float64) float64 { return min(max(x, -largest), largest) }
 
-// Overhead turns a contrast into an overhead: a share of the baseline for a
-// ratio metric, in the metric's unit for a difference metric.
+// Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, in the
+// metric's unit for a difference metric.
 func Overhead(x float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale == experiment.Difference:
 		return Finite(x)
 	case m.Better == experiment.Higher:
-		return Finite(0 - math.Expm1(x)) // not -0
+		return Finite(0 - math.Expm1(x)) // 0 instead of -0
 	}
 	return Finite(math.Expm1(x))
 }
 
-// Overheads does the same for an interval and puts its bounds in order.
+// Overheads converts an interval of contrasts to an interval of overheads, with its bounds in
+// order.
 func Overheads(at stats.Interval, m experiment.Metric) stats.Interval {
 	return at.Map(func(x float64) float64 { return Overhead(x, m) })
 }
 
-// FromOverhead is the contrast of an overhead: the inverse of Overhead. An
-// overhead of the whole baseline or more, on a metric of which more is better,
-// has none: it gives -Inf.
+// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of
+// the metric are better, an overhead of the whole baseline or more has no contrast; the result is
+// then -Inf.
 func FromOverhead(overhead float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale == experiment.Difference:
@@ -208,7 +205,7 @@ func FromOverhead(overhead float64, m experiment.Metric) float64 {
 	return math.Log1p(overhead)
 }
 
-// Magnitude is the size of a contrast as an overhead.
+// Magnitude returns the size of a contrast as an overhead.
 func Magnitude(size float64, m experiment.Metric) float64 { return Overhead(Cost(size, m), m) }
 
 // Cost gives a contrast the sign of its overhead: positive is a cost.
@@ -219,8 +216,8 @@ func Cost(x float64, m experiment.Metric) float64 {
 	return x
 }
 
-// Finite keeps a number fit for JSON and for arithmetic: infinities become the
-// largest finite numbers, and what is not a number becomes 0.
+// Finite makes a number fit for JSON and arithmetic: infinities become the largest finite numbers,
+// and NaN becomes 0.
 func Finite(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -233,7 +230,7 @@ func Finite(x float64) float64 {
 	return x
 }
 
-// Deviation is the sample standard deviation, 0 for fewer than two values.
+// Deviation returns the sample standard deviation; 0 for fewer than two values.
 func Deviation(x []float64) float64 {
 	if len(x) < 2 {
 		return 0

@@ -19,10 +19,10 @@ func difference(b experiment.Better) experiment.Metric {
 	return experiment.Metric{Name: "m", Better: b, Headline: true, Scale: experiment.Difference}
 }
 
-// level95 are rules at 95 % with a margin of 2 %.
+// level95 are rules with a confidence of 95 % and a margin of 2 %.
 var level95 = Rules{Confidence: 0.95, Alpha: 0.05, Margin: math.Log1p(0.02)}
 
-// drawn gives n values around 100 with 1 % of noise, times a factor.
+// drawn returns n values around 100 with 1 % of noise, times a factor.
 func drawn(seed uint64, n int, factor float64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	x := make([]float64, n)
@@ -32,7 +32,7 @@ func drawn(seed uint64, n int, factor float64) []float64 {
 	return x
 }
 
-// pairsOf pairs two arms, the first pilot ones as a pilot.
+// pairsOf pairs two arms; the first pilot pairs are the pilot's.
 func pairsOf(m experiment.Metric, base, arm []float64, pilot int) Data {
 	d := Data{Metric: m, Baseline: base, Treated: arm, Paired: true, Pilot: pilot}
 	for i := range base {
@@ -41,7 +41,7 @@ func pairsOf(m experiment.Metric, base, arm []float64, pilot int) Data {
 	return d
 }
 
-// times gives values times a factor.
+// times multiplies values by a factor.
 func times(x []float64, by float64) []float64 {
 	y := slices.Clone(x)
 	for i := range y {
@@ -54,7 +54,7 @@ func TestSigns(t *testing.T) {
 	low, high := drawn(1, 12, 1), drawn(2, 12, 1.10)
 	for _, c := range []struct {
 		metric experiment.Metric
-		sign   float64 // of the overhead when the arm has the larger values
+		sign   float64 // sign of the overhead if the arm has the larger values
 		size   float64
 	}{
 		{ratio(experiment.Lower), 1, 0.10},
@@ -132,15 +132,14 @@ func TestLeastP(t *testing.T) {
 	}
 }
 
-// TestExceeds compares with the same tests on values from which the limit has
-// been taken away by hand.
+// TestExceeds compares with the same tests on values from which the limit was subtracted.
 func TestExceeds(t *testing.T) {
 	stein := level95
 	stein.Pilot = true
 	for _, better := range []experiment.Better{experiment.Lower, experiment.Higher} {
 		for _, limit := range []float64{0, 0.05, 0.5, 1, 3} {
 			for _, effect := range []float64{-0.10, 0, 0.04, 0.05, 0.06, 0.6, 2, 5} {
-				worse := 1 + effect // of a metric of which less is better
+				worse := 1 + effect // for a metric of which less is better
 				least := 1 + limit
 				if better == experiment.Higher {
 					worse, least = 1-effect, 1-limit
@@ -205,7 +204,7 @@ func TestExceeds(t *testing.T) {
 }
 
 func TestExceedsOnDifferences(t *testing.T) {
-	base, arm := drawn(1, 12, 1), drawn(2, 12, 1.10) // about 10 more
+	base, arm := drawn(1, 12, 1), drawn(2, 12, 1.10) // about 10 more than the baseline
 	for _, c := range []struct {
 		better experiment.Better
 		limit  float64
@@ -240,9 +239,9 @@ func TestExceedsWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestExceedsAgreesWithTheInterval holds the gate together: at a limit below the
-// lower bound of the interval the overhead is shown to exceed it at half of
-// alpha, and above the upper bound to stay under it.
+// TestExceedsAgreesWithTheInterval: an overhead exceeds a limit below the lower bound of its
+// interval at half of alpha, and does not exceed one above the upper bound. The gate relies on
+// both.
 func TestExceedsAgreesWithTheInterval(t *testing.T) {
 	for seed := range uint64(40) {
 		base, arm := drawn(seed, 11, 1), drawn(seed+100, 9, 1.03)

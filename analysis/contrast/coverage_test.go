@@ -12,9 +12,8 @@ import (
 
 var runs = flag.Int("runs", 2000, "simulated comparisons in each case of TestCoverage")
 
-// TestCoverage says how often the 95 % interval of two independent samples holds
-// the truth, and how often the interval of ranks alone does. docs/method.md quotes
-// it; -v prints it.
+// TestCoverage counts how often the 95 % interval of two independent samples contains the true
+// value, and how often the interval of ranks alone does. docs/method.md quotes it; -v prints it.
 func TestCoverage(t *testing.T) {
 	normal := func(r *rand.Rand) float64 { return r.NormFloat64() }
 	skewed := func(r *rand.Rand) float64 { return r.ExpFloat64() }
@@ -22,7 +21,7 @@ func TestCoverage(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		m, n   int
-		spread float64 // of the arm; the baseline's is 1
+		spread float64 // spread of the arm; the baseline's is 1
 		noise  func(*rand.Rand) float64
 	}{
 		{"normal", 4, 4, 1, normal},

@@ -7,13 +7,13 @@ import (
 	"tare/experiment"
 )
 
-// grid is the step between neighbouring values, as a contrast, where the values lie on a
-// grid that is coarse beside their noise: a clock of few digits, a tool that rounds. 0: they
-// do not. It is taken for one where at most half of the values are distinct.
+// grid returns the step between neighbouring values, as a contrast, if the values lie on a grid
+// that is coarse relative to their noise: a clock of few digits, a tool that rounds. It is 0 if
+// they do not. Values count as a grid if at most half of them are distinct.
 //
-// Contrasts of such values lie on a grid, too. Where the step is several times the noise, the
-// typical value of each arm can lie half a step from its true one, on either side, however many
-// rounds there are. The interval therefore reaches half a step further on both sides.
+// Contrasts of such values lie on a grid, too. If the step is several times the noise, the typical
+// value of each arm can lie half a step from its true one, on either side, however many rounds
+// there are. The interval therefore extends by half a step on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0
@@ -32,7 +32,7 @@ func (d *Data) grid() float64 {
 	return step
 }
 
-// wider is a view whose interval reaches further on both sides.
+// wider returns a view whose interval extends further on both sides.
 func (v View) wider(by float64) View {
 	v.At.Lo, v.At.Hi = v.At.Lo-by, v.At.Hi+by
 	return v

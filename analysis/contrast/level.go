@@ -6,15 +6,17 @@ import (
 	"tare/stats"
 )
 
-// The interval of a level goes by the means of so many parts of the run, in their order. Parts of a machine that drifts resemble
-// their neighbours: the factor makes intervals hold under a random walk, too (cost's TestCoverage).
+// The interval of a level uses the means of this many consecutive parts of the run. On a machine
+// that drifts, neighbouring parts are alike: the factor makes the interval cover even under a
+// random walk (cost's TestCoverage).
 const (
 	levelParts = 4
 	partsAlike = 1.8
 )
 
-// Level estimates where the values of one arm lie. The machine's drift does not cancel there, as it does in differences within rounds:
-// the interval also holds that of batch means, by t over the quarters of the run (Alexopoulos and Seila 1998, Handbook of Simulation, chapter 7).
+// Level estimates the centre of one arm's values. The machine's drift does not cancel in it, as it
+// does in differences within rounds. The interval therefore also covers that of batch means, by t
+// over the quarters of the run (Alexopoulos and Seila 1998, Handbook of Simulation, chapter 7).
 func (r Rules) Level(d *Data) Estimate {
 	e := r.Estimate(d)
 	units, _, _ := d.Units()

@@ -6,7 +6,8 @@ import (
 	"tare/experiment"
 )
 
-// At an early look the interval has a confidence far above the plan's, and at the last look one a little above it.
+// At an early look the interval's confidence is far above the plan's, and at the last look a little
+// above it.
 func TestAtLook(t *testing.T) {
 	plan := &experiment.Plan{Rounds: 20, Confidence: 0.95}
 	if got := RulesOf(plan).AtLook(); got != 0.95 {

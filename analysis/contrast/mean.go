@@ -10,13 +10,12 @@ import (
 	"tare/stats"
 )
 
-// Mean is the contrast of the arms' arithmetic means, with its interval: the logarithm
-// of their ratio, or their difference on that scale. It is what capacity and money
-// follow, where the headline's estimate is about the typical round. OK is false where
-// the data have no means to compare: too few values, or none that vary, or overheads
-// that are compared with each other.
+// Mean returns the contrast of the arms' arithmetic means, with its interval: the logarithm of
+// their ratio, or their difference. Capacity and money follow the mean, while the headline's
+// estimate is about the typical round. OK is false if the data have no means to compare: too few
+// values, values that do not vary, or overheads that are compared with each other.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
-	if d.estimate != nil || d.bare() {
+	if d.estimate != nil || d.withoutValues() {
 		return stats.Interval{}, false
 	}
 	var err error
@@ -39,11 +38,11 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 
 func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.Interval, err }
 
-// MeanBeyond says whether the arithmetic means differ by more than the margin of
-// equivalence, as far as the values that there are can tell.
+// MeanBeyond reports whether the arithmetic means differ by more than the margin of equivalence, as
+// far as the present values show.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
-	if d.estimate != nil || d.bare() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
+	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
 		return false
 	}
 	base, arm := d.Baseline, d.Treated
@@ -54,8 +53,8 @@ func (r Rules) MeanBeyond(d *Data) bool {
 	return ratio > 0 && math.Abs(math.Log(ratio)) > margin
 }
 
-// meanUnits are the values of pairs by which means are compared: those of the baseline and
-// the control together, where there is one, and means over the rounds that share a set-up.
+// meanUnits returns the values of pairs for the comparison of means. The baseline's are averaged
+// with the control's, if there is one, and values of rounds that share a set-up are averaged.
 func (d *Data) meanUnits() (base, arm []float64) {
 	base, arm = d.Baseline, d.Treated
 	if d.Control != nil {

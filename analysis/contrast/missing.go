@@ -8,14 +8,14 @@ import (
 	"tare/stats"
 )
 
-// Missing counts the trials that would be data had their program not failed, by the side
-// on which it did. Of pairs it counts those that lack a value for that.
+// Missing counts the trials that have no value because the program failed, by the side that failed.
+// For pairs it counts the pairs without a value.
 type Missing struct{ Baseline, Treated, Both int }
 
-// Count is how many values, or pairs, are missing.
+// Count returns the number of missing values or pairs.
 func (m Missing) Count() int { return m.Baseline + m.Treated + m.Both }
 
-// Add counts a pair by who failed in it, if anyone did.
+// Add counts a pair by the sides that failed in it, if any.
 func (m *Missing) Add(baseline, treated bool) {
 	switch {
 	case baseline && treated:
@@ -27,15 +27,15 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther is by how much a failure that counts as worst lies beyond the largest contrast
+// farther is the factor by which a failure that counts as worst lies beyond the largest contrast
 // seen, and beyond the margin of equivalence.
 const farther = 1.5
 
-// Imputed gives the data with a value in the place of every missing one, as it speaks most
-// for a large contrast (a sign of +1) or for a small one (-1). A failure on the side that
-// is then the worse one counts as worse than all values seen; methods that go by ranks
-// cannot tell by how much. Any other failure counts as no difference, which chance moves in
-// that direction as far as it did any value seen.
+// Imputed returns the data with a value in place of every missing one: for a sign of +1 the values
+// that favour a large contrast, for -1 those that favour a small one. A failure on the side that
+// thereby becomes worse counts as worse than all values seen; methods by ranks do not depend on how
+// much. Any other failure counts as no difference, moved by chance in that direction as far as the
+// farthest value seen.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)
@@ -54,8 +54,8 @@ func (d *Data) Imputed(sign, margin float64) Data {
 		if Cost(sign, d.Metric) < 0 {
 			worst = d.Missing.Baseline
 		}
-		full.put(sign*largest, worst)
-		full.put(unlucky(sign, d.Contrasts), d.Missing.Count()-worst)
+		full.addPairs(sign*largest, worst)
+		full.addPairs(largestDeviation(sign, d.Contrasts), d.Missing.Count()-worst)
 		return full
 	}
 	if d.Size() == 0 {
@@ -64,22 +64,22 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	base, arm := d.Scaled()
 	all := slices.Concat(base, arm)
 	beyond := max(slices.Max(all)-slices.Min(all), 2*farther*margin)
-	low, high := stats.Median(arm)+unlucky(-sign, base), farthest(sign, all)+sign*beyond
+	low, high := stats.Median(arm)+largestDeviation(-sign, base), farthest(sign, all)+sign*beyond
 	if Cost(sign, d.Metric) < 0 {
-		low, high = farthest(-sign, all)-sign*beyond, stats.Median(base)+unlucky(sign, arm)
+		low, high = farthest(-sign, all)-sign*beyond, stats.Median(base)+largestDeviation(sign, arm)
 	}
 	full.Baseline = extended(d.Baseline, d.valueOf(low), d.Missing.Baseline)
 	full.Treated = extended(d.Treated, d.valueOf(high), d.Missing.Treated)
 	return full
 }
 
-// put adds n pairs of a contrast. A third trial weighs as much in them as it would have.
-func (d *Data) put(contrast float64, n int) {
+// addPairs adds n pairs with a contrast. A third trial gets the weight in them that it would have had.
+func (d *Data) addPairs(contrast float64, n int) {
 	if n == 0 {
 		return
 	}
 	typical := stats.Median(d.Baseline)
-	if !d.bare() {
+	if !d.withoutValues() {
 		d.Baseline, d.Treated = extended(d.Baseline, typical, n), extended(d.Treated, d.at(typical, contrast), n)
 	}
 	d.Contrasts = extended(d.Contrasts, contrast, n)
@@ -90,7 +90,7 @@ func (d *Data) put(contrast float64, n int) {
 	if d.Places != nil {
 		d.Places = extended(d.Places, [3]float64{}, n)
 	}
-	if d.SetUps != nil { // each counts by itself
+	if d.SetUps != nil { // each pair counts as a set-up of its own
 		d.SetUps = slices.Clip(d.SetUps)
 		for range n {
 			d.SetUps = append(d.SetUps, -len(d.SetUps)-1)
@@ -98,15 +98,15 @@ func (d *Data) put(contrast float64, n int) {
 	}
 }
 
-// unlucky is by how much chance moved that value the most which it moved the farthest in a direction.
-func unlucky(sign float64, x []float64) float64 {
+// largestDeviation returns the distance from the median to the value farthest in a direction.
+func largestDeviation(sign float64, x []float64) float64 {
 	if len(x) == 0 {
 		return 0
 	}
 	return farthest(sign, x) - stats.Median(x)
 }
 
-// farthest is the one of several values that lies farthest in a direction.
+// farthest returns the value that lies farthest in a direction.
 func farthest(sign float64, x []float64) float64 {
 	if sign < 0 {
 		return slices.Min(x)
@@ -114,7 +114,7 @@ func farthest(sign float64, x []float64) float64 {
 	return slices.Max(x)
 }
 
-// at is the arm's value that has a contrast to one of the baseline.
+// at returns the arm's value that has the given contrast to a value of the baseline.
 func (d *Data) at(base, contrast float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
@@ -125,7 +125,7 @@ func (d *Data) at(base, contrast float64) float64 {
 	return base + contrast
 }
 
-// valueOf is the value that stands at x on the scale of samples.
+// valueOf converts x from the scale of samples to a value.
 func (d *Data) valueOf(x float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
@@ -140,11 +140,11 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// Survives is the part of an estimate that withstands the missing values: an interval that
-// reaches from where they speak for the smallest contrast to where they speak for the
-// largest, and the p of the end that speaks against the estimate. No trial that failed shows
-// an arm to be equivalent, whatever the others say: its cost has no upper end. Without
-// missing values it is the estimate itself.
+// Survives returns the part of an estimate that holds whatever the missing values are. Its interval
+// reaches from the bound with missing values that favour the smallest contrast to the bound with
+// those that favour the largest, and its p is that of the end that contradicts the estimate. Failed
+// trials never count as evidence of equivalence, since their cost has no upper limit. Without
+// missing values the result is the estimate itself.
 func (r Rules) Survives(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e
@@ -155,8 +155,9 @@ func (r Rules) Survives(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within is the view that withstands the least and the most that missing pairs may have been. Its interval covers the
-// intervals of all three views. Its p is at least the p of the view that speaks against its claim. It is never equivalent.
+// within returns the view that holds for the least and the most that missing pairs may have been.
+// Its interval covers the intervals of all three views. Its p is at least the p of the view that
+// contradicts its claim. It never claims equivalence.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {

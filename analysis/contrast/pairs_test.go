@@ -17,7 +17,7 @@ func TestCompareWithTheControl(t *testing.T) {
 	if d.Controlled() != 1 || math.Abs(d.controlDelta[0]+math.Log(2)) > 1e-12 {
 		t.Errorf("deltas %v", d.controlDelta)
 	}
-	// In a set-up of which one round has no control, the baseline alone is the reference.
+	// If one round of a set-up has no control, the reference of that set-up is the baseline alone.
 	d.SetUps = []int{3, 3}
 	contrasts, deltas, _ := d.Units()
 	if d.Size() != 1 || math.Abs(contrasts[0]-math.Log(2)) > 1e-12 || !math.IsNaN(deltas[0]) {
@@ -31,7 +31,7 @@ func TestCompareWithTheControl(t *testing.T) {
 	}
 }
 
-// Rounds that share a set-up share what it drew: only its mean is a value of its own.
+// Rounds that share a set-up are not independent, so their mean is the value.
 func TestSetUpsAreTheUnit(t *testing.T) {
 	const runs = 400
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -59,7 +59,8 @@ func TestSetUpsAreTheUnit(t *testing.T) {
 	}
 }
 
-// Values on a grid of five deviations: no number of rounds brings a median nearer than half a step.
+// The values lie on a grid with steps of five deviations. Even with many rounds the median can be
+// off by half a step.
 func TestGrid(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	step := math.Log(1.05)
@@ -91,7 +92,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// Counts that are mostly zero: ranks see nothing, means do.
+// Counts are mostly zero: ranks do not see the difference, and means do.
 func TestMeansOfCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	found, falsely := 0, 0
@@ -126,7 +127,7 @@ func TestMeansOfCounts(t *testing.T) {
 	}
 }
 
-// An overhead that is missing lets no change be called equivalent, and one that is plain stands.
+// A missing overhead prevents a verdict of equivalence, but not that of a clear change.
 func TestMissingInChanges(t *testing.T) {
 	r := Rules{Confidence: 0.95, Alpha: 0.05, Margin: 0.02}
 	run := func(cost float64) Data {

@@ -7,12 +7,12 @@ import (
 	"tare/stats"
 )
 
-// Derived says that the values stand for their number only, and that the estimate is
-// not made from them: that of a change of two overheads without pairs.
+// Derived reports whether the values only carry their number, and the estimate is not made from
+// them, as for a change of two overheads without pairs.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned gives the units of pairs as the aligned rank test takes them; false where the
-// signed-rank test serves.
+// Aligned returns the units of pairs in the form for the aligned rank test; false if the
+// signed-rank test is used.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.Places == nil {
@@ -24,7 +24,7 @@ func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	return stats.AlignedRounds{Contrasts: contrasts, Apart: deltas, PositionsRemoved: d.Places != nil}, true
 }
 
-// RoundsEach is how many rounds a unit takes: those of a set-up that several share.
+// RoundsEach returns the number of rounds per unit, which is more than 1 if rounds share a set-up.
 func (d *Data) RoundsEach() int {
 	most := 1
 	if d.SetUps != nil {
@@ -35,8 +35,7 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort says whether the last set-up has fewer rounds than others, so that more may
-// follow.
+// LastShort reports whether the last set-up has fewer rounds than others, so that more may follow.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -45,10 +44,10 @@ func (d *Data) LastShort() bool {
 	return len(blocks[len(blocks)-1]) < d.RoundsEach()
 }
 
-// MostlyControlled says whether the reference of most pairs is baseline and control.
+// MostlyControlled reports whether the reference of most pairs is the mean of baseline and control.
 func (d *Data) MostlyControlled() bool { return 2*d.Controlled() > len(d.Contrasts) }
 
-// Freedom is about the degrees of freedom that the error of the estimate is known with.
+// Freedom returns the approximate degrees of freedom of the estimate's error.
 func (d *Data) Freedom() float64 {
 	switch {
 	case !d.Paired:

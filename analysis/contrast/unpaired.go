@@ -7,9 +7,8 @@ import (
 	"tare/stats"
 )
 
-// Scaled gives the values of both arms on the scale on which they are taken to
-// differ by a shift, the contrast: logarithms for a ratio metric, signed values
-// for a difference metric.
+// Scaled returns the values of both arms on the scale on which they are assumed to differ by a
+// shift, the contrast: logarithms for a ratio metric, signed values for a difference metric.
 func (d *Data) Scaled() (base, arm []float64) {
 	return scaled(d.Baseline, d.Metric), scaled(d.Treated, d.Metric)
 }
@@ -22,7 +21,7 @@ func scaled(values []float64, m experiment.Metric) []float64 {
 	return x
 }
 
-// Scaled is a value on the scale of contrasts.
+// Scaled converts a value to the scale of contrasts.
 func Scaled(v float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale != experiment.Difference:
@@ -33,12 +32,12 @@ func Scaled(v float64, m experiment.Metric) float64 {
 	return Bounded(v)
 }
 
-// twoSamples estimates the shift from one independent sample to another: by ranks
-// and by Welch's t together where the sizes allow both, by t alone below that.
+// twoSamples estimates the shift from one independent sample to another: by ranks and Welch's t
+// together if the sizes allow both, otherwise by t alone.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
-	e.T = r.seen(stats.WelchT(base, arm, r.Confidence))
-	rank := r.seen(stats.RankSum(base, arm, r.Confidence))
+	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
+	rank := r.view(stats.RankSum(base, arm, r.Confidence))
 	switch {
 	case rank.OK && e.T.OK:
 		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
@@ -50,14 +49,14 @@ func (r Rules) twoSamples(base, arm []float64) Estimate {
 	return e
 }
 
-// spreads sets the deviations of both arms, and what follows from them.
+// spreads sets the deviations of both arms, and the fields computed from them.
 func (e Estimate) spreads(base, arm float64) Estimate {
 	e.Spread, e.SD = [2]float64{base, arm}, Finite(math.Hypot(base, arm)/math.Sqrt2)
 	return e
 }
 
-// Middle is the contrast that stands where there is no estimate: the median one
-// of pairs, or that of the medians of two samples. It is 0 without values.
+// Middle returns the contrast to show if there is no estimate: the median contrast of pairs, or
+// that of the medians of two samples. It is 0 without values.
 func (d *Data) Middle() float64 {
 	if d.Size() == 0 {
 		return 0
@@ -69,12 +68,12 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// LeastP is the smallest two-sided p that the rank test of the data can give,
-// whatever the values: that of pairs which all have one sign, or of samples of
-// which one lies all above the other. A claim at a smaller level is impossible.
+// LeastP returns the smallest two-sided p that the rank test can give for data of this size,
+// whatever the values: that of pairs which all have one sign, or of two samples that do not
+// overlap. A claim at a smaller level is impossible.
 func (r Rules) LeastP(d *Data) float64 {
 	if d.errs != nil {
-		return 0 // no ranks
+		return 0 // the method does not use ranks
 	}
 	if !d.Paired {
 		return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
@@ -87,19 +86,19 @@ func (r Rules) LeastP(d *Data) float64 {
 		}
 	}
 	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
-		return r.TwoSided(least) // the control cannot be shown to differ: it takes no part
+		return r.TwoSided(least) // the control cannot be shown to differ, so it takes no part
 	}
 	return r.TwoSided(stats.AlignedRankLeast(pairs, triples))
 }
 
-// enough says whether a claim at a level is possible with that least p.
+// enough reports whether a least p allows a claim at a level.
 func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
-// mostFewest is the largest number that Fewest gives.
+// mostFewest is the largest number that Fewest returns.
 const mostFewest = 1000
 
-// Fewest is the smallest number of pairs, or of values of each of two samples, at
-// which the rank test can give a two-sided p of alpha at all.
+// Fewest returns the smallest number of pairs, or of values of each of two samples, with which the
+// rank test can give a two-sided p of alpha.
 func Fewest(paired bool, alpha float64) int {
 	return fewest(func(n int) bool {
 		if paired {
@@ -109,8 +108,8 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest is the same at alpha over the number of hypotheses that share it; controlled says that baseline and control
-// are the reference of pairs together.
+// Fewest returns the smallest number at alpha divided by the number of hypotheses that share it.
+// With controlled set, the reference of pairs is baseline and control together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))

@@ -1,5 +1,5 @@
-// Package historytest makes up runs whose levels and overheads are known, in
-// memory or as directories, for tests of what is made of many runs.
+// Package historytest generates runs whose levels and overheads are known, in memory or as
+// directories, for tests of packages that work on many runs.
 package historytest
 
 import (
@@ -20,32 +20,32 @@ import (
 	"tare/machine"
 )
 
-// Start is when the first run of a made-up history starts.
+// Start is the start of the first run of a generated history.
 var Start = time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
 
-// Run says what run to make up: "layered" beside "plain" (and its control) in
-// Cells cells of two metrics, "time" (headline, lower is better) and "rate"
-// (exploratory, higher is better).
+// Run describes the run to generate: the arms "plain" and "layered" (and the control) in Cells
+// cells of two metrics, "time" (headline, lower is better) and "rate" (exploratory, higher is
+// better).
 type Run struct {
-	Name    string // of the experiment
+	Name    string // name of the experiment
 	Number  int    // days after Start
 	Level   float64
 	Cost    float64 // overhead of the layer, as a share
-	Noise   float64 // of a trial, on the log scale
+	Noise   float64 // noise of a trial, on the log scale
 	Rounds  int
 	Cells   int
 	Kernel  string // "": the run has no environment
-	Version string // of Tare
+	Version string // version of Tare
 	Size    string // a parameter of the workload
 	Commit  string // label of the run
-	Alone   bool   // only the baseline
-	Tool    string // not empty: imported from this tool
-	Rules   []int  // levels of the layer, which then costs Cost, 0.03 more if there are any rules and 0.001 more for each; nil: it has none
+	Alone   bool   // the run has only the baseline
+	Tool    string // if not empty, the run is imported from this tool
+	Rules   []int  // levels of the layer, which costs Cost, 0.03 more if there are any rules and 0.001 more for each; nil: it has none
 	Invalid bool   // every trial of the layer broke a rule
-	Running bool   // not finished
+	Running bool   // the run is not finished
 }
 
-// Journal makes the run as if it had been read from dir.
+// Journal generates the run as if it had been read from dir.
 func (r Run) Journal(dir string) *journal.Run {
 	r.Rounds, r.Cells = max(r.Rounds, 1), max(r.Cells, 1)
 	j := &journal.Run{Dir: dir, Plan: r.plan(), Finished: !r.Running, Environment: r.environment()}
@@ -133,7 +133,7 @@ func (r Run) environment() *machine.Environment {
 	return &machine.Environment{Schema: machine.EnvironmentSchema, TareVersion: r.Version, Kernel: r.Kernel}
 }
 
-// Write writes the run as a directory. Nothing is made durable.
+// Write writes the run as a directory. It does not sync the files to disk.
 func (r Run) Write(dir string) error {
 	j := r.Journal(dir)
 	session := journal.Note{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"}

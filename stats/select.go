@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// halfway returns the median of x, as Quantile does of sorted values, in linear
-// time. It changes the order of x. Without values it panics.
-func halfway(x []float64) float64 {
+// medianInPlace returns the median of x, like Quantile for sorted values, in linear time. It changes the
+// order of x. Without values it panics.
+func medianInPlace(x []float64) float64 {
 	n := len(x)
 	upper := selectKth(x, n/2)
 	if n%2 == 1 {
 		return upper
 	}
-	lower := slices.Max(x[:n/2]) // selecting has put the smaller ones before
+	lower := slices.Max(x[:n/2]) // selectKth has put the smaller values first
 	return lower + (upper-lower)/2
 }
 
-// selectKth returns the k-th smallest (from 0) of x and puts what is smaller
-// before and what is larger behind it: Hoare's quickselect. It sorts what is left
-// when that takes suspiciously many rounds, so that no input makes it quadratic.
+// selectKth returns the k-th smallest (from 0) of x and moves smaller values before it and larger
+// ones behind it: Hoare's quickselect. It sorts the rest after too many rounds, so that no input
+// makes it quadratic.
 func selectKth(x []float64, k int) float64 {
 	from, to := 0, len(x)
 	for rounds := 4 * bits.Len(uint(len(x))); to-from > 12 && rounds > 0; rounds-- {

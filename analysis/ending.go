@@ -8,16 +8,16 @@ import (
 	"tare/journal"
 )
 
-// Ending says which rounds are missing from a run that ended early or still goes on.
+// Ending describes a run that ended early or is still running: the rounds it lacks, and why.
 type Ending struct {
-	Rounds int    `json:"rounds"`           // whole ones: each arm has a result in each cell
-	Of     int    `json:"of"`               // planned
-	Why    string `json:"why,omitempty"`    // "": nothing tells; it may still go on, or was killed
-	Arm    string `json:"arm,omitempty"`    // first of those that were left out, which do not count for Rounds
-	Judged bool   `json:"judged,omitempty"` // the run is done with fewer rounds, and gives verdicts
+	Rounds int    `json:"rounds"`           // number of complete rounds, in which each arm has a result in each cell
+	Of     int    `json:"of"`               // number of planned rounds
+	Why    string `json:"why,omitempty"`    // "": unknown; the run may still be running, or was killed
+	Arm    string `json:"arm,omitempty"`    // first of the arms that were left out, which do not count for Rounds
+	Judged bool   `json:"judged,omitempty"` // the run ended with fewer rounds, and gives verdicts
 }
 
-// endingOf says how a run ended; nil where it has all that was planned.
+// endingOf returns the ending of a run; nil if no planned round is missing.
 func endingOf(run *journal.Run) *Ending {
 	if run.Plan.Import != nil || run.Finished && run.Plan.Ended == 0 {
 		return nil
@@ -29,11 +29,11 @@ func endingOf(run *journal.Run) *Ending {
 			e.Arm, out[n.Arm] = cmp.Or(e.Arm, n.Arm), true
 		}
 	}
-	t := tabulate(run.Plan, thatCount(run.Plan, run.Trials), validOnly)
+	t := tabulate(run.Plan, countedTrials(run.Plan, run.Trials), validOnly)
 	for i := range t.rounds {
 		whole := !slices.ContainsFunc(t.slots, func(arms [][]slot) bool {
 			for a := range arms {
-				if !arms[a][i].answered() && !out[run.Plan.Arms[a].Name] {
+				if !arms[a][i].ranToEnd() && !out[run.Plan.Arms[a].Name] {
 					return true
 				}
 			}
@@ -43,12 +43,12 @@ func endingOf(run *journal.Run) *Ending {
 			e.Rounds++
 		}
 	}
-	e.Rounds = min(e.Rounds, e.Of) // more where rounds were made up for
+	e.Rounds = min(e.Rounds, e.Of) // there are more if rounds were repeated for an arm that was left out
 	return e
 }
 
-// thatCount are the trials of the rounds that count.
-func thatCount(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
+// countedTrials returns the trials of the rounds that count.
+func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {
 		return trials
@@ -56,12 +56,12 @@ func thatCount(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
-// Of analyses a run directory as read: its trials, with what its notes tell its readers.
+// Of analyses a run directory: its trials, and the notes that readers should know.
 func Of(run *journal.Run) *Run {
 	r := Analyze(run.Plan, run.Trials, run.Environment)
 	r.Directory, r.Finished, r.Ending = run.Dir, run.Finished, endingOf(run)
 	for _, n := range run.Notes {
-		if !told(n) {
+		if !isRemark(n) {
 			continue
 		}
 		remark := Remark{From: FromSession, Text: n.Text}
@@ -73,10 +73,10 @@ func Of(run *journal.Run) *Run {
 	return r
 }
 
-// told says whether a reader of a run must know what a note says, as that a session ran on
-// another machine than the first one. That all arms are set up anew before every round is as
-// it should be.
-func told(n journal.Note) bool {
+// isRemark reports whether readers of a run should know a note, such as that a session ran on another
+// machine than the first one. A note that all arms are set up anew before every round is not shown,
+// since that is the normal case.
+func isRemark(n journal.Note) bool {
 	switch n.Kind {
 	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended, journal.NoteDecided:
 		return true

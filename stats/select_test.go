@@ -16,7 +16,7 @@ func TestHalfway(t *testing.T) {
 			}
 			for _, arrange := range []func([]float64){func([]float64) {}, slices.Sort[[]float64], slices.Reverse[[]float64]} {
 				arrange(x)
-				if got, want := halfway(slices.Clone(x)), Quantile(slices.Sorted(slices.Values(x)), 0.5); got != want {
+				if got, want := medianInPlace(slices.Clone(x)), Quantile(slices.Sorted(slices.Values(x)), 0.5); got != want {
 					t.Fatalf("median of %v: %v, want %v", x, got, want)
 				}
 			}
