@@ -14,14 +14,14 @@ import (
 	"tare/testbed/frames"
 )
 
-// path is where the directory is.
+// path returns the path of the proxy's directory.
 func (o dirOrder) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
 
-// toldFile is where a proxy prints.
+// toldFile returns the path of the file with a proxy's standard output.
 func (o dirOrder) toldFile() string { return o.path() + ".told" }
 
-// become writes the files of a proxy and has this process be it, with the id that the testbed
-// knows.
+// become writes the files of a proxy and replaces this process by the proxy. The process id, which the testbed knows,
+// stays the same.
 func (o becomeOrder) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {
@@ -35,7 +35,7 @@ func (o becomeOrder) become() error {
 	return errors.Join(err, owned.Remove(dir))
 }
 
-// write writes its files, for nobody else to read.
+// write writes the proxy's files, readable for their owner only.
 func (o becomeOrder) write(dir string) error {
 	for name, text := range o.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -64,10 +64,10 @@ func (o becomeOrder) exec(path, dir string) error {
 	return fmt.Errorf("%s: %w", path, unix.Exec(path, o.Args, os.Environ()))
 }
 
-// mostTold is as much as is told of at a time, in bytes.
+// mostTold is the longest part of a proxy's output that one answer holds, in bytes.
 const mostTold = 64 << 10
 
-// tell gives what the proxy has printed since it was asked last.
+// tell returns the output that a proxy has printed since the last call.
 func (h *helper) tell(o dirOrder) (string, error) {
 	f, err := os.Open(o.toldFile())
 	if err != nil {
@@ -79,7 +79,7 @@ func (h *helper) tell(o dirOrder) (string, error) {
 	return string(text), err
 }
 
-// watching begins to count the frames that leave the pod or come to it.
+// watching starts counting the frames that leave or enter the pod.
 func (h *helper) watching(o watchOrder) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err

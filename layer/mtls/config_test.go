@@ -18,7 +18,7 @@ import (
 	"tare/layer"
 )
 
-// The configurations of the proxies. That the proxies take them, TestLayer shows.
+// The golden files are configurations of the proxies. TestLayer shows that the proxies accept them.
 func TestGolden(t *testing.T) {
 	plain := settings{Mode: Plaintext, Program: Envoy, Protocol: TCP, Placement: Sidecar, Workers: 2, Key: P256, Version: TLS13, Resumption: true}
 	with := func(change func(*settings)) settings {
@@ -69,7 +69,7 @@ func TestValidate(t *testing.T) {
 		"cipher and no TLS": {func(c *Config) {
 			c.Cipher, c.Version, c.Mode = factor.Of(AES256), factor.Of(TLS12), factor.Of(Plaintext)
 		}, "cipher: with mode: plaintext-proxies nothing is encrypted"},
-		"requests of bytes": {func(c *Config) { c.RequestsPerConnection = factor.Of(1) }, "requestsPerConnection: with protocol: tcp a connection is passed on as one connection, whatever is in it: give protocol: http"},
+		"requests of bytes": {func(c *Config) { c.RequestsPerConnection = factor.Of(1) }, "requestsPerConnection: with protocol: tcp the proxies do not see requests: set protocol: http"},
 		"requests":          {func(c *Config) { c.RequestsPerConnection, c.Protocol = factor.Of(1, 10), factor.Of(HTTP) }, ""},
 		"requests and HAProxy": {func(c *Config) {
 			c.RequestsPerConnection, c.Protocol, c.Proxy = factor.Of(1, 10), factor.Of(HTTP), factor.Of(HAProxy)
@@ -92,7 +92,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Client and server are let in by the authority of their set-up, and by no other.
+// Client and server trust the authority of their own set-up, and no other.
 func TestIdentities(t *testing.T) {
 	for _, k := range []Key{P256, P384, RSA2048} {
 		ids, err := issue(k)
@@ -192,7 +192,7 @@ func TestParseTable(t *testing.T) {
 		t.Error(d, err)
 	}
 	for _, text := range []string{"", "Unknown command: 'show stat'\n", "# pxname,svname\n\"a"} {
-		if _, err := parseTable(text); err == nil || !strings.HasPrefix(err.Error(), "haproxy's stats are no table of proxies") {
+		if _, err := parseTable(text); err == nil || !strings.HasPrefix(err.Error(), "haproxy's answer to \"show stat\" is no table of proxies") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -207,7 +207,7 @@ func FuzzParseTable(f *testing.F) {
 	})
 }
 
-// What is told comes in pieces, between other lines, and about other connections, too.
+// Records of connections arrive in pieces, between other lines, and next to records of other connections.
 func TestEar(t *testing.T) {
 	e := newEar()
 	for _, part := range []string{"starting\ntare-told 1.2.3.4:5 TLSv1.3 C spiffe://x\ntare-to", "ld 1.2.3.4:6 - - -\n", strings.Repeat("x", 2*longestTold), "\ntare-told short\n"} {
@@ -249,7 +249,7 @@ func TestASilentWireIsNoProof(t *testing.T) {
 	}
 }
 
-// Where something else hides what the pods send, a marker that is not seen is no sign of TLS.
+// If another layer hides the pods' frames, a marker that is not seen is no evidence of TLS.
 func TestHiddenByAnotherLayer(t *testing.T) {
 	m := sighting{dark: true}
 	if c := m.checkWire(true); !c.OK || c.Observed != "in clear in 0 frames, nor is a datagram: something else hides both" {
@@ -271,7 +271,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// What a resumed session shows where there are to be none.
+// A resumed session fails the check where resumption is off.
 func TestResumption(t *testing.T) {
 	a := &active{settings: settings{Mode: Mutual, Version: TLS13}}
 	c := counters{Handshakes: 2, Resumed: 1, Versions: map[string]uint64{"TLSv1.3": 2}}

@@ -13,11 +13,10 @@ import (
 	"tare/testbed"
 )
 
-// tellLimit is how long a proxy may take to tell of a connection: it does within a quarter of
-// a second.
+// tellLimit is the timeout for a proxy's record of a connection, which normally appears within 0.25 s.
 const tellLimit = 5 * time.Second
 
-// describe records which proxies there are, once.
+// describe records the name and version of the proxies. It is called once.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
@@ -38,8 +37,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, and how. It also
-// reads the counters for through.
+// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also reads the
+// counters that through compares with.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -84,7 +83,7 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows the way of a marker.
+// proveWay shows the way of a marker from pod to pod.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	}
 	if a.encrypts() && a.Protocol == HTTP && a.Program == Envoy {
 		want := "URI=" + clientIdentity
-		checks = append(checks, layer.Check{Layer: kind, Name: "peer that the program is told of", Expected: want,
+		checks = append(checks, layer.Check{Layer: kind, Name: "peer identity that the proxy reports to the program", Expected: want,
 			Observed: cmp.Or(m.Heard.Identity, "of nobody"), OK: strings.Contains(";"+m.Heard.Identity+";", ";"+want+";")})
 	}
 	now, err := a.count(ctx)
@@ -125,7 +124,7 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
 }
 
-// checkTold says what the server's proxy should have seen of the marker's connection.
+// checkTold compares the server proxy's record of the marker's connection with the expected peer and TLS version.
 func (a *active) checkTold(t told) layer.Check {
 	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
 	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
@@ -147,8 +146,8 @@ func (a *active) checkTold(t told) layer.Check {
 	return c
 }
 
-// proveStrangers shows whom the server's proxy lets in, by connections that pass by the
-// client's.
+// proveStrangers shows which clients the server's proxy accepts. These clients connect to it without the client's
+// proxy.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	var checks []layer.Check
 	var s sent
@@ -176,7 +175,7 @@ func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer
 	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
 }
 
-// check says that a probe should be let in, or refused.
+// check checks whether a probe was accepted, or refused.
 func (s sent) check(name string, in bool) layer.Check {
 	say := map[bool]string{true: "let in", false: "refused"}
 	c := layer.Check{Layer: kind, Name: name, Expected: say[in], Observed: say[s.arrived()], OK: s.arrived() == in}
@@ -186,9 +185,9 @@ func (s sent) check(name string, in bool) layer.Check {
 	return c
 }
 
-// ProveOff shows that at a site without the layer no rule of it is in force, and that a
-// marker arrives by the connection that it was sent on: no proxy is on its way, in the pods
-// or on the nodes. An arm with proxies of its own shows by its own proofs what they do.
+// ProveOff shows that a site without the layer has no rule of the layer, and that a marker arrives by the connection
+// that the client opened: there is no proxy on the way, in the pods or on the nodes. It is not used for
+// arms with proxies of their own, whose own proofs show the way of their connections.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
 	site, err := surround(s.Site)
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// toldMark begins the lines on standard output in which the server's proxy tells of a
-// connection, or of a request on it, when that has ended.
+// toldMark begins the lines on standard output that the server's proxy prints about a connection, or a request on it,
+// when it has ended.
 const toldMark = "tare-told"
 
-// told is what the server's proxy knew of a connection: "-" where there was nothing to know.
+// told is the server proxy's record of a connection. Unknown fields are "-".
 type told struct {
-	from     string // address and port from which the proxy passed it on
-	version  string // of TLS
+	from     string // address and port from which the client's proxy connected
+	version  string // TLS version
 	cipher   string
-	identity string // of the peer, as its certificate has it
+	identity string // identity in the peer's certificate
 }
 
-// parseTold reads such a line.
+// parseTold parses a line that starts with toldMark.
 func parseTold(line string) (told, bool) {
 	f := strings.Fields(line)
 	if len(f) != 5 || f[0] != toldMark {
@@ -30,19 +30,19 @@ func parseTold(line string) (told, bool) {
 	return told{from: f[1], version: f[2], cipher: f[3], identity: f[4]}, true
 }
 
-// ear takes the standard output of a proxy. It keeps what was told since it was last asked.
+// ear reads the standard output of a proxy. It keeps the records since the last call of of.
 type ear struct {
 	mu    sync.Mutex
-	rest  []byte // of a line that has not ended
+	rest  []byte // rest is the beginning of a line that has not ended yet
 	heard []told
-	news  chan struct{} // has one when there is something new
-	// fetch gets what the proxy has printed since the last time, where it is not written here.
+	news  chan struct{} // news receives a value when there is a new record
+	// fetch returns the output since its last call, if the proxy does not write to this reader.
 	fetch func(context.Context) (string, error)
 }
 
 func newEar() *ear { return &ear{news: make(chan struct{}, 1)} }
 
-// longestTold is the longest line that is kept, in bytes.
+// longestTold is the length of the longest line that is kept, in bytes.
 const longestTold = 4096
 
 // Write takes the next part of the output.
@@ -70,8 +70,7 @@ func (e *ear) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// of waits until something is told of the connection that was passed on from there, and
-// forgets the rest.
+// of waits for the record of the connection from the given address, and drops all other records.
 func (e *ear) of(ctx context.Context, from string, limit time.Duration) (told, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -96,14 +95,14 @@ func (e *ear) of(ctx context.Context, from string, limit time.Duration) (told, e
 		case <-e.news:
 		case <-e.soon():
 		case <-late.C:
-			return told{}, fmt.Errorf("nothing told within %v of the connection from %s", limit, from)
+			return told{}, fmt.Errorf("the proxy printed no record of the connection from %[2]s within %[1]v", limit, from)
 		case <-ctx.Done():
 			return told{}, context.Cause(ctx)
 		}
 	}
 }
 
-// soon is when to fetch again; never where nothing is fetched.
+// soon returns a channel that fires when it is time to fetch again; nil if there is nothing to fetch.
 func (e *ear) soon() <-chan time.Time {
 	if e.fetch == nil {
 		return nil

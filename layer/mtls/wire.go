@@ -12,7 +12,7 @@ type podWire struct{ helper *orders.Helper }
 
 var _ testbed.Wire = (*podWire)(nil)
 
-// Watch counts the frames that hold the pattern, which is a text.
+// Watch counts the frames that hold the pattern, a text.
 func (w *podWire) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
 	if err := w.helper.Ask(ctx, order{Watch: &watchOrder{Pattern: string(pattern)}}, nil); err != nil {
 		return nil, err
