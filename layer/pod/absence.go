@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// absent adds what shows that the confinement of the layer is not in force.
+// absent adds the aspects that show that the layer's confinement is not in force.
 func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
 	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
 	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s sight) shown {
 		got := shown{observed: s.facts.Confidential, ok: s.facts.Confidential != c.Confidential}
 		if got.observed == "" {
-			got.observed, got.caveat = none+" to be seen from the pod", "the pod cannot see whether its machine is confidential: only the labels of its node say so"
+			got.observed, got.caveat = none+" to be seen from the pod", "the pod cannot see whether its machine is confidential: the only evidence is the labels of its node"
 		}
 		return got
 	}})
@@ -24,11 +24,11 @@ func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
 }
 
-// unsandboxed shows that the programs are in no sandbox of a kind.
+// unsandboxed shows that the programs are not in the given sandbox.
 func unsandboxed(sandbox string) aspect {
 	if sandbox == gvisor {
 		return aspect{name: "sandbox", expected: "not gVisor", show: func(s sight) shown {
-			text := cmp.Or(s.facts.Sandbox, none+" that shows itself")
+			text := cmp.Or(s.facts.Sandbox, none+" that can be seen")
 			return shown{observed: text + ", " + kernels(s), ok: s.facts.Sandbox != gvisor}
 		}}
 	}
@@ -48,7 +48,7 @@ func unsandboxed(sandbox string) aspect {
 func confined() aspect {
 	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s sight) shown {
 		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, untold)), ok: s.facts.Seccomp == seccompFilter}
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, unreported)), ok: s.facts.Seccomp == seccompFilter}
 		if s.facts.Sandbox != "" {
 			got.ok, got.caveat = has != unconfined && has != none, answers(s, "seccomp mode")
 		}
@@ -56,8 +56,8 @@ func confined() aspect {
 	}}
 }
 
-// noAppArmor shows that another profile is in force, or none. What is not told
-// shows nothing, unless another module confines, or a sandbox answers.
+// noAppArmor shows that another AppArmor profile is in force, or none. If the pod does not report its profile, the
+// check fails, unless another security module confines the programs or a sandbox answers for the kernel.
 func noAppArmor(profile string) aspect {
 	named, local := strings.CutPrefix(profile, localhost)
 	if !local {
@@ -65,12 +65,12 @@ func noAppArmor(profile string) aspect {
 	}
 	return aspect{name: "AppArmor", expected: "not " + named, show: func(s sight) shown {
 		has, _ := profileInForce(s.facts.AppArmor)
-		got := shown{observed: cmp.Or(s.facts.AppArmor, untold), ok: has != "" && has != named}
+		got := shown{observed: cmp.Or(s.facts.AppArmor, unreported), ok: has != "" && has != named}
 		switch {
 		case has != "":
 		case s.facts.Sandbox != "":
 			asked := appArmorWord(s.pod)
-			got = shown{observed: cmp.Or(asked, untold), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
+			got = shown{observed: cmp.Or(asked, unreported), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
 		case s.facts.SELinux != "":
 			got.observed, got.ok = "none: SELinux is in force", true
 		}
@@ -78,8 +78,7 @@ func noAppArmor(profile string) aspect {
 	}}
 }
 
-// noCapabilities shows that the programs could not get the capabilities that the
-// layer adds, or keeps.
+// noCapabilities shows that the programs could not get the capabilities that the layer adds or keeps.
 func (c *Config) noCapabilities() aspect {
 	var added capSet
 	if c.Capabilities != nil {
@@ -90,7 +89,7 @@ func (c *Config) noCapabilities() aspect {
 	}
 	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s sight) shown {
 		set, text := bounding(s)
-		return shown{observed: text, ok: text != untold && set&added == 0}
+		return shown{observed: text, ok: text != unreported && set&added == 0}
 	}}
 }
 

@@ -15,8 +15,7 @@ import (
 	"tare/testbed/kube/agent"
 )
 
-// plain is what a pod of an arm without the layer shows of itself, on a node of
-// the kernel 6.1.
+// plain returns the evidence about a pod of an arm without the layer, on a node with kernel 6.1.
 func plain() sight {
 	return sight{
 		place: testbed.ClientPod,
@@ -43,8 +42,7 @@ func running(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
 
-// shaped is what a pod of the layer's arm shows, after something was changed in
-// what a plain one shows.
+// shaped returns the evidence about a pod of the layer's arm, with a change to what a plain pod shows.
 func shaped(t *testing.T, c *Config, change func(*sight)) sight {
 	t.Helper()
 	s := plain()
@@ -61,8 +59,8 @@ var no = false
 
 func id(n int64) *int64 { return &n }
 
-// proofs are, for parameters, what a pod shows that has them, and what the checks
-// then say in an arm with the layer.
+// proofs are cases of parameters, with the evidence about a pod that has them and the checks that result in an arm
+// with the layer.
 var proofs = []struct {
 	name    string
 	config  Config
@@ -110,7 +108,7 @@ var proofs = []struct {
 	{
 		name: "seccomp profile", config: Config{Seccomp: factor.Of("Localhost/audit.json")},
 		want: []layer.Check{{Name: "seccomp", Expected: "Localhost/audit.json, mode filter", Observed: "Localhost/audit.json, mode filter", OK: true,
-			Caveat: "a filter is in force; that it is this profile's only the specification says"}},
+			Caveat: "a filter is in force; the only evidence for its profile is the specification"}},
 	},
 	{
 		name: "AppArmor profile", config: Config{AppArmor: factor.Of("Localhost/deny-write")},
@@ -121,7 +119,7 @@ var proofs = []struct {
 		name: "AppArmor profile that complains", config: Config{AppArmor: factor.Of("Localhost/deny-write")},
 		change: func(s *sight) { s.facts.AppArmor = "deny-write (complain)" },
 		want: []layer.Check{{Name: "AppArmor", Expected: "deny-write", Observed: "deny-write (complain)", OK: true,
-			Caveat: "the AppArmor profile is in the mode complain: it notes what it would refuse, and refuses nothing"}},
+			Caveat: "the AppArmor profile is in complain mode: it logs violations, but refuses nothing"}},
 	},
 	{
 		name: "AppArmor Unconfined", config: Config{AppArmor: factor.Of("Unconfined")},
@@ -178,9 +176,8 @@ var proofs = []struct {
 	},
 }
 
-// TestProofs checks what is said of a pod that has the layer, and that the proofs
-// can fail: a pod without the layer must not pass for one with it, nor one with it
-// for one without.
+// TestProofs checks the proofs of pods with the layer, and that they can fail: a pod without the layer must not pass
+// for one with it, or the other way round.
 func TestProofs(t *testing.T) {
 	for _, p := range proofs {
 		t.Run(p.name, func(t *testing.T) {
@@ -228,8 +225,7 @@ func failing(checks []layer.Check) []layer.Check {
 	return bad
 }
 
-// TestNotInForce checks that a specification alone is no proof where the pod can
-// see what is in force.
+// TestNotInForce checks that a specification alone is no proof if the pod can see which setting is in force.
 func TestNotInForce(t *testing.T) {
 	root := Config{RunAsUser: id(0), Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}}}
 	for _, test := range []struct {
@@ -237,22 +233,22 @@ func TestNotInForce(t *testing.T) {
 		config   Config
 		sandbox  string
 		change   func(*sight)
-		observed string // of the check that fails
+		observed string // by the check that fails
 	}{
-		{"gVisor that is not there", Config{RuntimeClass: factor.Of("gvisor")}, gvisor, nil, "no sandbox that shows itself, kernel 6.1.0 on a node with 6.1.0"},
+		{"gVisor that is not there", Config{RuntimeClass: factor.Of("gvisor")}, gvisor, nil, "no sandbox that can be seen, kernel 6.1.0 on a node with 6.1.0"},
 		{"Kata that shares the kernel", Config{RuntimeClass: factor.Of("kata")}, kata, func(s *sight) { s.facts.Kernel = "6.1.0-fake" },
 			"the node's: the same boot, kernel 6.1.0-fake on a node with 6.1.0"},
 		{"a filter that stays", Config{Seccomp: factor.Of("Unconfined")}, "", nil, "Unconfined, mode filter"},
-		{"a mode that is not told", Config{Seccomp: factor.Of("Localhost/a.json")}, "", func(s *sight) { s.facts.Seccomp = "" }, "Localhost/a.json, mode not told"},
+		{"a mode that is not reported", Config{Seccomp: factor.Of("Localhost/a.json")}, "", func(s *sight) { s.facts.Seccomp = "" }, "Localhost/a.json, mode not reported"},
 		{"another profile", Config{AppArmor: factor.Of("Localhost/mine")}, "", nil, "cri-containerd.apparmor.d (enforce)"},
-		{"no AppArmor", Config{AppArmor: factor.Of("Unconfined")}, "", func(s *sight) { s.facts.AppArmor = "" }, "not told"},
+		{"no AppArmor", Config{AppArmor: factor.Of("Unconfined")}, "", func(s *sight) { s.facts.AppArmor = "" }, "not reported"},
 		{"AppArmor that confines", Config{AppArmor: factor.Of("Unconfined")}, "", nil, "cri-containerd.apparmor.d (enforce)"},
 		{"a node of another kind", Config{Confidential: "TDX"}, "", func(s *sight) { s.facts.Confidential = "SEV-SNP" }, "SEV-SNP"},
 		{"capabilities that root has and may not use", root, "", func(s *sight) { s.facts.UID, s.facts.CapBnd = 0, "0000000000001000" }, "NET_ADMIN, effective none"},
 		{"more capabilities", root, "", func(s *sight) {
 			s.facts.UID, s.facts.CapBnd, s.facts.CapEff = 0, "0000000000003000", "0000000000003000"
 		}, "NET_ADMIN, NET_RAW"},
-		{"capabilities that are no number", Config{Privileged: true}, "", func(s *sight) { s.facts.CapBnd = "-1\x1b[2J" }, "not told"},
+		{"capabilities that are no number", Config{Privileged: true}, "", func(s *sight) { s.facts.CapBnd = "-1\x1b[2J" }, "not reported"},
 		{"a user namespace that is the node's", Config{HostUsers: &no}, "", nil, "the node's: user ids are mapped to themselves"},
 		{"another user", Config{RunAsUser: id(7)}, "", nil, "65532"},
 		{"a sidecar that is not there", Config{Sidecars: []string{"istio-proxy"}}, "", nil, "no such container"},
@@ -272,7 +268,7 @@ func TestNotInForce(t *testing.T) {
 	}
 }
 
-// TestWeakProofs checks that a proof that shows little says so.
+// TestWeakProofs checks that a weak proof carries a caveat.
 func TestWeakProofs(t *testing.T) {
 	inGVisor := func(s *sight) { s.facts.Sandbox, s.facts.Kernel, s.facts.Seccomp = gvisor, "4.19.0-gvisor", "disabled" }
 	for _, test := range []struct {
@@ -283,15 +279,15 @@ func TestWeakProofs(t *testing.T) {
 		caveat  string
 	}{
 		{"a RuntimeClass like any other", Config{RuntimeClass: factor.Of("crun")}, "", nil,
-			"nothing inside the pod shows that it runs by RuntimeClass crun: only its specification says so"},
-		{"Kata whose boot is not told", Config{RuntimeClass: factor.Of("kata")}, kata, func(s *sight) { s.facts.BootID = "" },
-			"nothing inside the pod shows that it runs by RuntimeClass kata: only its specification says so"},
+			"nothing inside the pod shows that it runs in RuntimeClass crun: the only evidence is its specification"},
+		{"Kata whose boot is not reported", Config{RuntimeClass: factor.Of("kata")}, kata, func(s *sight) { s.facts.BootID = "" },
+			"nothing inside the pod shows that it runs in RuntimeClass kata: the only evidence is its specification"},
 		{"seccomp in gVisor", Config{RuntimeClass: factor.Of("gvisor"), Seccomp: factor.Of("Localhost/a.json")}, gvisor, inGVisor,
-			"what the pod sees of its seccomp mode is the answer of gvisor and not of the node's kernel: only the specification says it"},
+			"the pod's seccomp mode is reported by gvisor and not by the node's kernel: the only evidence is the specification"},
 		{"user namespaces in gVisor", Config{RuntimeClass: factor.Of("gvisor"), HostUsers: &no}, gvisor, inGVisor,
-			"what the pod sees of its user ids is the answer of gvisor and not of the node's kernel: only the specification says it"},
+			"the pod's map of user ids is reported by gvisor and not by the node's kernel: the only evidence is the specification"},
 		{"a machine that shows nothing", Config{NodeSelector: map[string]string{"pool": "standard"}, Confidential: "TDX"}, "", nil,
-			"the pod cannot see that its machine is confidential: only the labels of its node say so"},
+			"the pod cannot see that its machine is confidential: the only evidence is the labels of its node"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := gather(test.config.aspects(true, test.sandbox), shaped(t, &test.config, test.change))
@@ -311,20 +307,20 @@ func TestWeakProofs(t *testing.T) {
 	}
 }
 
-// TestOffInGVisor checks that the facts of a sandbox are not held against an arm
-// that is compared with one without seccomp.
+// TestOffInGVisor checks that the facts of a sandbox do not count against an arm that is compared with one without
+// seccomp.
 func TestOffInGVisor(t *testing.T) {
 	s := plain()
 	s.facts.Sandbox, s.facts.Seccomp = gvisor, "disabled"
 	got := gather((&Config{Seccomp: factor.Of("Unconfined")}).aspects(false, ""), s)
 	want := []layer.Check{{Layer: name, Name: "seccomp", Expected: "mode filter", Observed: "RuntimeDefault, mode disabled", OK: true,
-		Caveat: "what the pod sees of its seccomp mode is the answer of gvisor and not of the node's kernel: only the specification says it"}}
+		Caveat: "the pod's seccomp mode is reported by gvisor and not by the node's kernel: the only evidence is the specification"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestSeveralPods checks that one pod that differs is named, and fails the check.
+// TestSeveralPods checks that a single pod that differs is named, and that the check fails.
 func TestSeveralPods(t *testing.T) {
 	c := &Config{Seccomp: factor.Of("Unconfined")}
 	client, server := shaped(t, c, func(s *sight) { s.facts.Seccomp = "disabled" }), shaped(t, c, nil)
@@ -388,7 +384,7 @@ func FuzzParseCaps(f *testing.F) {
 	})
 }
 
-// TestNeeds checks what Pod Security must allow, over all levels of a factor.
+// TestNeeds checks the Pod Security level that a layer needs, over all levels of a factor.
 func TestNeeds(t *testing.T) {
 	c := &Config{Seccomp: factor.Of("Localhost/a.json", "Unconfined"), RunAsUser: id(0)}
 	want := experiment.Needs{Only: "kubernetes", PodSecurity: []experiment.PodSecurity{
