@@ -32,14 +32,14 @@ var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket",
 // Capabilities is the parameters of the layer of that name.
 type Capabilities struct {
 	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that programs do not have, such as NET_RAW, or ALL"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // NoNewPrivs is the parameters of the layer no-new-privs.
 type NoNewPrivs struct {
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 const (

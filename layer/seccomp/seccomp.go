@@ -38,8 +38,8 @@ const name = "seccomp"
 type Config struct {
 	Rules     factor.Levels[int]  `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules, each of which denies a system call that programs do not make; 0 installs no filter"`
 	Arguments factor.Levels[bool] `yaml:"arguments" json:"arguments" doc:"whether the rules are on common system calls with an argument that no program gives, so that the filter runs at each of them"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.

@@ -38,13 +38,13 @@ const name = "wrap"
 type Config struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command; they may hold $NAME and $(file:PATH)"`
 	Proof *Proof              `yaml:"proof" json:"proof,omitempty" doc:"how to see that it is on"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put in front of, where the load comes from others than the server: both, server or client; both if absent"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Proof is a command whose output differs with the layer.
 type Proof struct {
-	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
 	Match string              `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and does not without; ^ and $ match at each line"`
 }
 
