@@ -54,7 +54,7 @@ func TestOn(t *testing.T) {
 		{Layer: name, Name: "driver of the volume", Expected: "disk.csi", Observed: "disk.csi", OK: true},
 		{Layer: name, Name: "attributes of the volume", Expected: `encrypted="true"`, Observed: `encrypted="true"`, OK: true},
 		{Layer: name, Name: "parameters of the storage class", Expected: `type="luks"`, Observed: `type="luks"`, OK: true, Once: true,
-			Caveat: "that the volume is as its class asks for is the storage driver's word"},
+			Caveat: "the only evidence that the volume has its class's properties is the storage driver's report"},
 	}
 	if diff := cmp.Diff(want, encrypted.checks(true, claimed("encrypted"), good, luks)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -118,7 +118,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// The proof rests on the volume, so that no run may begin that cannot read it.
+// The proof needs the volume, so a run must not start if Tare may not read volumes.
 func TestRights(t *testing.T) {
 	all := kube.Rights(kube.Use{Volume: true, More: Kind.New().Declare().Rights("")})
 	i := slices.IndexFunc(all, func(r experiment.Right) bool { return r.Resource == "persistentvolumes" })
