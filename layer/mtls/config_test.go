@@ -219,8 +219,8 @@ func TestEar(t *testing.T) {
 	if want := (told{"1.2.3.4:6", "-", "-", "-"}); got != want || err != nil {
 		t.Error(got, err)
 	}
-	if _, err := e.of(t.Context(), "1.2.3.4:5", 0); err == nil || err.Error() != "nothing told within 0s of the connection from 1.2.3.4:5" {
-		t.Error("what was told of another connection before is forgotten:", err)
+	if _, err := e.of(t.Context(), "1.2.3.4:5", 0); err == nil || err.Error() != "the proxy printed no record of the connection from 1.2.3.4:5 within 0s" {
+		t.Error("earlier records of other connections must be dropped:", err)
 	}
 }
 

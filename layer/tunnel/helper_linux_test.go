@@ -28,7 +28,7 @@ no order
 	}
 }
 
-// Counters that run backwards (a peer that was replaced) prove nothing.
+// Decreasing counters (a peer was replaced) prove nothing.
 func TestCheckTraffic(t *testing.T) {
 	cases := []struct {
 		from, to Traffic
