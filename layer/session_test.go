@@ -130,11 +130,11 @@ func TestDress(t *testing.T) {
 		}
 	}
 	// Starting by testbed.Wrapper gives the same command.
-	dressed, ok := testbed.As[testbed.Wrapper](Dress(site{}, front("inner"), front("outer")))
+	wrappedSite, ok := testbed.As[testbed.Wrapper](Dress(site{}, front("inner"), front("outer")))
 	if !ok {
 		t.Fatal("nothing tells what layers put in front")
 	}
-	wrapped, err := dressed.Wrapped(testbed.ClientPod, testbed.Command{Args: []string{"ls"}})
+	wrapped, err := wrappedSite.Wrapped(testbed.ClientPod, testbed.Command{Args: []string{"ls"}})
 	if err != nil || !slices.Equal(wrapped.Args, []string{"outer", "inner", "ls"}) {
 		t.Errorf("%v, %v", wrapped.Args, err)
 	}

@@ -54,16 +54,16 @@ type Ledger interface {
 	Paid(key string) error
 }
 
-// forgetful is a Ledger that stores nothing.
-type forgetful struct{}
+// noLedger is a Ledger that stores nothing.
+type noLedger struct{}
 
-func (forgetful) Owe(Undo) error    { return nil }
-func (forgetful) Paid(string) error { return nil }
+func (noLedger) Owe(Undo) error    { return nil }
+func (noLedger) Paid(string) error { return nil }
 
 // Ledger returns the run's ledger.
 func (r *Run) Ledger() Ledger {
 	if r.ledger == nil {
-		return forgetful{}
+		return noLedger{}
 	}
 	return r.ledger
 }

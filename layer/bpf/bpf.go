@@ -29,8 +29,8 @@ import (
 // Most is the largest number of rules of a kind.
 const Most = 64
 
-// Place is a rule for connections to a port at the addresses of a prefix.
-type Place struct {
+// ConnectRule is a rule for connections to a port at the addresses of a prefix.
+type ConnectRule struct {
 	Prefix netip.Prefix
 	Port   uint16
 }
@@ -61,7 +61,7 @@ const (
 // Unused returns n rules for each address family that match no connection of a program, and the prober's word for a
 // connection that the last rule matches. With an early mismatch the rules are for networks that are reserved for
 // tests and documentation (RFC 2544, RFC 3849). With a late mismatch they are for all addresses and the last ports.
-func Unused(n int, m Mismatch) (four, six []Place, try string) {
+func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
 	try = "connect:198.18.0.1:9"
 	for i := range n {
 		p4, p6, port := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i)}), 24),
@@ -71,7 +71,7 @@ func Unused(n int, m Mismatch) (four, six []Place, try string) {
 			p4, p6, port = netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0), uint16(firstPort+i)
 			try = fmt.Sprintf("connect:127.0.0.1:%d", port)
 		}
-		four, six = append(four, Place{p4, port}), append(six, Place{p6, port})
+		four, six = append(four, ConnectRule{p4, port}), append(six, ConnectRule{p6, port})
 	}
 	return four, six, try
 }
@@ -95,8 +95,8 @@ type Policy struct {
 	Files    []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
 	Programs []string
 	Sources  []string // sources of mounts
-	Four     []Place
-	Six      []Place
+	Four     []ConnectRule
+	Six      []ConnectRule
 	// Capabilities are the denied capabilities, as bits.
 	Capabilities uint64
 }

@@ -16,7 +16,7 @@ func TestUnused(t *testing.T) {
 			if len(four) != n || len(six) != n {
 				t.Fatalf("%d rules, and %d", len(four), len(six))
 			}
-			seen := map[Place]bool{}
+			seen := map[ConnectRule]bool{}
 			for _, p := range append(four, six...) {
 				if seen[p] || p.Prefix.Masked() != p.Prefix {
 					t.Errorf("%v", p)

@@ -46,13 +46,13 @@ func Group(s *layer.Session, around layer.Around) (*os.File, error) {
 	return site.Cgroup(at)
 }
 
-// kept holds the guards of a layer that are up in a run.
-type kept struct{ up []*Guard }
+// guardSet holds the guards of a layer that are up in a run.
+type guardSet struct{ up []*Guard }
 
 // Up returns the layer of loaded programs. Its Settle attaches them and returns failed checks, which end a run before
 // its first trial. The layer's proofs in other arms use the guard, too.
 func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
-	k := layer.Kept[kept](s.Run, l)
+	k := layer.Kept[guardSet](s.Run, l)
 	k.up = append(k.up, g)
 	return &layer.Active{
 		Settle: func(ctx context.Context) (failed []layer.Check, err error) {
@@ -148,8 +148,8 @@ func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return checks, err
 }
 
-// little is the number of hits of all hooks per unit of a trial's work up to which the hooks can have no effect.
-const little = 0.01
+// negligible is the number of hits of all hooks per unit of a trial's work up to which the hooks count as unused.
+const negligible = 0.01
 
 // After reports how often the hooks were hit in the trial.
 func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
@@ -169,7 +169,7 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 		each = append(each, text)
 	}
 	return []layer.Check{{Layer: g.Layer, Name: "hits of the hooks in the trial", Expected: "counted", Observed: strings.Join(each, ", "), OK: true,
-		Unexercised: float64(all) <= little*did.Work}}, nil
+		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
 // Off shows that the hooks' denied actions are allowed at the site of another arm, and that no hook of a guard that
@@ -181,7 +181,7 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	if err != nil {
 		return nil, err
 	}
-	guards := layer.Kept[kept](s.Run, l).up
+	guards := layer.Kept[guardSet](s.Run, l).up
 	if s.Own != nil {
 		return beside(kind, group, guards)
 	}

@@ -36,7 +36,7 @@ type Loaded struct {
 }
 
 // LoadConnect loads the connection filter for a cgroup, given by its open directory.
-func LoadConnect(group *os.File, four, six []Place) (*Loaded, error) {
+func LoadConnect(group *os.File, four, six []ConnectRule) (*Loaded, error) {
 	spec, err := read(connectObject, map[string]any{"rules": uint32(len(four))})
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func LoadConnect(group *os.File, four, six []Place) (*Loaded, error) {
 		}
 		return link.AttachRawLink(link.RawLinkOptions{Target: int(group.Fd()), Program: p, Attach: at})
 	}
-	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return places(m, four, six) })
+	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return setConnectRules(m, four, six) })
 }
 
 // lsmPrograms are the names of the hooks' programs.
@@ -79,7 +79,7 @@ func LoadLSM(group *os.File, p Policy) (*Loaded, error) {
 	l := &Loaded{hooks: len(lsmPrograms)}
 	l.attach = func(p *ebpf.Program) (link.Link, error) { return link.AttachLSM(link.LSMOptions{Program: p}) }
 	return l, l.load(spec, ebpf.LSM, func(m map[string]*ebpf.Map) error {
-		return errors.Join(places(m, p.Four, p.Six), texts(m["texts"], p.Files, p.Programs, p.Sources), put(m["group"], 0, uint32(group.Fd())))
+		return errors.Join(setConnectRules(m, p.Four, p.Six), setTextRules(m["texts"], p.Files, p.Programs, p.Sources), put(m["group"], 0, uint32(group.Fd())))
 	})
 }
 
@@ -140,10 +140,10 @@ func explained(kind ebpf.ProgramType, err error) error {
 // put sets one element of a map, in the processor's byte order.
 func put(m *ebpf.Map, i int, value any) error { return m.Put(uint32(i), value) }
 
-// places sets the rules on connections.
-func places(m map[string]*ebpf.Map, four, six []Place) error {
+// setConnectRules sets the rules on connections.
+func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {
 	var errs []error
-	for name, list := range map[string][]Place{"rules4": four, "rules6": six} {
+	for name, list := range map[string][]ConnectRule{"rules4": four, "rules6": six} {
 		for i, p := range list {
 			value := make([]byte, 36) // address, mask and port, in network byte order
 			address := p.Prefix.Addr().AsSlice()
@@ -159,8 +159,8 @@ func places(m map[string]*ebpf.Map, four, six []Place) error {
 	return errors.Join(errs...)
 }
 
-// texts sets the rules that are texts, kind by kind.
-func texts(m *ebpf.Map, kinds ...[]string) error {
+// setTextRules sets the rules that are texts, kind by kind.
+func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 	var errs []error
 	for k, list := range kinds {
 		for i, text := range list {
@@ -210,7 +210,7 @@ const goneLimit = time.Second
 
 // gone returns an error if a link of these programs exists on the machine.
 func (l *Loaded) gone() error {
-	ours, err := l.numbers()
+	ours, err := l.programNames()
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (l *Loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil
 	}
-	ours, err := l.numbers()
+	ours, err := l.programNames()
 	if err != nil {
 		return "", err
 	}
@@ -242,8 +242,8 @@ func (l *Loaded) AttachedTo(group *os.File) (string, error) {
 	return attached(ours, id)
 }
 
-// numbers returns the programs' names by the kernel's program ids.
-func (l *Loaded) numbers() (map[ebpf.ProgramID]string, error) {
+// programNames returns the programs' names by the kernel's program ids.
+func (l *Loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	ours := map[ebpf.ProgramID]string{}
 	for name, p := range l.collection.Programs {
 		info, err := p.Info()

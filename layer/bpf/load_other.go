@@ -11,7 +11,9 @@ import (
 type Loaded struct{}
 
 // LoadConnect works on Linux only.
-func LoadConnect(*os.File, []Place, []Place) (*Loaded, error) { return nil, errors.ErrUnsupported }
+func LoadConnect(*os.File, []ConnectRule, []ConnectRule) (*Loaded, error) {
+	return nil, errors.ErrUnsupported
+}
 
 // LoadLSM works on Linux only.
 func LoadLSM(*os.File, Policy) (*Loaded, error) { return nil, errors.ErrUnsupported }

@@ -102,24 +102,24 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// control holds the paths of the files that the last rules match, in the site's directory for files.
-type control struct{ read, run string }
+// lastRuleFiles holds the paths of the files that the last rules match, in the site's directory for files.
+type lastRuleFiles struct{ read, run string }
 
 // hooks are the hooks by kind of rules.
 var hooks = []struct {
 	name  string
 	index int
-	try   func(control, int) string // returns the prober's word for an action that the last of n rules matches
+	try   func(lastRuleFiles, int) string // returns the prober's word for an action that the last of n rules matches
 }{
-	{"file", bpf.FileOpen, func(at control, _ int) string { return "open:" + at.read }},
-	{"process", bpf.Exec, func(at control, _ int) string { return "exec:" + at.run }},
-	{"network", bpf.Connect, func(_ control, n int) string {
+	{"file", bpf.FileOpen, func(at lastRuleFiles, _ int) string { return "open:" + at.read }},
+	{"process", bpf.Exec, func(at lastRuleFiles, _ int) string { return "exec:" + at.run }},
+	{"network", bpf.Connect, func(_ lastRuleFiles, n int) string {
 		_, _, try := bpf.Unused(n, bpf.Early)
 		return try
 	}},
-	{"ptrace", bpf.Ptrace, func(control, int) string { return "ptrace" }},
-	{"mount", bpf.Mount, func(_ control, n int) string { return "mount:" + source(max(n-1, 0)) }},
-	{"capability", bpf.Capable, func(control, int) string { return "alarm-timer" }},
+	{"ptrace", bpf.Ptrace, func(lastRuleFiles, int) string { return "ptrace" }},
+	{"mount", bpf.Mount, func(_ lastRuleFiles, n int) string { return "mount:" + source(max(n-1, 0)) }},
+	{"capability", bpf.Capable, func(lastRuleFiles, int) string { return "alarm-timer" }},
 }
 
 // source returns the source of a mount that no program makes.
@@ -129,7 +129,7 @@ func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
 // proofs returns the hooks, with the actions that show that they are on.
-func (c *Config) proofs(at control) (list []bpf.Hook) {
+func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
 		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, Hook(h.name)) {
@@ -140,7 +140,7 @@ func (c *Config) proofs(at control) (list []bpf.Hook) {
 }
 
 // policy returns the rules.
-func (c *Config) policy(at control) bpf.Policy {
+func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
 	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
 	for _, h := range c.proofs(at) {
@@ -180,8 +180,8 @@ func (c *Config) cut(text string) string {
 	return text[:len(text)-over]
 }
 
-// controls creates the files that the last rules match.
-func (c *Config) controls(s *layer.Session) (at control, err error) {
+// createFiles creates the files that the last rules match.
+func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
 	if err != nil {
 		return at, err
@@ -193,7 +193,7 @@ func (c *Config) controls(s *layer.Session) (at control, err error) {
 	if err != nil {
 		return at, err
 	}
-	at = control{filepath.Join(dir, "bpflsm-read"), filepath.Join(dir, "bpflsm-run")}
+	at = lastRuleFiles{filepath.Join(dir, "bpflsm-read"), filepath.Join(dir, "bpflsm-run")}
 	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
 		return at, fmt.Errorf("the path %s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
 	}
@@ -209,7 +209,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if err != nil {
 		return nil, err
 	}
-	at, err := c.controls(s)
+	at, err := c.createFiles(s)
 	if err == nil {
 		err = active()
 	}
@@ -236,7 +236,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 
 // ProveOff shows that the actions of the last rules are neither denied nor counted.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	at, err := c.controls(s)
+	at, err := c.createFiles(s)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func prove(t *testing.T, c *Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := len(c.proofs(control{}))
+	wanted := len(c.proofs(lastRuleFiles{}))
 	if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
 		t.Errorf("%v, %s", err, layertest.Text(failed))
 	}
@@ -90,7 +90,7 @@ func prove(t *testing.T, c *Config) {
 
 // Rules have the length that the BPF program reads, and the last one of each kind is for the prober.
 func TestPolicy(t *testing.T) {
-	long := control{"/tmp/" + strings.Repeat("x", 80) + "/bpflsm-read", "/tmp/bpflsm-run"}
+	long := lastRuleFiles{"/tmp/" + strings.Repeat("x", 80) + "/bpflsm-read", "/tmp/bpflsm-run"}
 	p := config(3, layer.Deny, layer.Suffix, "/usr/bin/make").policy(long)
 	want := []string{"/usr/bin/makd", "/usr/bin/makd", strings.Repeat("x", 51) + "/bpflsm-read"}
 	want[2] = long.read[len(long.read)-bpf.TextMost:]

@@ -95,8 +95,8 @@ func tryAll(ctx context.Context, platforms ...Platform) []testbed.Finding {
 	return all
 }
 
-// patience is the timeout for a platform to start a program. KVM may hang inside a virtual machine.
-var patience = map[Platform]time.Duration{Systrap: 20 * time.Second, Ptrace: 20 * time.Second, KVM: 4 * time.Second}
+// startTimeout is the timeout for a platform to start a program. KVM may hang inside a virtual machine.
+var startTimeout = map[Platform]time.Duration{Systrap: 20 * time.Second, Ptrace: 20 * time.Second, KVM: 4 * time.Second}
 
 // try starts a program in runsc.
 func try(ctx context.Context, p Platform) testbed.Finding {
@@ -111,7 +111,7 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 		return testbed.Finding{Name: string(p), Status: testbed.Refused, Detail: err.Error()}
 	}
 	defer func() { _ = owned.Remove(dir) }()
-	ctx, cancel := context.WithTimeout(ctx, patience[p])
+	ctx, cancel := context.WithTimeout(ctx, startTimeout[p])
 	defer cancel()
 	f = front.Launches(ctx, string(p), settings(p, path, dir))
 	if f.Status == testbed.Works {
@@ -184,9 +184,9 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return nil, err
 	}
 	settle, before := up.Settle, up.Before
-	up.Settle = func(ctx context.Context) ([]layer.Check, error) { return own(settle(ctx)) }
+	up.Settle = func(ctx context.Context) ([]layer.Check, error) { return relabel(settle(ctx)) }
 	up.Before = func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-		checks, err := own(before(ctx, site))
+		checks, err := relabel(before(ctx, site))
 		if len(checks) > 0 && c.Around != "" && c.Around != layer.Both {
 			checks[0].Caveat = strings.TrimPrefix(checks[0].Caveat+"; "+everywhere, "; ")
 		}
@@ -197,8 +197,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 const everywhere = "on a cluster the RuntimeClass applies to all pods of the arm: the overhead includes gVisor's cost on the other side"
 
-// own turns checks of the layer pod into checks of this layer.
-func own(checks []layer.Check, err error) ([]layer.Check, error) {
+// relabel turns checks of the layer pod into checks of this layer.
+func relabel(checks []layer.Check, err error) ([]layer.Check, error) {
 	checks = slices.Clone(checks)
 	for i := range checks {
 		checks[i].Layer = name
@@ -211,5 +211,5 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if !onCluster(s.Site) {
 		return c.front("").Off(ctx, s)
 	}
-	return own(c.pod().ProveOff(ctx, s))
+	return relabel(c.pod().ProveOff(ctx, s))
 }

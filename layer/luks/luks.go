@@ -69,8 +69,8 @@ func newLayer() layer.Layer {
 	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(NoIntegrity), Workqueues: true}
 }
 
-// control is the device through which programs talk to the device mapper.
-const control = "/dev/mapper/control"
+// mapperControl is the device through which programs talk to the device mapper.
+const mapperControl = "/dev/mapper/control"
 
 // probe checks for the device mapper before it tries the layer, since cryptsetup's own error would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
@@ -84,7 +84,7 @@ func probe(ctx context.Context) []testbed.Finding {
 
 // mapper returns an error if this kernel has no device mapper.
 func mapper() error {
-	f, err := os.OpenFile(control, os.O_RDWR, 0)
+	f, err := os.OpenFile(mapperControl, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("this kernel has no device mapper, and so no dm-crypt: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestRefused checks the error on a kernel without the device mapper.
 func TestRefused(t *testing.T) {
-	if _, err := os.Stat(control); err == nil {
+	if _, err := os.Stat(mapperControl); err == nil {
 		t.Skip("this machine has a device mapper")
 	}
 	if _, err := newLayer().Up(t.Context(), nil); err == nil || !strings.HasPrefix(err.Error(), "this kernel has no device mapper, and so no dm-crypt: ") {

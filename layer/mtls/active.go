@@ -133,7 +133,7 @@ func (a *active) raise(ctx context.Context) error {
 	}
 	for _, s := range []side{serverSide, clientSide} {
 		r := a.redirect(s)
-		if err := a.helpers[a.at[s]].Ask(ctx, order{Redirect: &r}, nil); err != nil {
+		if err := a.helpers[a.at[s]].Ask(ctx, request{Redirect: &r}, nil); err != nil {
 			return fmt.Errorf("%s: %w", a.at[s], err)
 		}
 	}
@@ -149,7 +149,7 @@ func (a *active) ownAddresses(ctx context.Context) error {
 		return fmt.Errorf("this testbed has no nodes for proxies (placement: %s)", Node)
 	}
 	for s, node := range nodes.Nodes()[:2] {
-		err := a.helpers[node.Place()].Ask(ctx, order{Source: &sourceOrder{Network: node.PodNetwork()}}, &a.own[s])
+		err := a.helpers[node.Place()].Ask(ctx, request{Source: &sourceRequest{Network: node.PodNetwork()}}, &a.own[s])
 		if err != nil {
 			return fmt.Errorf("%s: %w", node.Place(), err)
 		}
@@ -198,7 +198,7 @@ func (a *active) down(ctx context.Context) error {
 		if !slices.Contains(a.at[:], where) {
 			continue // this place has no rules, and its program may have no right to list rules
 		}
-		if err := h.Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
+		if err := h.Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", where, err))
 		}
 	}

@@ -137,7 +137,7 @@ func TestParseStats(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if d := cmp.Diff(map[string]uint64{"TLSv1.3": 7}, below(got, "listener.inbound.ssl.versions.")); d != "" {
+	if d := cmp.Diff(map[string]uint64{"TLSv1.3": 7}, withPrefix(got, "listener.inbound.ssl.versions.")); d != "" {
 		t.Error(d)
 	}
 	if _, err := parseStats("upstream connect error"); err == nil || err.Error() != `envoy's stats: "upstream connect error" is not NAME: VALUE` {
@@ -208,18 +208,18 @@ func FuzzParseTable(f *testing.F) {
 }
 
 // Records of connections arrive in pieces, between other lines, and next to records of other connections.
-func TestEar(t *testing.T) {
-	e := newEar()
-	for _, part := range []string{"starting\ntare-told 1.2.3.4:5 TLSv1.3 C spiffe://x\ntare-to", "ld 1.2.3.4:6 - - -\n", strings.Repeat("x", 2*longestTold), "\ntare-told short\n"} {
+func TestLogReader(t *testing.T) {
+	e := newLogReader()
+	for _, part := range []string{"starting\ntare-told 1.2.3.4:5 TLSv1.3 C spiffe://x\ntare-to", "ld 1.2.3.4:6 - - -\n", strings.Repeat("x", 2*longestRecord), "\ntare-told short\n"} {
 		if n, err := e.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	got, err := e.of(t.Context(), "1.2.3.4:6", tellLimit)
-	if want := (told{"1.2.3.4:6", "-", "-", "-"}); got != want || err != nil {
+	got, err := e.record(t.Context(), "1.2.3.4:6", recordLimit)
+	if want := (connRecord{"1.2.3.4:6", "-", "-", "-"}); got != want || err != nil {
 		t.Error(got, err)
 	}
-	if _, err := e.of(t.Context(), "1.2.3.4:5", 0); err == nil || err.Error() != "the proxy printed no record of the connection from 1.2.3.4:5 within 0s" {
+	if _, err := e.record(t.Context(), "1.2.3.4:5", 0); err == nil || err.Error() != "the proxy printed no record of the connection from 1.2.3.4:5 within 0s" {
 		t.Error("earlier records of other connections must be dropped:", err)
 	}
 }
@@ -227,10 +227,10 @@ func TestEar(t *testing.T) {
 func FuzzEar(f *testing.F) {
 	f.Add([]byte("tare-told a b c d\n"), []byte("x"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		e := newEar()
+		e := newLogReader()
 		_, _ = e.Write(a)
 		_, _ = e.Write(b)
-		if len(e.rest) > longestTold {
+		if len(e.rest) > longestRecord {
 			t.Errorf("%d bytes are kept", len(e.rest))
 		}
 	})
@@ -238,7 +238,7 @@ func FuzzEar(f *testing.F) {
 
 // A marker that does not arrive proves nothing about its way.
 func TestASilentWireIsNoProof(t *testing.T) {
-	m := sighting{sent: sent{Refused: "connection refused"}}
+	m := markerOutcome{sent: sent{Refused: "connection refused"}}
 	for _, way := range []bool{true, false} {
 		if c := m.checkWay(way); c.OK || c.Observed != "does not arrive: connection refused" {
 			t.Errorf("%+v", c)
@@ -251,11 +251,11 @@ func TestASilentWireIsNoProof(t *testing.T) {
 
 // If another layer hides the pods' frames, a marker that is not seen is no evidence of TLS.
 func TestHiddenByAnotherLayer(t *testing.T) {
-	m := sighting{dark: true}
+	m := markerOutcome{hidden: true}
 	if c := m.checkWire(true); !c.OK || c.Observed != "in clear in 0 frames, nor is a datagram: something else hides both" {
 		t.Errorf("%+v", c)
 	}
-	m.dark = false
+	m.hidden = false
 	if c := m.checkWire(true); c.OK {
 		t.Errorf("%+v", c)
 	}

@@ -32,9 +32,9 @@ var envoy = implementation{
 	// NET_ADMIN is for the rules and the mark of sockets, NET_RAW for watching the wire.
 	capabilities: []string{"NET_ADMIN", "NET_RAW"},
 	count:        countEnvoy,
-	tell: func(ctx context.Context, a admin, on bool) error {
+	logConnections: func(ctx context.Context, a admin, on bool) error {
 		a.method = "POST"
-		_, err := a.ask(ctx, "/runtime_modify?"+tellKey+"="+map[bool]string{true: "100", false: "0"}[on])
+		_, err := a.ask(ctx, "/runtime_modify?"+logKey+"="+map[bool]string{true: "100", false: "0"}[on])
 		return err
 	},
 }
@@ -42,8 +42,8 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// tellKey is the runtime key that makes Envoy print a record of each connection (see told).
-const tellKey = "tare.tell"
+// logKey is the runtime key that makes Envoy print a record of each connection (see connRecord).
+const logKey = "tare.tell"
 
 // countEnvoy reads the counters of a proxy.
 func countEnvoy(text string, s side) (counters, error) {
@@ -64,7 +64,7 @@ func countEnvoy(text string, s side) (counters, error) {
 		Requests:    stats["http."+s.String()+".downstream_rq_total"],
 		Handshakes:  stats[tls+"ssl.handshake"],
 		Resumed:     stats[tls+"ssl.session_reused"],
-		Versions:    below(stats, tls+"ssl.versions."),
+		Versions:    withPrefix(stats, tls+"ssl.versions."),
 		Strangers:   stats[tls+"ssl.fail_verify_error"] + stats[tls+"ssl.fail_verify_san"] + stats[tls+"ssl.fail_verify_no_cert"],
 	}
 	return c, nil

@@ -51,7 +51,7 @@ func answerProbe(conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	h := heard{Peer: netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())}
+	h := probeAnswer{Peer: netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())}
 	method, err := in.Peek(len("GET "))
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func answerProbe(conn net.Conn) error {
 }
 
 // send sends the marker. A marker that does not arrive is a result, not an error.
-func (o sendOrder) send(ctx context.Context) sent {
+func (o sendRequest) send(ctx context.Context) sent {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	var s sent
@@ -89,7 +89,7 @@ func (o sendOrder) send(ctx context.Context) sent {
 	return s
 }
 
-func (o sendOrder) exchange(ctx context.Context, s *sent) error {
+func (o sendRequest) exchange(ctx context.Context, s *sent) error {
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		return errors.Join(raw.Control(func(socket uintptr) {
 			if o.Mark != 0 {
@@ -128,7 +128,7 @@ func (o sendOrder) exchange(ctx context.Context, s *sent) error {
 	return nil
 }
 
-func (o sendOrder) write(conn net.Conn) error {
+func (o sendRequest) write(conn net.Conn) error {
 	if !o.HTTP {
 		_, err := io.WriteString(conn, o.Marker+"\n")
 		return err
@@ -141,7 +141,7 @@ func (o sendOrder) write(conn net.Conn) error {
 	return request.Write(conn)
 }
 
-func (o sendOrder) read(conn net.Conn, h *heard) error {
+func (o sendRequest) read(conn net.Conn, h *probeAnswer) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
 	if !o.HTTP {
 		return decode(in, h)
@@ -158,7 +158,7 @@ func (o sendOrder) read(conn net.Conn, h *heard) error {
 }
 
 // decode reads an answer of answerProbe.
-func decode(from io.Reader, h *heard) error {
+func decode(from io.Reader, h *probeAnswer) error {
 	err := json.NewDecoder(from).Decode(h)
 	var other *json.SyntaxError
 	if errors.As(err, &other) {
@@ -169,7 +169,7 @@ func decode(from io.Reader, h *heard) error {
 
 // over starts TLS on a connection. It verifies only that the authority has certified the server. The proofs compare
 // the server's identity.
-func (o tlsOrder) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
+func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {
 		return nil, errors.New("the authority has no certificate")

@@ -27,7 +27,7 @@ var haproxy = implementation{
 	describe:  parseInfo,
 	stats:     func(side) string { return "show stat" },
 	count:     countHAProxy,
-	tell: func(ctx context.Context, a admin, on bool) error {
+	logConnections: func(ctx context.Context, a admin, on bool) error {
 		answer, err := a.ask(ctx, "experimental-mode on; set var proc.tell "+map[bool]string{true: "bool(1)", false: "bool(0)"}[on])
 		if err == nil && strings.TrimSpace(answer) != "" {
 			err = fmt.Errorf("%s: %s", a.side.part(), strings.TrimSpace(answer))

@@ -4,38 +4,38 @@ import "net/netip"
 
 // request is one line to the helper at a place; exactly one field is set. The helper acts in its own network
 // namespace.
-type order struct {
-	Redirect *redirect    `json:"redirect,omitempty"`
-	Restore  *struct{}    `json:"restore,omitempty"`  // remove the rules, if there are any
-	Rules    *struct{}    `json:"rules,omitempty"`    // count the rules; the response is their number
-	Source   *sourceOrder `json:"source,omitempty"`   // find this place's own address; the response is the address
-	Listen   *listenOrder `json:"listen,omitempty"`   // start answering probes; the response is the port
-	Unlisten *struct{}    `json:"unlisten,omitempty"` // stop answering probes
-	Send     *sendOrder   `json:"send,omitempty"`     // send a marker; the response is a sent
-	Admin    *adminOrder  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
-	Watch    *watchOrder  `json:"watch,omitempty"`    // start counting frames
-	Unwatch  *struct{}    `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
-	Become   *becomeOrder `json:"become,omitempty"`   // replace this process by a proxy
-	Forget   *dirOrder    `json:"forget,omitempty"`   // remove the files of a proxy
-	Told     *dirOrder    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
+type request struct {
+	Redirect *redirect      `json:"redirect,omitempty"`
+	Restore  *struct{}      `json:"restore,omitempty"`  // remove the rules, if there are any
+	Rules    *struct{}      `json:"rules,omitempty"`    // count the rules; the response is their number
+	Source   *sourceRequest `json:"source,omitempty"`   // find this place's own address; the response is the address
+	Listen   *listenRequest `json:"listen,omitempty"`   // start answering probes; the response is the port
+	Unlisten *struct{}      `json:"unlisten,omitempty"` // stop answering probes
+	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response is a sent
+	Admin    *adminRequest  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
+	Watch    *watchRequest  `json:"watch,omitempty"`    // start counting frames
+	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
+	Become   *becomeRequest `json:"become,omitempty"`   // replace this process by a proxy
+	Forget   *dirRequest    `json:"forget,omitempty"`   // remove the files of a proxy
+	Output   *dirRequest    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
 }
 
-// becomeOrder holds everything that a proxy is started from.
-type becomeOrder struct {
-	dirOrder
+// becomeRequest holds everything that a proxy is started from.
+type becomeRequest struct {
+	dirRequest
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
-	// Told is set if the proxy's standard output goes to a file, since nobody can read it while the proxy runs.
-	Told bool `json:"told,omitempty"`
+	// ToFile is set if the proxy's standard output goes to a file, since nobody can read it while the proxy runs.
+	ToFile bool `json:"told,omitempty"`
 }
 
-// dirOrder names the directory of a proxy, below the temporary directory of its place.
-type dirOrder struct {
+// dirRequest names the directory of a proxy, below the temporary directory of its place.
+type dirRequest struct {
 	Dir string `json:"dir"`
 }
 
-// watchOrder asks for the number of frames that hold a pattern, except frames that stay in the pod.
-type watchOrder struct {
+// watchRequest asks for the number of frames that hold a pattern, except frames that stay in the pod.
+type watchRequest struct {
 	Pattern string `json:"pattern"`
 }
 
@@ -56,35 +56,35 @@ type redirect struct {
 // rules returns the number of nftables rules for the redirection.
 func (r redirect) rules() int { return max(len(r.Addresses), 1) * len(r.Ports) }
 
-// sourceOrder asks for this place's own address in a network.
-type sourceOrder struct {
+// sourceRequest asks for this place's own address in a network.
+type sourceRequest struct {
 	Network netip.Prefix `json:"network"`
 }
 
-// listenOrder asks the helper to answer probes on the last free one of some ports.
-type listenOrder struct {
+// listenRequest asks the helper to answer probes on the last free one of some ports.
+type listenRequest struct {
 	Ports []uint16 `json:"ports"`
 }
 
-// heard is the probe server's description of a connection, which it sends as its answer.
-type heard struct {
+// probeAnswer is the probe server's description of a connection, which it sends as its answer.
+type probeAnswer struct {
 	Peer     netip.AddrPort `json:"peer"`     // source address and port of the connection
 	Marker   string         `json:"marker"`   // marker that arrived
 	Identity string         `json:"identity"` // identity that a proxy added to the request (X-Forwarded-Client-Cert)
 }
 
-// sendOrder asks the helper to send a marker and to return the server's answer.
-type sendOrder struct {
+// sendRequest asks the helper to send a marker and to return the server's answer.
+type sendRequest struct {
 	To     netip.AddrPort `json:"to"`
 	From   netip.Addr     `json:"from"` // source address; invalid: the kernel chooses
 	Marker string         `json:"marker"`
 	HTTP   bool           `json:"http,omitempty"` // send the marker in an HTTP request
 	Mark   int            `json:"mark,omitempty"` // mark of the socket
-	TLS    *tlsOrder      `json:"tls,omitempty"`  // nil: the connection has no TLS
+	TLS    *tlsClient     `json:"tls,omitempty"`  // nil: the connection has no TLS
 }
 
-// tlsOrder is the client's side of TLS.
-type tlsOrder struct {
+// tlsClient is the client's side of TLS.
+type tlsClient struct {
 	Authority string    `json:"authority"`          // authority that must have certified the server
 	Identity  *identity `json:"identity,omitempty"` // identity of the client; nil: none
 }
@@ -93,7 +93,7 @@ type tlsOrder struct {
 type sent struct {
 	Refused string         `json:"refused,omitempty"`
 	Local   netip.AddrPort `json:"local"` // source address and port of the connection
-	Heard   heard          `json:"heard"`
+	Heard   probeAnswer    `json:"heard"`
 	// Version, Identity and Key describe the TLS of the connection, if it had TLS.
 	Version  string `json:"version,omitempty"`
 	Identity string `json:"identity,omitempty"` // identity of the server
@@ -106,8 +106,8 @@ func (s sent) arrived() bool { return s.Refused == "" }
 // direct reports whether the connection that reached the server is the one that the client opened.
 func (s sent) direct() bool { return s.arrived() && s.Local == s.Heard.Peer }
 
-// adminOrder sends a proxy's admin address an HTTP request if a method is set, and otherwise a line of text.
-type adminOrder struct {
+// adminRequest sends a proxy's admin address an HTTP request if a method is set, and otherwise a line of text.
+type adminRequest struct {
 	Address string `json:"address"`
 	Method  string `json:"method,omitempty"`
 	Text    string `json:"text"`

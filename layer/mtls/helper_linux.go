@@ -25,18 +25,18 @@ import (
 func Helper(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
-	return orders.Main(ctx, h.obey)
+	return orders.Main(ctx, h.handle)
 }
 
 // helper acts in the network namespace that it was started in.
 type helper struct {
-	listener net.Listener
-	watch    *frames.Watch
-	told     int64 // bytes of a proxy's output that have been returned so far
+	listener   net.Listener
+	watch      *frames.Watch
+	outputRead int64 // bytes of a proxy's output that have been returned so far
 }
 
-// obey executes a request.
-func (h *helper) obey(ctx context.Context, o order) (any, error) {
+// handle executes a request.
+func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	switch {
 	case o.Redirect != nil:
 		return nil, o.Redirect.install()
@@ -65,14 +65,14 @@ func (h *helper) obey(ctx context.Context, o order) (any, error) {
 		os.Exit(1)
 	case o.Forget != nil:
 		return nil, owned.Remove(o.Forget.path())
-	case o.Told != nil:
-		return h.tell(*o.Told)
+	case o.Output != nil:
+		return h.output(*o.Output)
 	}
 	return nil, errors.New("an empty request")
 }
 
 // find returns this place's own address in the network.
-func (o sourceOrder) find() (netip.Addr, error) {
+func (o sourceRequest) find() (netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return netip.Addr{}, err
@@ -86,7 +86,7 @@ func (o sourceOrder) find() (netip.Addr, error) {
 }
 
 // listen answers probes on the last of the ports that is free.
-func (h *helper) listen(o listenOrder) (uint16, error) {
+func (h *helper) listen(o listenRequest) (uint16, error) {
 	h.unlisten()
 	for i := len(o.Ports) - 1; i >= 0; i-- {
 		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", o.Ports[i]))
@@ -111,7 +111,7 @@ func (h *helper) unlisten() {
 }
 
 // ask sends the request or line to the proxy and returns its answer.
-func (o adminOrder) ask(ctx context.Context) (string, error) {
+func (o adminRequest) ask(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, orders.Limit/2)
 	defer cancel()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -130,18 +130,18 @@ func (o adminOrder) ask(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswered))
+	text, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(text)))
 	}
 	return string(text), err
 }
 
-// mostAnswered is the longest answer read from a proxy, in bytes.
-const mostAnswered = 1 << 20
+// longestAnswer is the longest answer read from a proxy, in bytes.
+const longestAnswer = 1 << 20
 
 // say sends a line and reads until the proxy closes the connection.
-func (o adminOrder) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
+func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
 	conn, err := dial(ctx, "", "")
 	if err != nil {
 		return "", err
@@ -153,7 +153,7 @@ func (o adminOrder) say(ctx context.Context, dial func(context.Context, string, 
 		return "", err
 	}
 	var text bytes.Buffer
-	_, err = io.Copy(&text, io.LimitReader(conn, mostAnswered))
+	_, err = io.Copy(&text, io.LimitReader(conn, longestAnswer))
 	return text.String(), err
 }
 

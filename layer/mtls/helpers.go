@@ -41,7 +41,7 @@ func (h helpers) close(ctx context.Context) error {
 // checkRules checks the number of the layer's rules that are in force at a place.
 func (h helpers) checkRules(ctx context.Context, where testbed.Place, want int) (layer.Check, error) {
 	n := 0
-	if err := h[where].Ask(ctx, order{Rules: &struct{}{}}, &n); err != nil {
+	if err := h[where].Ask(ctx, request{Rules: &struct{}{}}, &n); err != nil {
 		return layer.Check{}, fmt.Errorf("%s: %w", where, err)
 	}
 	return layer.Check{Layer: kind, Name: "redirection in the " + string(where),

@@ -63,9 +63,9 @@ type implementation struct {
 	// stats returns the query for the counters of a side. count parses the answer.
 	stats func(side) string
 	count func(answer string, s side) (counters, error)
-	// tell turns the proxy's records of connections on standard output on or off; nil: the program has no such
+	// logConnections turns the proxy's records of connections on standard output on or off; nil: the program has no such
 	// switch.
-	tell func(ctx context.Context, a admin, on bool) error
+	logConnections func(ctx context.Context, a admin, on bool) error
 	// identify returns the form in which those records show an identity.
 	identify func(id string) string
 	// user is the id of the user that the proxy switches to, if the rules recognise its sockets by their user; 0: they
@@ -125,8 +125,8 @@ type admin struct {
 
 // ask sends an HTTP request or a line of text and returns the answer.
 func (a admin) ask(ctx context.Context, text string) (answer string, err error) {
-	o := adminOrder{Address: a.address, Method: a.method, Text: text}
-	if err := a.helper.Ask(ctx, order{Admin: &o}, &answer); err != nil {
+	o := adminRequest{Address: a.address, Method: a.method, Text: text}
+	if err := a.helper.Ask(ctx, request{Admin: &o}, &answer); err != nil {
 		return "", fmt.Errorf("%s: ask it for %s: %w", a.side.part(), text, err)
 	}
 	return answer, nil

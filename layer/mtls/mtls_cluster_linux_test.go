@@ -71,7 +71,7 @@ func onCluster(t *testing.T, a *active, c *Config) {
 	if got := outcome(t, checks, err); !strings.Contains(got, "trial through the proxies: false: ") {
 		t.Errorf("a gigabyte that was not sent:\n%s", got)
 	}
-	if err := a.helpers[a.at[serverSide]].Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
+	if err := a.helpers[a.at[serverSide]].Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	checks, err = a.prove(ctx, a.site)

@@ -62,13 +62,13 @@ func (p plan) Peer() string {
 	return clientIdentity
 }
 
-// Tell returns the format of the record that a proxy prints of a connection: see parseTold.
-func (p plan) Tell() string {
-	return fmt.Sprintf("%s %%UPSTREAM_LOCAL_ADDRESS%% %%DOWNSTREAM_TLS_VERSION%% %%DOWNSTREAM_TLS_CIPHER%% %%DOWNSTREAM_PEER_URI_SAN%%", toldMark)
+// LogFormat returns the format of the record that a proxy prints of a connection: see parseRecord.
+func (p plan) LogFormat() string {
+	return fmt.Sprintf("%s %%UPSTREAM_LOCAL_ADDRESS%% %%DOWNSTREAM_TLS_VERSION%% %%DOWNSTREAM_TLS_CIPHER%% %%DOWNSTREAM_PEER_URI_SAN%%", recordMark)
 }
 
-// TellKey returns the key that turns these records on.
-func (p plan) TellKey() string { return tellKey }
+// LogKey returns the key that turns these records on.
+func (p plan) LogKey() string { return logKey }
 
 // AdminName returns the name of the proxy's admin address.
 func (p plan) AdminName() string {
@@ -78,8 +78,8 @@ func (p plan) AdminName() string {
 	return "@tare-mtls-" + p.Side.String()
 }
 
-// ToldMark returns the beginning of each record of a connection.
-func (p plan) ToldMark() string { return toldMark }
+// RecordMark returns the beginning of each record of a connection.
+func (p plan) RecordMark() string { return recordMark }
 
 // NoLimit returns the largest number of open connections or requests: Envoy's way to set no limit.
 func (p plan) NoLimit() uint32 { return 1<<32 - 1 }

@@ -13,8 +13,8 @@ import (
 	"tare/testbed"
 )
 
-// tellLimit is the timeout for a proxy's record of a connection, which normally appears within 0.25 s.
-const tellLimit = 5 * time.Second
+// recordLimit is the timeout for a proxy's record of a connection, which normally appears within 0.25 s.
+const recordLimit = 5 * time.Second
 
 // describe records the name and version of the proxies. It is called once.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
@@ -46,10 +46,10 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	}
 	server := a.helpers[serverSide.pod()]
 	var port uint16
-	if err := server.Ask(ctx, order{Listen: &listenOrder{Ports: a.site.Ports()}}, &port); err != nil {
+	if err := server.Ask(ctx, request{Listen: &listenRequest{Ports: a.site.Ports()}}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
-	defer func() { _ = server.Ask(context.WithoutCancel(ctx), order{Unlisten: &struct{}{}}, nil) }()
+	defer func() { _ = server.Ask(context.WithoutCancel(ctx), request{Unlisten: &struct{}{}}, nil) }()
 	to := netip.AddrPortFrom(a.site.Address(testbed.PodToPod), port)
 	for _, part := range []func(context.Context, netip.AddrPort) ([]layer.Check, error){a.proveWay, a.proveStrangers} {
 		more, err := part(ctx, to)
@@ -89,26 +89,26 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	if err != nil {
 		return nil, err
 	}
-	tell := a.Program.implementation().tell
-	if tell != nil {
-		if err := tell(ctx, a.proxies[serverSide].admin, true); err != nil {
+	logConnections := a.Program.implementation().logConnections
+	if logConnections != nil {
+		if err := logConnections(ctx, a.proxies[serverSide].admin, true); err != nil {
 			return nil, err
 		}
 	}
-	m, err := a.helpers.sendMarker(ctx, a.site, sendOrder{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
+	m, err := a.helpers.sendMarker(ctx, a.site, sendRequest{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
 	if err != nil {
 		return nil, err
 	}
 	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.encrypts())}
-	if tell != nil && m.arrived() && !m.direct() {
-		t, err := a.proxies[serverSide].ear.of(ctx, m.Heard.Peer.String(), tellLimit)
+	if logConnections != nil && m.arrived() && !m.direct() {
+		t, err := a.proxies[serverSide].log.record(ctx, m.Heard.Peer.String(), recordLimit)
 		if err != nil {
 			t.identity = err.Error()
 		}
-		checks = append(checks, a.checkTold(t))
+		checks = append(checks, a.checkRecord(t))
 	}
-	if tell != nil {
-		if err := tell(ctx, a.proxies[serverSide].admin, false); err != nil {
+	if logConnections != nil {
+		if err := logConnections(ctx, a.proxies[serverSide].admin, false); err != nil {
 			return nil, err
 		}
 	}
@@ -124,8 +124,8 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
 }
 
-// checkTold compares the server proxy's record of the marker's connection with the expected peer and TLS version.
-func (a *active) checkTold(t told) layer.Check {
+// checkRecord compares the server proxy's record of the marker's connection with the expected peer and TLS version.
+func (a *active) checkRecord(t connRecord) layer.Check {
 	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
 	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
 	if !a.encrypts() {
@@ -153,17 +153,17 @@ func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer
 	var s sent
 	for _, client := range []struct {
 		name string
-		with *tlsOrder
+		with *tlsClient
 		in   bool
 	}{
 		{"client without TLS", nil, !a.encrypts()},
-		{"client without a certificate", &tlsOrder{Authority: a.ids.authority}, false},
-		{"client with a stranger's certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
-		{"client with its certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.client}, true},
+		{"client without a certificate", &tlsClient{Authority: a.ids.authority}, false},
+		{"client with a stranger's certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
+		{"client with its certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.client}, true},
 	} {
 		s = sent{}
-		o := sendOrder{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
-		if err := a.helpers[a.at[clientSide]].Ask(ctx, order{Send: &o}, &s); err != nil {
+		o := sendRequest{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
+		if err := a.helpers[a.at[clientSide]].Ask(ctx, request{Send: &o}, &s); err != nil {
 			return nil, err
 		}
 		if checks = append(checks, s.check(client.name, client.in)); !a.encrypts() {
@@ -210,10 +210,10 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 		checks = append(checks, check)
 	}
 	var port uint16
-	if err := h[testbed.ServerPod].Ask(ctx, order{Listen: &listenOrder{Ports: site.Ports()}}, &port); err != nil {
+	if err := h[testbed.ServerPod].Ask(ctx, request{Listen: &listenRequest{Ports: site.Ports()}}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
-	m, err := h.sendMarker(ctx, site, sendOrder{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)
+	m, err := h.sendMarker(ctx, site, sendRequest{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)
 	if err != nil {
 		return nil, err
 	}

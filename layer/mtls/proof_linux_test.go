@@ -82,7 +82,7 @@ func TestProofsFail(t *testing.T) {
 	// The rules are gone.
 	restore := func(where testbed.Place) {
 		t.Helper()
-		if err := a.helpers[where].Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
+		if err := a.helpers[where].Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := (becomeOrder{Files: files}).write(dir); err != nil {
+	if err := (becomeRequest{Files: files}).write(dir); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadDir(dir)

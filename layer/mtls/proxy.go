@@ -20,7 +20,7 @@ const readyLimit = 20 * time.Second
 type proxy struct {
 	process testbed.Process
 	admin   admin
-	ear     *ear
+	log     *logReader
 	ended   chan struct{} // closed when the proxy has ended; why is set by then
 	why     error
 }
@@ -40,23 +40,23 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	if err != nil {
 		return nil, err
 	}
-	become := becomeOrder{dirOrder: dirOrder{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), Told: a.remote}
+	become := becomeRequest{dirRequest: dirRequest{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), ToFile: a.remote}
 	where := a.at[s]
-	cmd, err := orders.Command(a.site, where, kind, order{Become: &become})
+	cmd, err := orders.Command(a.site, where, kind, request{Become: &become})
 	if err != nil {
 		return nil, err
 	}
 	helper := a.helpers[where]
 	defer func() { // also if the process has not become the proxy
-		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), order{Forget: &become.dirOrder}, nil))
+		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), request{Forget: &become.dirRequest}, nil))
 	}()
-	up := &proxy{ear: newEar(), ended: make(chan struct{})}
+	up := &proxy{log: newLogReader(), ended: make(chan struct{})}
 	up.admin = admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), method: program.method, side: s}
 	if !a.remote {
-		cmd.Stdout = up.ear
+		cmd.Stdout = up.log
 	} else {
-		up.ear.fetch = func(ctx context.Context) (text string, err error) {
-			err = helper.Ask(ctx, order{Told: &become.dirOrder}, &text)
+		up.log.fetch = func(ctx context.Context) (text string, err error) {
+			err = helper.Ask(ctx, request{Output: &become.dirRequest}, &text)
 			return text, err
 		}
 	}

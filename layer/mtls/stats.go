@@ -29,8 +29,8 @@ func parseStats(text string) (map[string]uint64, error) {
 	return stats, nil
 }
 
-// below returns the stats whose names start with a prefix, by the rest of their names.
-func below(stats map[string]uint64, prefix string) map[string]uint64 {
+// withPrefix returns the stats whose names start with a prefix, by the rest of their names.
+func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	found := map[string]uint64{}
 	for name, n := range stats {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {

@@ -10,7 +10,7 @@ import (
 func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
 	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
-	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s sight) shown {
+	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s podView) shown {
 		got := shown{observed: s.facts.Confidential, ok: s.facts.Confidential != c.Confidential}
 		if got.observed == "" {
 			got.observed, got.caveat = none+" to be seen from the pod", "the pod cannot see whether its machine is confidential: the only evidence is the labels of its node"
@@ -18,7 +18,7 @@ func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 		return got
 	}})
 	add(seccomp == unconfined || c.Privileged, confined())
-	word := func(s sight) string { return seccompWord(s.pod) }
+	word := func(s podView) string { return seccompWord(s.pod) }
 	add(strings.HasPrefix(seccomp, localhost), aspect{name: "seccomp", spec: true}.value(false, seccomp, word))
 	add(profile != "" && profile != runtimeDefault, noAppArmor(profile))
 	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
@@ -27,12 +27,12 @@ func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 // unsandboxed shows that the programs are not in the given sandbox.
 func unsandboxed(sandbox string) aspect {
 	if sandbox == gvisor {
-		return aspect{name: "sandbox", expected: "not gVisor", show: func(s sight) shown {
+		return aspect{name: "sandbox", expected: "not gVisor", show: func(s podView) shown {
 			text := cmp.Or(s.facts.Sandbox, none+" that can be seen")
 			return shown{observed: text + ", " + kernels(s), ok: s.facts.Sandbox != gvisor}
 		}}
 	}
-	return aspect{name: "kernel", expected: "the node's", show: func(s sight) shown {
+	return aspect{name: "kernel", expected: "the node's", show: func(s podView) shown {
 		mine, nodes := s.facts.BootID, s.node.Status.NodeInfo.BootID
 		switch {
 		case mine == "" || nodes == "":
@@ -46,7 +46,7 @@ func unsandboxed(sandbox string) aspect {
 
 // confined shows that a seccomp filter is in force.
 func confined() aspect {
-	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s sight) shown {
+	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s podView) shown {
 		has := seccompWord(s.pod)
 		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, unreported)), ok: s.facts.Seccomp == seccompFilter}
 		if s.facts.Sandbox != "" {
@@ -63,7 +63,7 @@ func noAppArmor(profile string) aspect {
 	if !local {
 		named = unconfinedAppArmor
 	}
-	return aspect{name: "AppArmor", expected: "not " + named, show: func(s sight) shown {
+	return aspect{name: "AppArmor", expected: "not " + named, show: func(s podView) shown {
 		has, _ := profileInForce(s.facts.AppArmor)
 		got := shown{observed: cmp.Or(s.facts.AppArmor, unreported), ok: has != "" && has != named}
 		switch {
@@ -87,14 +87,14 @@ func (c *Config) noCapabilities() aspect {
 	if c.Privileged || added == 0 {
 		added = everything
 	}
-	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s sight) shown {
+	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s podView) shown {
 		set, text := bounding(s)
 		return shown{observed: text, ok: text != unreported && set&added == 0}
 	}}
 }
 
 // nodeUsers shows that the pod is in the node's user namespace.
-func nodeUsers(s sight) shown {
+func nodeUsers(s podView) shown {
 	got := ownUsers(s)
 	if s.facts.UIDMap != "" && s.facts.Sandbox == "" {
 		got.ok = s.facts.UIDMap == hostUsers

@@ -116,11 +116,11 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if len(off) == 0 {
 		return nil, nil
 	}
-	sights, err := c.look(ctx, site, map[string]*corev1.Node{})
+	views, err := c.look(ctx, site, map[string]*corev1.Node{})
 	if err != nil {
 		return nil, err
 	}
-	return append(checks(off, sights, true), checks(off, sights, false)...), nil
+	return append(checks(off, views, true), checks(off, views, false)...), nil
 }
 
 type active struct {
@@ -134,17 +134,17 @@ type active struct {
 // settle checks the specification of the running pods, and that their nodes support what the layer asks for. A run
 // whose layer cannot be on thus ends before its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
-	sights, err := a.config.look(ctx, a.site, a.nodes)
+	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.config.capable(sights); err != nil {
+	if err := a.config.capable(views); err != nil {
 		return nil, err
 	}
 	on := a.config.aspects(true, a.sandbox)
-	once := checks(on, sights, true)
-	a.settled = uids(sights)
-	for _, k := range checks(on, sights, false) {
+	once := checks(on, views, true)
+	a.settled = uids(views)
+	for _, k := range checks(on, views, false) {
 		if !k.OK {
 			return nil, fmt.Errorf("the layer is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
 		}
@@ -162,21 +162,21 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 // before shows that the layer is on, by what processes in the pods see. If pods have been created again since settle,
 // it checks their specification, too.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
-	sights, err := a.config.look(ctx, a.site, a.nodes)
+	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
 		return nil, err
 	}
 	on := a.config.aspects(true, a.sandbox)
-	out := checks(on, sights, false)
-	if !slices.Equal(a.settled, uids(sights)) {
-		out = append(checks(on, sights, true), out...)
+	out := checks(on, views, false)
+	if !slices.Equal(a.settled, uids(views)) {
+		out = append(checks(on, views, true), out...)
 	}
 	return out, nil
 }
 
-func uids(sights []sight) []types.UID {
+func uids(views []podView) []types.UID {
 	var ids []types.UID
-	for _, s := range sights {
+	for _, s := range views {
 		ids = append(ids, s.pod.UID)
 	}
 	return ids
@@ -205,7 +205,7 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 
 // unprivileged shows that the container of the programs is not privileged.
 func unprivileged() aspect {
-	return aspect{name: "privileged", expected: "false", spec: true, show: func(s sight) shown {
+	return aspect{name: "privileged", expected: "false", spec: true, show: func(s podView) shown {
 		flag := security(s.pod).Privileged
 		is := flag != nil && *flag
 		return shown{observed: fmt.Sprint(is), ok: !is}

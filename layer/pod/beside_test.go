@@ -89,15 +89,15 @@ func TestUnavailable(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		config           *Config
-		change           func(*sight)
+		change           func(*podView)
 		ok               bool
 		observed, caveat string
 	}{
-		{"AppArmor", appArmor, func(s *sight) { s.facts.AppArmor = "" }, false, "not reported", ""},
-		{"AppArmor, with SELinux", appArmor, func(s *sight) { s.facts.AppArmor, s.facts.SELinux = "", "system_u:system_r:container_t:s0" }, true, "none: SELinux is in force", ""},
-		{"AppArmor in gVisor", appArmor, func(s *sight) { s.facts.AppArmor, s.facts.Sandbox = "", gvisor }, true, "RuntimeDefault",
+		{"AppArmor", appArmor, func(s *podView) { s.facts.AppArmor = "" }, false, "not reported", ""},
+		{"AppArmor, with SELinux", appArmor, func(s *podView) { s.facts.AppArmor, s.facts.SELinux = "", "system_u:system_r:container_t:s0" }, true, "none: SELinux is in force", ""},
+		{"AppArmor in gVisor", appArmor, func(s *podView) { s.facts.AppArmor, s.facts.Sandbox = "", gvisor }, true, "RuntimeDefault",
 			"the pod's AppArmor profile is reported by gvisor and not by the node's kernel: the only evidence is the specification"},
-		{"a confidential machine", &Config{Confidential: "TDX"}, func(*sight) {}, true, "none to be seen from the pod",
+		{"a confidential machine", &Config{Confidential: "TDX"}, func(*podView) {}, true, "none to be seen from the pod",
 			"the pod cannot see whether its machine is confidential: the only evidence is the labels of its node"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

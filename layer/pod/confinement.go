@@ -59,7 +59,7 @@ func (c *Config) seccomp() aspect {
 	if want == unconfined || c.Privileged { // container runtimes give privileged containers no filter
 		mode = seccompOff
 	}
-	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s sight) shown {
+	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s podView) shown {
 		has := seccompWord(s.pod)
 		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, unreported)), ok: has == want}
 		switch {
@@ -96,7 +96,7 @@ func appArmor(want string) aspect {
 	case runtimeDefault:
 		expected = "any profile of the container runtime"
 	}
-	return aspect{name: "AppArmor", expected: expected, show: func(s sight) shown {
+	return aspect{name: "AppArmor", expected: expected, show: func(s podView) shown {
 		profile, mode := profileInForce(s.facts.AppArmor)
 		got := shown{observed: cmp.Or(s.facts.AppArmor, unreported)}
 		switch {
@@ -116,8 +116,8 @@ func appArmor(want string) aspect {
 }
 
 // capable returns an error if a node cannot do what the layer asks for and its kubelet does not report that.
-func (c *Config) capable(sights []sight) error {
-	for _, s := range sights {
+func (c *Config) capable(views []podView) error {
+	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
 			return fmt.Errorf("the pod %s on node %s sees no AppArmor: the node's kernel lacks it, or a sandbox hides it, so appArmor: %s changes nothing",
 				s.pod.Name, s.pod.Spec.NodeName, c.AppArmor.OrZero())
@@ -131,7 +131,7 @@ var everything = capsOf(all)
 var sysAdmin = capsOf("SYS_ADMIN")
 
 // bounding returns the bounding set of the programs in the pod: capabilities outside this set cannot be gained.
-func bounding(s sight) (capSet, string) {
+func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
 		return 0, unreported
@@ -150,7 +150,7 @@ func (c *Config) capabilities() aspect {
 		dropped = everything
 	}
 	lost := dropped &^ added
-	return aspect{name: "capabilities", expected: boundaries(added, lost), show: func(s sight) shown {
+	return aspect{name: "capabilities", expected: boundaries(added, lost), show: func(s podView) shown {
 		set, text := bounding(s)
 		if text == unreported {
 			return shown{observed: text}

@@ -17,24 +17,24 @@ import (
 	"tare/testbed/kube/agent"
 )
 
-// sight is the evidence about one pod of a site: its object in the API server, the facts that its processes see, and
+// podView is the evidence about one pod of a site: its object in the API server, the facts that its processes see, and
 // its node.
-type sight struct {
+type podView struct {
 	place testbed.Place
 	pod   *corev1.Pod
 	facts agent.Facts
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// bare are the places whose pods are outside all layers: they use the nodes' network and stand for programs outside
+// nodePlaces are the places whose pods are outside all layers: they use the nodes' network and stand for programs outside
 // pods.
-var bare = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
+var nodePlaces = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
 
 // split separates the pods that the layer shapes from the others.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = map[testbed.Place]*corev1.Pod{}
 	for place, pod := range pods {
-		if slices.Contains(bare, place) {
+		if slices.Contains(nodePlaces, place) {
 			beside = true
 			continue
 		}
@@ -50,7 +50,7 @@ func unshaped() layer.Check {
 }
 
 // look gathers the evidence about the pods that layers shape. It reads each node once.
-func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]sight, error) {
+func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]podView, error) {
 	pods, err := s.Pods(ctx)
 	if err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev
 	if pods, _ = split(pods); len(pods) == 0 {
 		return nil, fmt.Errorf("the workload has no pods at this site that the layer could be put around")
 	}
-	var sights []sight
+	var views []podView
 	for _, place := range slices.Sorted(maps.Keys(pods)) {
-		v := sight{place: place, pod: pods[place]}
+		v := podView{place: place, pod: pods[place]}
 		if v.facts, err = s.Facts(ctx, place); err != nil {
 			return nil, fmt.Errorf("read the facts that the pod %s sees: %w", v.pod.Name, err)
 		}
@@ -69,9 +69,9 @@ func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev
 				return nil, err
 			}
 		}
-		sights = append(sights, v)
+		views = append(views, v)
 	}
-	return sights, nil
+	return views, nil
 }
 
 func node(ctx context.Context, s *kube.Site, name string, known map[string]*corev1.Node) (*corev1.Node, error) {
@@ -139,7 +139,7 @@ type aspect struct {
 	expected string
 	// spec is set if the evidence is the pod's specification, which does not change while the pod lives.
 	spec bool
-	show func(sight) shown
+	show func(podView) shown
 }
 
 // shown is the result of an aspect's check in one pod.
@@ -150,10 +150,10 @@ type shown struct {
 }
 
 // check makes one check of an aspect over all pods.
-func (a aspect) check(sights []sight) layer.Check {
+func (a aspect) check(views []podView) layer.Check {
 	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
 	var all, caveats []string
-	for _, s := range sights {
+	for _, s := range views {
 		got := a.show(s)
 		all = append(all, got.observed)
 		k.OK = k.OK && got.ok
@@ -167,7 +167,7 @@ func (a aspect) check(sights []sight) layer.Check {
 		return k
 	}
 	var each []string
-	for i, s := range sights {
+	for i, s := range views {
 		each = append(each, fmt.Sprintf("%s: %s", s.place, all[i]))
 	}
 	k.Observed = strings.Join(each, "; ")
@@ -175,11 +175,11 @@ func (a aspect) check(sights []sight) layer.Check {
 }
 
 // checks makes the checks of the aspects whose evidence is the specification (spec), or of all others.
-func checks(aspects []aspect, sights []sight, spec bool) []layer.Check {
+func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	var out []layer.Check
 	for _, a := range aspects {
 		if a.spec == spec {
-			out = append(out, a.check(sights))
+			out = append(out, a.check(views))
 		}
 	}
 	return out

@@ -22,10 +22,10 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	}
 	whole := len(c.NodeSelector) // the layer chooses only nodes with all these labels
 	class := c.RuntimeClass.OrZero()
-	labels := func(s sight) map[string]string { return s.pod.Labels }
-	annotations := func(s sight) map[string]string { return s.pod.Annotations }
-	nodeLabels := func(s sight) map[string]string { return s.node.Labels }
-	account := func(s sight) string { return s.pod.Spec.ServiceAccountName }
+	labels := func(s podView) map[string]string { return s.pod.Labels }
+	annotations := func(s podView) map[string]string { return s.pod.Annotations }
+	nodeLabels := func(s podView) map[string]string { return s.node.Labels }
+	account := func(s podView) string { return s.pod.Spec.ServiceAccountName }
 	add(len(c.Labels) > 0, aspect{name: "labels"}.pairs(on, c.Labels, 1, labels))
 	add(len(c.Annotations) > 0, aspect{name: "annotations"}.pairs(on, c.Annotations, 1, annotations))
 	add(whole > 0, aspect{name: "labels of the node"}.pairs(on, c.NodeSelector, whole, nodeLabels))
@@ -38,7 +38,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 		add(len(c.Seccomp) > 0, c.seccomp())
 		add(len(c.AppArmor) > 0, appArmor(c.AppArmor.OrZero()))
 		add(c.Capabilities != nil, c.capabilities())
-		add(c.Privileged, aspect{name: "privileged", expected: "SYS_ADMIN within bounds", show: func(s sight) shown {
+		add(c.Privileged, aspect{name: "privileged", expected: "SYS_ADMIN within bounds", show: func(s podView) shown {
 			set, text := bounding(s)
 			return shown{observed: text, ok: set&sysAdmin != 0}
 		}})
@@ -46,7 +46,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 		c.absent(add, sandbox)
 	}
 	if c.RunAsUser != nil && (on || *c.RunAsUser != defaultUser) {
-		add(true, aspect{name: "user"}.value(on, fmt.Sprint(*c.RunAsUser), func(s sight) string { return fmt.Sprint(s.facts.UID) }))
+		add(true, aspect{name: "user"}.value(on, fmt.Sprint(*c.RunAsUser), func(s podView) string { return fmt.Sprint(s.facts.UID) }))
 	}
 	users := aspect{name: "user namespace", expected: "of the pod's own", show: ownUsers}
 	if !on {
@@ -55,7 +55,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	add(c.HostUsers != nil, users)
 	for _, name := range c.Sidecars {
 		expected := map[bool]string{true: ready, false: noContainer}[on]
-		add(true, aspect{name: "sidecar " + name, expected: expected, show: func(s sight) shown {
+		add(true, aspect{name: "sidecar " + name, expected: expected, show: func(s podView) shown {
 			state := sidecar(s.pod, name)
 			return shown{observed: state, ok: state == expected}
 		}})
@@ -64,26 +64,26 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 }
 
 // value completes an aspect that a pod shows by one value: the wanted value if on is set, otherwise another one.
-func (a aspect) value(on bool, want string, of func(sight) string) aspect {
+func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	a.expected = map[bool]string{true: want, false: "not " + want}[on]
-	a.show = func(s sight) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
+	a.show = func(s podView) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
 	return a
 }
 
 // pairs completes an aspect that a pod shows by pairs in a map: all wanted pairs if on is set, otherwise fewer than
 // the given number.
-func (a aspect) pairs(on bool, want map[string]string, fewer int, of func(sight) map[string]string) aspect {
-	a = a.value(on, pairs.Written(want, want), func(s sight) string { return pairs.Written(want, of(s)) })
+func (a aspect) pairs(on bool, want map[string]string, fewer int, of func(podView) map[string]string) aspect {
+	a = a.value(on, pairs.Written(want, want), func(s podView) string { return pairs.Written(want, of(s)) })
 	a.spec = true
 	if !on {
-		a.show = func(s sight) shown {
+		a.show = func(s podView) shown {
 			return shown{observed: pairs.Written(want, of(s)), ok: pairs.Among(want, of(s)) < fewer}
 		}
 	}
 	return a
 }
 
-func classOf(s sight) string {
+func classOf(s podView) string {
 	if s.pod.Spec.RuntimeClassName == nil {
 		return none
 	}
@@ -93,7 +93,7 @@ func classOf(s sight) string {
 // patchIn shows that a pod has every field of the patch, or not.
 func (c *Config) patchIn(on bool) aspect {
 	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
-	return aspect{name: "patch", expected: say[on], spec: true, show: func(s sight) shown {
+	return aspect{name: "patch", expected: say[on], spec: true, show: func(s podView) shown {
 		has, err := carries(s.pod, string(c.Patch))
 		if err != nil {
 			return shown{observed: err.Error()}
@@ -104,16 +104,16 @@ func (c *Config) patchIn(on bool) aspect {
 
 // sandboxed shows that the programs are in the sandbox of a RuntimeClass.
 func sandboxed(class, sandbox string) aspect {
-	a := aspect{name: "kernel", expected: "of the sandbox's own", show: func(s sight) shown { return ownKernel(s, class) }}
+	a := aspect{name: "kernel", expected: "of the sandbox's own", show: func(s podView) shown { return ownKernel(s, class) }}
 	switch sandbox {
 	case gvisor:
-		a.name, a.expected, a.show = "sandbox", "gVisor", func(s sight) shown {
+		a.name, a.expected, a.show = "sandbox", "gVisor", func(s podView) shown {
 			text := cmp.Or(s.facts.Sandbox, "no sandbox that can be seen")
 			return shown{observed: text + ", " + kernels(s), ok: s.facts.Sandbox == gvisor && s.facts.Kernel != s.node.Status.NodeInfo.KernelVersion}
 		}
 	case "":
 		a.expected = "that of RuntimeClass " + class
-		a.show = func(s sight) shown {
+		a.show = func(s podView) shown {
 			got := ownKernel(s, class)
 			if !got.ok { // crun and similar runtimes share the kernel, and look like any other runtime
 				got.ok, got.caveat = true, weak(class)
@@ -130,7 +130,7 @@ func weak(class string) string {
 
 // ownKernel shows that the programs have their own kernel. A boot id other than the node's shows it. If the boot id
 // cannot be read, another kernel release shows it.
-func ownKernel(s sight, class string) shown {
+func ownKernel(s podView, class string) shown {
 	mine, nodes := s.facts.BootID, s.node.Status.NodeInfo.BootID
 	switch {
 	case mine != "" && nodes != "" && mine == nodes:
@@ -143,13 +143,13 @@ func ownKernel(s sight, class string) shown {
 	return shown{observed: kernels(s), ok: true, caveat: weak(class)}
 }
 
-func kernels(s sight) string {
+func kernels(s podView) string {
 	return fmt.Sprintf("kernel %s on a node with %s", s.facts.Kernel, s.node.Status.NodeInfo.KernelVersion)
 }
 
 // confidential shows that the machine is a confidential virtual machine.
 func confidential(kind string) aspect {
-	return aspect{name: "confidential machine", expected: kind, show: func(s sight) shown {
+	return aspect{name: "confidential machine", expected: kind, show: func(s podView) shown {
 		if s.facts.Confidential == "" {
 			return shown{observed: "not to be seen from the pod", ok: true,
 				caveat: "the pod cannot see that its machine is confidential: the only evidence is the labels of its node"}
@@ -159,7 +159,7 @@ func confidential(kind string) aspect {
 }
 
 // ownUsers shows that the pod is in its own user namespace.
-func ownUsers(s sight) shown {
+func ownUsers(s podView) shown {
 	asked := s.pod.Spec.HostUsers != nil && !*s.pod.Spec.HostUsers
 	switch {
 	case s.facts.Sandbox != "":
@@ -176,7 +176,7 @@ func ownUsers(s sight) shown {
 const hostUsers = "0 0 4294967295"
 
 // answers returns the caveat for a fact that a sandbox reports in the kernel's place.
-func answers(s sight, what string) string {
+func answers(s podView, what string) string {
 	return fmt.Sprintf("the pod's %s is reported by %s and not by the node's kernel: the only evidence is the specification", what, s.facts.Sandbox)
 }
 

@@ -188,16 +188,16 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// disproved holds the results of checks that are made once in arms without the layer, by the arm's own layer of the
+// offChecks holds the results of checks that are made once in arms without the layer, by the arm's own layer of the
 // kind and then by the check and its pods.
-type disproved map[*Config]map[string]layer.Check
+type offChecks map[*Config]map[string]layer.Check
 
 // ProveOff makes the checks at another arm's site, except those that the arm's own layer also makes.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
-	kept := layer.Kept[disproved](s.Run, c)
+	kept := layer.Kept[offChecks](s.Run, c)
 	if *kept == nil {
-		*kept = disproved{}
+		*kept = offChecks{}
 	}
 	if (*kept)[own] == nil {
 		(*kept)[own] = map[string]layer.Check{}

@@ -13,8 +13,8 @@ import (
 	"tare/testbed"
 )
 
-// operator runs the commands of a switch for one site.
-type operator struct {
+// commandRunner runs the commands of a switch for one site.
+type commandRunner struct {
 	config *Config
 	site   testbed.Site
 	values placeholder.Values
@@ -23,7 +23,7 @@ type operator struct {
 }
 
 // run runs one command and returns its output.
-func (o *operator) run(ctx context.Context, args reference.Arguments, limit time.Duration) (string, error) {
+func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit time.Duration) (string, error) {
 	filled, err := args.Resolve(ctx, o.values.Fill)
 	if err != nil {
 		return "", err
@@ -32,7 +32,7 @@ func (o *operator) run(ctx context.Context, args reference.Arguments, limit time
 }
 
 // look runs the check's program and returns the state that it shows, and a check that the state is the wanted one.
-func (o *operator) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
+func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
 	c := o.config.Check
 	text, failed := o.run(ctx, c.Run, evidence.Limit)
 	if ctx.Err() != nil {
@@ -41,7 +41,7 @@ func (o *operator) look(ctx context.Context, want evidence.State) (evidence.Stat
 	return c.patterns().State(text, failed), c.patterns().Check(name, testbed.Quote(c.Run), want, text, failed), nil
 }
 
-func (o *operator) check(ctx context.Context, want evidence.State) (layer.Check, error) {
+func (o *commandRunner) check(ctx context.Context, want evidence.State) (layer.Check, error) {
 	_, check, err := o.look(ctx, want)
 	return check, err
 }
@@ -57,7 +57,7 @@ const (
 )
 
 // turn runs commands and waits until the check shows the wanted state.
-func (o *operator) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
+func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
 	limit := o.config.Limit.Std()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -92,8 +92,8 @@ func (o *operator) turn(ctx context.Context, commands []reference.Arguments, wan
 }
 
 type active struct {
-	*operator
-	*shared
+	*commandRunner
+	*switchState
 	ledger layer.Ledger
 	on     bool
 	done   bool // set once the layer is taken down

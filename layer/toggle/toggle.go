@@ -67,8 +67,8 @@ const (
 	Restore Found = "restore"
 )
 
-// shared is the state of a switch, for all sites with the same commands.
-type shared struct {
+// switchState is the state of a switch, for all sites with the same commands.
+type switchState struct {
 	key   string      // key of the entry in the ledger
 	sites int         // number of sites at which the layer is up
 	found layer.Check // state before the first site
@@ -155,7 +155,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	a := &active{operator: on, shared: c.stateOf(s.Run, on), ledger: s.Ledger()}
+	a := &active{commandRunner: on, switchState: c.stateOf(s.Run, on), ledger: s.Ledger()}
 	if err := a.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -178,20 +178,20 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 
 // stateOf returns the state of the switch that the operator's commands turn. There is one per cluster, or one per
 // namespace if the commands contain the namespace.
-func (c *Config) stateOf(run *layer.Run, o *operator) *shared {
+func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, placeholder.Namespace) }) {
 			key = o.values[placeholder.Context] + " " + o.values[placeholder.Namespace]
 		}
 	}
-	states := layer.Kept[map[string]*shared](run, c)
+	states := layer.Kept[map[string]*switchState](run, c)
 	if *states == nil {
-		*states = map[string]*shared{}
+		*states = map[string]*switchState{}
 	}
 	if (*states)[key] == nil {
 		what, _ := json.Marshal([]any{name, key, c.On, c.Off, c.Check.Run}) // a list of texts always encodes
-		(*states)[key] = &shared{key: string(what)}
+		(*states)[key] = &switchState{key: string(what)}
 	}
 	return (*states)[key]
 }
@@ -211,7 +211,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 }
 
 // operate prepares the commands for a site.
-func (c *Config) operate(ctx context.Context, site testbed.Site) (*operator, error) {
+func (c *Config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
 	env, err := c.Env.Resolve(ctx)
 	if err != nil {
 		return nil, err
@@ -221,5 +221,5 @@ func (c *Config) operate(ctx context.Context, site testbed.Site) (*operator, err
 		return nil, err
 	}
 	assignments := append(environ.Assignments(env), environ.Assignments(values)...)
-	return &operator{config: c, site: site, values: values, env: assignments}, nil
+	return &commandRunner{config: c, site: site, values: values, env: assignments}, nil
 }

@@ -19,9 +19,9 @@ import (
 // kubeconfig is the variable that names the commands' cluster configuration.
 const kubeconfig = "KUBECONFIG"
 
-// how holds everything that another process needs to turn the switch back, from any directory. Arguments and
+// undoData holds everything that another process needs to turn the switch back, from any directory. Arguments and
 // variables are stored as in the experiment file, so that no secret is written down.
-type how struct {
+type undoData struct {
 	Commands   []reference.Arguments `json:"commands"`
 	Check      Check                 `json:"check"`
 	Limit      time.Duration         `json:"limit"`
@@ -34,7 +34,7 @@ type how struct {
 // owe notes, before the switch is turned, how to restore a state.
 func (a *active) owe(to evidence.State) error {
 	c := a.config
-	h := how{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}
+	h := undoData{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}
 	if to == evidence.On {
 		h.Commands = c.On
 	}
@@ -62,7 +62,7 @@ func (a *active) owe(to evidence.State) error {
 
 // undo restores the state of a switch that a killed run has left, unless the switch has that state already.
 func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
-	var h how
+	var h undoData
 	if err := json.Unmarshal(u.How, &h); err != nil {
 		return fmt.Errorf("read how to turn the switch %s: %w", u.To, err)
 	}
@@ -70,7 +70,7 @@ func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 	if err != nil {
 		return err
 	}
-	o := &operator{
+	o := &commandRunner{
 		config: &Config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
 		env: append(append(environ.Assignments(env), environ.Assignments(h.Values)...), kubeconfig+"="+h.Kubeconfig),
 	}

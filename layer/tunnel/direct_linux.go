@@ -50,7 +50,7 @@ func (p *Protocol) route(d direction) error {
 	families := map[int]bool{}
 	for _, a := range lead {
 		families[family(a)] = true
-		route := netlink.Route{LinkIndex: link.Attrs().Index, Table: routes, Dst: alone(a), Scope: netlink.SCOPE_LINK}
+		route := netlink.Route{LinkIndex: link.Attrs().Index, Table: routes, Dst: singleAddress(a), Scope: netlink.SCOPE_LINK}
 		if err := netlink.RouteReplace(&route); err != nil {
 			return fmt.Errorf("route to %s: %w", a, err)
 		}

@@ -143,7 +143,7 @@ func SwitchOn(device string, own []netip.Addr) error {
 		return fmt.Errorf("interface %s: %w", device, err)
 	}
 	for _, a := range own {
-		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: alone(a)}); err != nil {
+		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: singleAddress(a)}); err != nil {
 			return fmt.Errorf("add the address %[2]s to the interface %[1]s: %[3]w", device, a, err)
 		}
 	}
@@ -153,8 +153,8 @@ func SwitchOn(device string, own []netip.Addr) error {
 	return nil
 }
 
-// alone returns the network of a single address.
-func alone(a netip.Addr) *net.IPNet {
+// singleAddress returns the network of a single address.
+func singleAddress(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
 }
 

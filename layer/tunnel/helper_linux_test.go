@@ -50,7 +50,7 @@ func TestCheckTraffic(t *testing.T) {
 
 // A marker that does not arrive proves nothing about the wire.
 func TestASilentWireIsNoProof(t *testing.T) {
-	m := sightings{{size: 64}}
+	m := markerOutcomes{{size: 64}}
 	for _, clear := range []bool{true, false} {
 		if c := m.checkWire("wireguard", "marker on the wire", clear); c.OK {
 			t.Errorf("%+v", c)

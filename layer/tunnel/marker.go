@@ -36,8 +36,8 @@ func fromClient(all []way) []way {
 	return slices.DeleteFunc(all, func(w way) bool { return w.from != testbed.ClientPod })
 }
 
-// sighting is the outcome of a marker.
-type sighting struct {
+// markerOutcome is the outcome of a marker.
+type markerOutcome struct {
 	way     way
 	size    int // size of the marker in bytes
 	arrived bool
@@ -46,26 +46,26 @@ type sighting struct {
 }
 
 // sendMarker sends a random marker from pod to pod and looks for it on the wire.
-func (t *Tunnels) sendMarker(ctx context.Context, w way) (sighting, error) {
+func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) {
 	marker := []byte(evidence.Marker())
 	m, err := t.send(ctx, w, marker)
 	if err != nil {
-		return sighting{}, err
+		return markerOutcome{}, err
 	}
 	m.way, m.size = w, len(marker)
 	return m, nil
 }
 
-// sightings are the outcomes of the markers on all ways.
-type sightings []sighting
+// markerOutcomes are the outcomes of the markers on all ways.
+type markerOutcomes []markerOutcome
 
 // atATime is the number of markers that are sent in parallel. Ending a watch takes some ten milliseconds, whatever
 // the number of watches.
 const atATime = 32
 
 // sendMarkers sends a separate marker on each way.
-func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (sightings, error) {
-	seen, errs := make(sightings, len(all)), make([]error, len(all))
+func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
+	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
 	var wait sync.WaitGroup
 	free := make(chan struct{}, atATime)
 	for i, w := range all {
@@ -80,7 +80,7 @@ func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (sightings, error)
 }
 
 // carried returns the number of bytes by which the counters of a protocol must grow at least for all markers.
-func (m sightings) carried(p *Protocol) (bytes uint64) {
+func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
 		bytes += p.Carried(one.size)
 	}
@@ -88,29 +88,29 @@ func (m sightings) carried(p *Protocol) (bytes uint64) {
 }
 
 // checkArrival checks that all markers arrive (want), or that none does.
-func (m sightings) checkArrival(kind, name string, want bool) layer.Check {
+func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
-	return m.check(kind, name, say[want], func(one sighting) (string, bool) { return say[one.arrived], one.arrived == want })
+	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
 // checkWire checks that all markers arrived, and that each was seen in clear between the nodes (clear), or none was.
-func (m sightings) checkWire(kind, name string, clear bool) layer.Check {
+func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
-	return m.check(kind, name, say[clear], func(one sighting) (string, bool) {
+	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
 		return fmt.Sprintf("in clear in %d frames", one.clear), one.arrived && (one.clear > 0) == clear
 	})
 }
 
 // checkInside checks that the markers were seen on the tunnel's interface.
-func (m sightings) checkInside(kind, name string) layer.Check {
-	return m.check(kind, name, "in at least 1 frame", func(one sighting) (string, bool) {
+func (m markerOutcomes) checkInside(kind, name string) layer.Check {
+	return m.check(kind, name, "in at least 1 frame", func(one markerOutcome) (string, bool) {
 		return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
 	})
 }
 
 // check compares all sightings with the expectation. Of several sightings it reports the number of expected ones, and
 // some of the others.
-func (m sightings) check(kind, name, expected string, look func(sighting) (observed string, ok bool)) layer.Check {
+func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
 	const most = 3 // number of other sightings that are named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}
 	if len(m) == 1 {

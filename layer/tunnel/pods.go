@@ -86,7 +86,7 @@ func (t *Tunnels) meet(ctx context.Context) error {
 }
 
 // sendFromPod sends a marker from pod to pod, and looks for it on the interfaces of the sending pod.
-func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (sighting, error) {
+func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (markerOutcome, error) {
 	var from, to *end
 	for _, e := range t.ends {
 		switch e.pod {
@@ -98,7 +98,7 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (sighti
 	}
 	var s sent
 	err := from.ask(ctx, request{Send: &sending{To: to.own[0], Marker: string(marker), Limit: w.limit, Watch: t.pods.watches}}, &s)
-	return sighting{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
+	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
 // lead routes packets between the pods into the tunnels, or past them. Packets of clients for the service go to the

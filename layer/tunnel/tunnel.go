@@ -150,7 +150,7 @@ type Tunnels struct {
 	proofs []layer.Check
 	before Traffic // counters at the beginning of the trial
 	// send sends a marker and reports whether it arrived, and where it was seen.
-	send func(ctx context.Context, w way, marker []byte) (sighting, error)
+	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
 }
 
 // Up puts tunnels around the site of a session.
@@ -208,7 +208,7 @@ func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 		t.ends = append(t.ends, &end{at: n.Place(), place: n.Place(), pod: n.Pods()[0], mtu: n.MTU() - p.Overhead,
 			peer: Peer{Address: n.Address(), Behind: []netip.Prefix{n.PodNetwork()}}})
 	}
-	t.send = func(ctx context.Context, w way, marker []byte) (m sighting, err error) {
+	t.send = func(ctx context.Context, w way, marker []byte) (m markerOutcome, err error) {
 		stop, err := wire.Watch(ctx, marker)
 		if err != nil {
 			return m, err

@@ -49,8 +49,8 @@ func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err err
 // kernelEngine is an end that uses the kernel's WireGuard.
 type kernelEngine struct{}
 
-// control calls f with a connection to WireGuard's control socket.
-func control(f func(*wgctrl.Client) error) error {
+// withClient calls f with a connection to WireGuard's control socket.
+func withClient(f func(*wgctrl.Client) error) error {
 	client, err := wgctrl.New()
 	if err != nil {
 		return fmt.Errorf("open WireGuard's control socket: %w", err)
@@ -72,7 +72,7 @@ func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 		peers = append(peers, one)
 	}
 	key, listen := wgtypes.Key(own), port
-	return control(func(client *wgctrl.Client) error {
+	return withClient(func(client *wgctrl.Client) error {
 		return client.ConfigureDevice(device, wgtypes.Config{ReplacePeers: true, PrivateKey: &key, ListenPort: &listen, Peers: peers})
 	})
 }
@@ -82,7 +82,7 @@ func (kernelEngine) Connect() error { return nil }
 
 // Traffic returns the sum of all peers' counters.
 func (kernelEngine) Traffic() (sum tunnel.Traffic, err error) {
-	err = control(func(client *wgctrl.Client) error {
+	err = withClient(func(client *wgctrl.Client) error {
 		d, err := client.Device(device)
 		if err != nil {
 			return err

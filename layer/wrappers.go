@@ -12,8 +12,8 @@ import (
 	"tare/testbed/launcher"
 )
 
-// dressed is a site that starts subjects in the wrappers of its layers.
-type dressed struct {
+// wrappedSite is a site that starts subjects in the wrappers of its layers.
+type wrappedSite struct {
 	testbed.Site
 	wrappers []*Active // the layers that have a Wrap
 	// launchers is the largest number of launchers that any arm starts a subject with. Every arm uses this many.
@@ -21,18 +21,18 @@ type dressed struct {
 }
 
 // Unwrap returns the site without the wrappers.
-func (d dressed) Unwrap() testbed.Site { return d.Site }
+func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
 
 // Fronts returns the number of wrappers that layers put around subjects at a site.
 func Fronts(site testbed.Site) int {
-	if d, ok := testbed.As[dressed](site); ok {
+	if d, ok := testbed.As[wrappedSite](site); ok {
 		return len(d.wrappers)
 	}
 	return 0
 }
 
 // Start starts a command. A subject is started in the wrappers.
-func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
 	}
@@ -52,7 +52,7 @@ func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Com
 
 // Wrapped returns the command to run in place of a subject that Tare does not start itself, such as a pod's
 // container.
-func (d dressed) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
+func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
 	if err != nil || launcher.Count(wrapped.Args) == 0 {
 		return wrapped, err
@@ -63,7 +63,7 @@ func (d dressed) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Comm
 
 // wrapped adds the wrappers to a command. uncounted is set if the CPU time and memory of the subject are not counted
 // then.
-func (d dressed) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
+func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
 	wrapped, uncounted, hidden := d.wrap(where, cmd)
 	if len(wrapped.Args) != len(cmd.Args) { // a wrapper was added
 		wrapped, uncounted, hidden = d.wrap(where, plain(cmd))
@@ -74,7 +74,7 @@ func (d dressed) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Co
 
 // wrap adds the wrappers of a place to a command. uncounted is set if the CPU time and memory of the subject are not
 // counted then, and hidden if the subject cannot see this machine's files.
-func (d dressed) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
+func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
 			cmd = a.Wrap(cmd)
@@ -100,7 +100,7 @@ func plain(cmd testbed.Command) testbed.Command {
 
 // self replaces the placeholder for Tare's executable in a command (testbed.HelperArguments). The replacement is the
 // path of this executable, the agent's path in pods, or an open file where the path is hidden.
-func (d dressed) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
+func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
 	var at []int
 	for i, arg := range cmd.Args {
 		if i > 0 && strings.HasPrefix(arg, testbed.HelperVariable+"=") && cmd.Args[i-1] == testbed.Self {
@@ -158,7 +158,7 @@ func Dress(site testbed.Site, active ...*Active) testbed.Site { return DressAlik
 // DressAlike is Dress for arms that are compared. It starts every subject with the given number of launchers: if the
 // layers of this arm use fewer, it adds launchers that set nothing. A launcher's cost is then the same in every arm.
 func DressAlike(site testbed.Site, launchers int, active ...*Active) testbed.Site {
-	d := dressed{Site: site, launchers: launchers}
+	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any
 	for _, a := range active {
 		if a.Wrap != nil {
