@@ -199,8 +199,8 @@ func TestHits(t *testing.T) {
 		unexercised bool
 	}{
 		{0, "connect 0", true},
-		{1000, "connect 1 (0.001 for each unit of work)", true},
-		{2, "connect 2 (1 for each unit of work)", false},
+		{1000, "connect 1 (0.001 per unit of work)", true},
+		{2, "connect 2 (1 per unit of work)", false},
 		{0, "connect 3", false},
 	} {
 		if i > 0 {

@@ -42,7 +42,7 @@ func TestProofs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if checks, err := up.Before(t.Context(), site); err != nil || checks[0].OK || checks[0].Observed != "nothing of it is mounted" {
+		if checks, err := up.Before(t.Context(), site); err != nil || checks[0].OK || checks[0].Observed != "its file system is not mounted" {
 			t.Errorf("unmounted: %+v, %v", checks, err)
 		}
 		if err := up.Down(t.Context()); err != nil {

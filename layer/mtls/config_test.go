@@ -63,7 +63,7 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"defaults":            {nil, ""},
-		"cipher":              {func(c *Config) { c.Cipher = factor.Of(AES256) }, "cipher: Envoy chooses the cipher of TLSv1.3 itself: give version: TLSv1.2 as well, or leave the cipher out"},
+		"cipher":              {func(c *Config) { c.Cipher = factor.Of(AES256) }, "cipher: Envoy chooses the cipher of TLSv1.3 itself: set version: TLSv1.2 as well, or leave the cipher out"},
 		"cipher of TLS 1.2":   {func(c *Config) { c.Cipher, c.Version = factor.Of(AES256), factor.Of(TLS12) }, ""},
 		"cipher with HAProxy": {func(c *Config) { c.Cipher, c.Proxy = factor.Of(AES256), factor.Of(HAProxy) }, ""},
 		"cipher and no TLS": {func(c *Config) {
@@ -73,7 +73,7 @@ func TestValidate(t *testing.T) {
 		"requests":          {func(c *Config) { c.RequestsPerConnection, c.Protocol = factor.Of(1, 10), factor.Of(HTTP) }, ""},
 		"requests and HAProxy": {func(c *Config) {
 			c.RequestsPerConnection, c.Protocol, c.Proxy = factor.Of(1, 10), factor.Of(HTTP), factor.Of(HAProxy)
-		}, "requestsPerConnection: 10: HAProxy has either 1 or, without this parameter, no end of them"},
+		}, "requestsPerConnection: 10: HAProxy supports only 1 or, without this parameter, an unlimited number"},
 		"both modes": {func(c *Config) {
 			c.Mode, c.Cipher, c.Version = factor.Of(Plaintext, Mutual), factor.Of(AES128), factor.Of(TLS12)
 		}, ""},

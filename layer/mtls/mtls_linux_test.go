@@ -230,7 +230,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 }
 
 func TestWithoutPods(t *testing.T) {
-	const want = "this testbed has no pods whose connections could go through proxies and be watched"
+	const want = "this testbed has no pods whose connections can be redirected to proxies and captured"
 	site := localtest.Host(t)
 	if _, err := New().Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

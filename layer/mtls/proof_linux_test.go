@@ -30,7 +30,7 @@ func TestProofsFail(t *testing.T) {
 	has("off, while it is on", checks, err,
 		"redirection in the client-pod: false: expected 0 rules, observed 20 rules\n",
 		"redirection in the server-pod: false: expected 0 rules, observed 10 rules\n",
-		"marker from pod to pod: false: expected arrives by the connection that it was sent on, observed arrives by another connection than it was sent on\n",
+		"marker from pod to pod: false: expected arrives by the connection that it was sent on, observed arrives by another connection than the one it was sent on\n",
 		"marker on the wire: false: ")
 
 	if _, err := a.prove(ctx, site); err != nil {
@@ -76,7 +76,7 @@ func TestProofsFail(t *testing.T) {
 	// The proxies do not parse HTTP although they should.
 	a.Protocol = HTTP
 	checks, err = a.prove(ctx, site)
-	has("tcp in place of http", checks, err, "marker taken for: false: expected http, observed client-proxy: tcp; server-proxy: tcp\n", "peer that the program is told of: false: ")
+	has("tcp in place of http", checks, err, "marker taken for: false: expected http, observed client-proxy: tcp; server-proxy: tcp\n", "peer identity that the proxy reports to the program: false: ")
 	a.Protocol = TCP
 
 	// The rules are gone.

@@ -70,7 +70,7 @@ func TestProofs(t *testing.T) {
 			"starts nothing",
 			Config{Run: []string{"echo"}},
 			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on", Observed: "it answered \"cat\\n\"",
-				Caveat: weak + "; Tare's own program cannot be started behind it, as where that has a root of its own"},
+				Caveat: weak + "; Tare's executable cannot be started inside the wrapper, for example because the wrapper has its own root"},
 			layer.Check{}, // no check
 		},
 	}
