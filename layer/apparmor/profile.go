@@ -19,8 +19,8 @@ import (
 const (
 	parser  = "apparmor_parser"
 	install = "apt-get install apparmor"
-	prefix  = "tare-apparmor-"  // of names of profiles
-	probing = prefix + "probe-" // of names of probes' profiles; the probing process's id follows
+	prefix  = "tare-apparmor-"  // start of the names of profiles
+	probing = prefix + "probe-" // start of the names of probes' profiles; the probing process's id follows
 )
 
 // These are files of the kernel.
