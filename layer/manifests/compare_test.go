@@ -74,7 +74,7 @@ func TestCondition(t *testing.T) {
 		{"a key with dots", `metadata.annotations.example\.org/state=on`, m{"metadata": m{"annotations": m{"example.org/state": "on"}}}, true, "metadata.annotations.example.org/state=on"},
 		{"a placeholder", "status.profile=p-$(TARE_NAMESPACE)", m{"status": m{"profile": "p-ns"}}, true, "status.profile=p-ns"},
 		{"behind", "Ready", m{"metadata": m{"generation": int64(3)}, "status": m{"observedGeneration": int64(2), "conditions": l{m{"type": "Ready", "status": "True"}}}},
-			false, "generation 3 is there, and 2 was seen by its controller"},
+			false, "the object has generation 3, and its controller has seen 2"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestCondition(t *testing.T) {
 		"":          `"" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`,
 		"Ready now": `"Ready now" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`,
 		"a..b=c":    `"a..b=c": a part of the path is empty`,
-		"a.b=":      `"a.b=" gives no value`,
+		"a.b=":      `"a.b=" has no value`,
 	} {
 		if _, err := parseCondition(text); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)

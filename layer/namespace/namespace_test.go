@@ -35,8 +35,8 @@ func TestChecks(t *testing.T) {
 			[]layer.Check{check("labels", labels, "inject absent, mode absent", false), check("annotations", annotations, "a absent", false)},
 			[]layer.Check{check("labels", "none of "+labels, "inject absent, mode absent", true), check("annotations", "none of "+annotations, "a absent", true)}},
 		{"with some", named(map[string]string{"inject": "enabled", "mode": "hunter2"}, map[string]string{"a": "2"}),
-			[]layer.Check{check("labels", labels, `inject="enabled", mode of another value`, false), check("annotations", annotations, "a of another value", false)},
-			[]layer.Check{check("labels", "none of "+labels, `inject="enabled", mode of another value`, false), check("annotations", "none of "+annotations, "a of another value", true)}},
+			[]layer.Check{check("labels", labels, `inject="enabled", mode with another value`, false), check("annotations", annotations, "a with another value", false)},
+			[]layer.Check{check("labels", "none of "+labels, `inject="enabled", mode with another value`, false), check("annotations", "none of "+annotations, "a with another value", true)}},
 	} {
 		if diff := cmp.Diff(test.on, c.checks(test.ns, true)); diff != "" {
 			t.Errorf("%s, on (-want +got):\n%s", test.name, diff)
@@ -72,7 +72,7 @@ func TestValidate(t *testing.T) {
 		"nothing":               {Config{}, bad("", "there is no label and no annotation: the layer would do nothing")},
 		"a label":               {Config{Labels: map[string]string{"istio.io/dataplane-mode": "ambient"}}, nil},
 		"an annotation of text": {Config{Annotations: map[string]string{"a": "any text: {}"}}, nil},
-		"a label of text":       {Config{Labels: map[string]string{"a": "b c"}}, bad("labels.a", `"b c" is no value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`)},
+		"a label of text":       {Config{Labels: map[string]string{"a": "b c"}}, bad("labels.a", `"b c" is not a valid value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`)},
 		"Tare's own":            {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare identifies namespaces by tare/owner")},
 		"Kubernetes' own":       {Config{Labels: map[string]string{"kubernetes.io/metadata.name": "x"}}, bad("labels.kubernetes.io/metadata.name", "Kubernetes identifies namespaces by kubernetes.io/metadata.name")},
 	} {

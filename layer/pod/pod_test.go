@@ -256,7 +256,7 @@ func TestNotInForce(t *testing.T) {
 			s.pod.Spec.Containers = append(s.pod.Spec.Containers, corev1.Container{Name: "istio-proxy"})
 			s.pod.Status.ContainerStatuses = append(s.pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "istio-proxy"})
 		}, "not ready"},
-		{"a label that something changed", Config{Labels: map[string]string{"a": "1"}}, "", func(s *podView) { s.pod.Labels["a"] = "secret" }, "a of another value"},
+		{"a label that something changed", Config{Labels: map[string]string{"a": "1"}}, "", func(s *podView) { s.pod.Labels["a"] = "secret" }, "a with another value"},
 		{"a patch that something undid", Config{Patch: "spec: {priority: 7}"}, "", func(s *podView) { s.pod.Spec.Priority = nil }, "not every field in the pod"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

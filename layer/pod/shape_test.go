@@ -116,7 +116,7 @@ func TestValidate(t *testing.T) {
 		"hostUsers":           {Config{HostUsers: &yes}, bad("hostUsers", "true is the default of pods without the layer")},
 		"a label of Tare's":   {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare identifies its pods by tare/owner")},
 		"a value too long": {Config{Labels: map[string]string{"a": long}},
-			bad("labels.a", `"`+long+`" is no value: must be no more than 63 characters`)},
+			bad("labels.a", `"`+long+`" is not a valid value: must be no more than 63 characters`)},
 		"a sidecar's name":           {Config{Sidecars: []string{"tare"}}, bad("sidecars[0]", `"tare" is not the name of a container beside Tare's`)},
 		"an unknown capability":      {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"FLY"}}}, bad("capabilities.add[0]", `"FLY" is not a capability; use names such as NET_ADMIN`)},
 		"none to add":                {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"none"}}}, bad("capabilities.add[0]", `"none" is not a capability; use names such as NET_ADMIN`)},
@@ -127,7 +127,7 @@ func TestValidate(t *testing.T) {
 		"a field that pods lack":     {Config{Patch: "spec: {containrs: []}"}, bad("patch", `the patched pod is not valid: error unmarshaling JSON: while decoding JSON: json: unknown field "containrs"`)},
 		"a patch without Tare":       {Config{Patch: "spec: {containers: [{name: tare, $patch: delete}]}"}, bad("patch", "it removes the container tare, in which programs run")},
 		"a patch of Tare's label":    {Config{Patch: "metadata: {labels: {tare/owner: x}}"}, bad("patch", "Tare identifies its pods by the label tare/owner")},
-		"a selector that is no pair": {Config{NodeSelector: map[string]string{"a b": "1"}}, bad("nodeSelector.a b", `"a b" is no key: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`)},
+		"a selector that is no pair": {Config{NodeSelector: map[string]string{"a b": "1"}}, bad("nodeSelector.a b", `"a b" is not a valid key: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`)},
 	} {
 		if diff := cmp.Diff(test.want, test.config.validate()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -73,7 +73,7 @@ func TestOn(t *testing.T) {
 		{"another driver", claimed("encrypted"), made("encrypted", "nfs.csi", good.Spec.CSI.VolumeAttributes), luks,
 			[]string{"driver of the volume: expected disk.csi, observed nfs.csi"}},
 		{"not encrypted", claimed("encrypted"), made("encrypted", "disk.csi", map[string]string{"encrypted": "false"}), luks,
-			[]string{`attributes of the volume: expected encrypted="true", observed encrypted of another value`}},
+			[]string{`attributes of the volume: expected encrypted="true", observed encrypted with another value`}},
 		{"no parameters to see", claimed("encrypted"), good, nil,
 			[]string{`parameters of the storage class: expected type="luks", observed type absent`}},
 	} {
