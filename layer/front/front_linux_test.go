@@ -52,7 +52,7 @@ func TestOwnFront(t *testing.T) {
 	// The same evidence appears in an arm whose own layer has the same effect.
 	other := layer.Dress(site, a)
 	off, err = own(true).Off(t.Context(), new(layer.Run).At(other))
-	if err != nil || len(off) != 1 || !off[0].OK || !strings.Contains(off[0].Caveat, "cannot be told") {
+	if err != nil || len(off) != 1 || !off[0].OK || !strings.Contains(off[0].Caveat, "cannot be seen") {
 		t.Errorf("off beside another layer: %v, %+v", err, off)
 	}
 	// A launcher without effect fails the check.

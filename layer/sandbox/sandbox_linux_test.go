@@ -179,7 +179,7 @@ func TestUndo(t *testing.T) {
 func TestDaemonAndNetwork(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	_, err := fake(t).Up(t.Context(), new(layer.Run).At(site))
-	if err == nil || !strings.Contains(err.Error(), "knows nothing of the network that Tare makes") {
+	if err == nil || !strings.Contains(err.Error(), "outside the networks that Tare creates") {
 		t.Error(err)
 	}
 }
