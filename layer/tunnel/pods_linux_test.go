@@ -88,7 +88,7 @@ implementation: expected userspace, observed userspace (`+a.Version()+`): true
 marker from a peer with a wrong key: expected does not arrive, observed does not arrive: true
 marker from the peer with the right key: expected arrives, observed arrives: true
 `)
-	if caveat := a.Proofs()[2].Caveat; !strings.Contains(caveat, "; these are tunnels between the pods") {
+	if caveat := a.Proofs()[2].Caveat; !strings.Contains(caveat, "; these tunnels are between the pods") {
 		t.Errorf("caveat %q", caveat)
 	}
 	if got := in(t, site, testbed.ClientPod, "ip", "link", "show", s.Device); !strings.Contains(got, fmt.Sprintf("mtu %d ", map[string]int{"wireguard": 1420, "ipsec": 1400}[s.Layer])) {
