@@ -5,32 +5,31 @@ import (
 	"tare/testbed"
 )
 
-// Around says which of the programs under test a layer is put around, where some are servers
-// and others send them their load.
+// // Around is the side of the connection whose programs a layer is put around: servers, clients that send them their
+// // load, or both.
 type Around string
 
-// The choices.
 const (
 	Both   Around = "both" // the default
 	Server Around = "server"
 	Client Around = "client"
 )
 
-// Values lists the choices.
 func (Around) Values() []string { return []string{string(Both), string(Server), string(Client)} }
 
-// Holds says whether programs at a place are among those.
+// Holds reports whether the layer is put around programs at a place.
 func (a Around) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs is what a layer around those takes of a testbed, the one that is named or any: servers are programs of a network.
+// Needs returns the requirements of a layer around this side. If the side is Both, any testbed will do, unless only
+// names one. Otherwise the testbed must have a network between clients and servers.
 func (a Around) Needs(only string) experiment.Needs {
 	return experiment.Needs{Only: only, Network: a == Server}
 }
 
-// Places are those of a session at which the layer is around programs. testbed.Host, which
-// stands there for all places on this machine, is a client's place.
+// Places returns the places of a session whose programs the layer is put around. testbed.Host, which stands for all
+// places on this machine, counts as a client's place.
 func (a Around) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {

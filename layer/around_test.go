@@ -8,7 +8,7 @@ import (
 	"tare/testbed"
 )
 
-// started is a site that remembers what was started at each place.
+// started is a site that records the programs started at each place.
 type started map[testbed.Place][]string
 
 func (s started) Start(_ context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {

@@ -7,24 +7,25 @@ import (
 	"tare/testbed"
 )
 
-// Session is what a layer is given to work with: one site, and what the run knows.
+// Session is one site, with the state of the run, for a layer to work with.
 type Session struct {
 	*Run
-	// Site is where to work. Up gets it as the testbed made it; ProveOff gets it as
-	// the workload of that arm does, through the wrappers of that arm's layers.
+	// Site is the site to work at. Up gets it as the testbed made it. ProveOff gets it with the wrappers of that
+	// arm's layers, as the workload does.
 	Site testbed.Site
-	// Places are where the programs under test are started, as far as they find
-	// different programs there: testbed.Host stands for all places on this machine.
+	// Places are the places where subjects are started. Places with the same programs count once: testbed.Host stands
+	// for all places on this machine.
 	Places []testbed.Place
-	// Own is for ProveOff and ProveOffAfter alone: the layer of the same kind, with other parameters,
-	// that the arm has itself; nil if it has none. What that one asks for must not
-	// count as evidence against the arm. It is set only for layers that declare
-	// ProvesBeside; of others that do not declare OwnProves the runner notes that nothing was looked at.
+	// Own is the arm's own layer of the same kind, with other parameters; nil if the arm has none. What it sets must
+	// not count as evidence against the arm. Own is set only in ProveOff and ProveOffAfter, and only for layers that
+	// declare ProvesBeside. For layers that do not declare OwnProves, the runner notes that the absence was not
+	// checked.
 	Own Layer
 }
 
-// Without is a copy of a layer's parameters without those that the arm's own layer of the kind (Session.Own) sets: its
-// keys of maps, and all of any other parameter. Where the arm has none it is the layer itself.
+// Without returns a copy of a layer's parameters without those that the arm's own layer of the same kind
+// (Session.Own) sets: single keys of maps, and any other parameter as a whole. It returns the layer itself if the arm
+// has no such layer.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -49,18 +50,17 @@ func Without[C any](c *C, own Layer) *C {
 	return &left
 }
 
-// Run is one session of a run, as its layers see it. The zero value is a new run
-// that keeps nothing yet. It is used by one goroutine.
+// Run is the state that the layers of one session of a run share. The zero value is a new run without a ledger. Only
+// one goroutine may use it.
 type Run struct {
 	ledger Ledger
 	kept   map[Layer]any
 }
 
-// NewRun is a session of a run that keeps in a ledger what it has to undo.
+// NewRun returns a session of a run whose layers note in a ledger what they have to undo.
 func NewRun(l Ledger) *Run { return &Run{ledger: l} }
 
-// At is a session of the run at a site, at whose places programs under test are
-// started; on this machine if none are given.
+// At returns the run's session for a site and the places where its subjects are started. The default is testbed.Host.
 func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	s := &Session{Run: r, Site: site}
 	remote, _ := testbed.As[testbed.Remote](site)
@@ -78,12 +78,12 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	return s
 }
 
-// Everywhere makes checks at each place where programs under test are started.
+// Everywhere makes checks at each place where subjects are started.
 func (s *Session) Everywhere(look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	return Each(s.Places, look)
 }
 
-// Each makes checks at each of some places.
+// Each makes checks at each of the given places.
 func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	var checks []Check
 	for _, where := range places {
@@ -101,9 +101,9 @@ func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error
 	return checks, nil
 }
 
-// Kept gives what a layer keeps for as long as the run lasts, over all sites and
-// for Up and ProveOff alike: the same *T at each call, zero at the first. That is
-// where state belongs which is not of one site; parameters do not change.
+// Kept returns the state that a layer keeps for the whole run, for Up and ProveOff at all sites: the same *T at each
+// call, zero at the first. State of a single site belongs into Active instead. The layer's parameters must not
+// change.
 func Kept[T any](r *Run, l Layer) *T {
 	if r.kept == nil {
 		r.kept = map[Layer]any{}

@@ -12,14 +12,14 @@ import (
 	"tare/testbed"
 )
 
-// kept is a layer that counts in what it keeps.
+// kept is a layer that counts calls in the state it keeps.
 type kept struct{ name string }
 
 func (*kept) Declare() experiment.Declaration                     { return experiment.Declaration{} }
 func (*kept) Up(context.Context, *Session) (*Active, error)       { return nil, nil }
 func (*kept) ProveOff(context.Context, *Session) ([]Check, error) { return nil, nil }
 
-// What a layer keeps is its own, over all sites of a run.
+// Each layer keeps its own state, shared by all sites of a run.
 func TestKept(t *testing.T) {
 	run, one, other := new(Run), &kept{"one"}, &kept{"one"}
 	*Kept[int](run.At(nil).Run, one)++
@@ -32,7 +32,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// What the arm's own layer of the kind sets is left out, of maps key by key.
+// Parameters that the arm's own layer of the kind sets are left out, and keys of maps one by one.
 func TestWithout(t *testing.T) {
 	type params struct {
 		kept
@@ -55,7 +55,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// site notes the commands that it is to start; its pods are somewhere else.
+// site records the commands that it starts; its pods are somewhere else.
 type site struct{ started *[]testbed.Command }
 
 func (s site) Start(_ context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
@@ -98,8 +98,7 @@ func TestEverywhere(t *testing.T) {
 	}
 }
 
-// Commands under test go through all wrappers, the first layer innermost. A process of
-// Tare's own can stand behind any of them.
+// Subjects go through all wrappers, the first layer innermost. A helper can stand behind any wrapper.
 func TestDress(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -130,12 +129,12 @@ func TestDress(t *testing.T) {
 			t.Errorf("%v: %s", test.cmd.Args, diff)
 		}
 	}
-	// What another way of starting would start is the same.
-	dressed, ok := testbed.As[testbed.Wrapper](Dress(site{}, front("inner"), front("outer")))
+	// Starting by testbed.Wrapper gives the same command.
+	wrappedSite, ok := testbed.As[testbed.Wrapper](Dress(site{}, front("inner"), front("outer")))
 	if !ok {
 		t.Fatal("nothing tells what layers put in front")
 	}
-	wrapped, err := dressed.Wrapped(testbed.ClientPod, testbed.Command{Args: []string{"ls"}})
+	wrapped, err := wrappedSite.Wrapped(testbed.ClientPod, testbed.Command{Args: []string{"ls"}})
 	if err != nil || !slices.Equal(wrapped.Args, []string{"outer", "inner", "ls"}) {
 		t.Errorf("%v, %v", wrapped.Args, err)
 	}

@@ -9,9 +9,9 @@ import (
 	"tare/testbed/local"
 )
 
-// Try puts a layer up at a site of this machine that is thrown away, makes the site ready, gathers the proofs that the layer
-// is on, and takes it down. The error names the proofs of the set-up that fail. Where all of these hold, it names those
-// before a trial that fail.
+// Try puts a layer up at a temporary site on this machine, makes the site ready, gathers the proofs that the layer is
+// on, and takes the layer down. The error names the failed checks of the set-up or, if there are none, the failed
+// checks before a trial.
 func Try(ctx context.Context, needs experiment.Needs, up func(context.Context, *Session) (*Active, error)) (checks []Check, err error) {
 	err = local.Try(ctx, needs, func(site testbed.Site) (err error) {
 		checks, err = try(ctx, site, up)

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Undo is what turns back something that a layer has changed for everyone, and that
-// outlives Tare: should the run be killed, tare clean names it, and tare resume does it.
-// It is written into the run directory, and so holds no secret.
+// Undo describes how to restore machine-wide state that a layer has changed and that outlives Tare. If the run is
+// killed, tare clean lists the entry and tare resume executes it. The run directory stores it, so it must not hold a
+// secret.
 type Undo struct {
-	Layer    string          `json:"layer"`    // kind
-	Key      string          `json:"key"`      // tells it from others of the run
-	To       string          `json:"to"`       // the state to be had again: "off"
-	Commands [][]string      `json:"commands"` // that do it, for who reads it
-	How      json.RawMessage `json:"how"`      // the layer's own, for Kind.Undo
+	Layer    string          `json:"layer"`    // kind of the layer
+	Key      string          `json:"key"`      // name that is unique within the run
+	To       string          `json:"to"`       // state to restore, such as "off"
+	Commands [][]string      `json:"commands"` // commands that restore the state, for the user to read
+	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
 }
 
-// Owe notes in the run's ledger, before it is made, something that layers of a kind know again by its name alone. Down
-// undoes it, and notes that.
+// Owe notes in the run's ledger a change that is about to be made, to an object that layers of the kind recognise by
+// its name. Down undoes the change and notes that, too.
 func (r *Run) Owe(
 	kind, name, to string, undo func(context.Context) error, commands ...[]string,
 ) (down func(context.Context) error, err error) {
@@ -38,33 +38,32 @@ func (r *Run) Owe(
 	return down, r.Ledger().Owe(u)
 }
 
-// Name is that name, which must begin so.
+// Name returns the name of the object that the entry is about. It is an error if the name does not start with prefix.
 func (u Undo) Name(prefix string) (name string, err error) {
 	if err := json.Unmarshal(u.How, &name); err != nil || !strings.HasPrefix(name, prefix) {
-		return "", errors.Join(fmt.Errorf("the record of %s is not its own", u.Layer), err)
+		return "", errors.Join(fmt.Errorf("the undo entry of %s names an object of someone else", u.Layer), err)
 	}
 	return name, nil
 }
 
-// Ledger keeps what a run has to undo, durably (journal.Journal).
+// Ledger stores durably what a run has to undo (journal.Journal).
 type Ledger interface {
-	// Owe is called before something is changed. An Undo of the same key takes the
-	// place of the one before.
+	// Owe is called before a change. It replaces an earlier Undo with the same key.
 	Owe(u Undo) error
-	// Paid is called when it is undone.
+	// Paid is called after the change has been undone.
 	Paid(key string) error
 }
 
-// forgetful is the Ledger of a run that keeps nothing.
-type forgetful struct{}
+// noLedger is a Ledger that stores nothing.
+type noLedger struct{}
 
-func (forgetful) Owe(Undo) error    { return nil }
-func (forgetful) Paid(string) error { return nil }
+func (noLedger) Owe(Undo) error    { return nil }
+func (noLedger) Paid(string) error { return nil }
 
-// Ledger is where the run keeps what it has to undo.
+// Ledger returns the run's ledger.
 func (r *Run) Ledger() Ledger {
 	if r.ledger == nil {
-		return forgetful{}
+		return noLedger{}
 	}
 	return r.ledger
 }

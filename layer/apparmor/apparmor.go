@@ -1,23 +1,23 @@
-// Package apparmor is a profile of AppArmor around the programs under test: they may do
-// everything but what the rules deny.
+// Package apparmor puts subjects into an AppArmor profile, which allows everything except the actions that its rules
+// deny.
 //
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// AppArmor looks at a file's path at each opening, by an automaton that is compiled from all rules of
-// the profile, so that their number costs by the size of the automaton, if at all. The profile allows all
-// files, capabilities, sockets, mounts, signals and traces. Its first rule denies the files that Tare's prober makes;
-// the further ones are for paths that no program uses, so that their number can be swept: by the beginning of the path
-// or by its end, and denied, allowed, or allowed and written to the kernel's log. With
-// rules: 0 there is no profile, and the arm differs from the baseline by nothing.
+// AppArmor checks a file's path each time the file is opened, by an automaton that is compiled from all rules of the
+// profile. The cost of many rules therefore comes from the size of the automaton, if there is any. The profile allows
+// all files, capabilities, sockets, mounts, signals and traces. Its first rule denies the files that Tare's prober
+// creates. The other rules are for paths that no program uses, so that their number can be swept. They match the
+// beginning or the end of a path, and deny, allow, or audit (allow, and write to the kernel's log). With rules: 0
+// there is no profile, and the arm does not differ from the baseline.
 //
-// apparmor_parser compiles the profile, and Tare loads it into the kernel under a name of its own
-// when the layer is put up, and removes it when that is taken down. What is loaded is in the run's ledger
-// before: tare clean --switches and tare resume remove what a killed run has left. Tare's launcher
-// (package launcher) asks for the profile and becomes the program.
+// apparmor_parser compiles the profile. Tare loads it into the kernel under a unique name when the layer is put up,
+// and removes it when the layer is taken down. Before loading, Tare notes the profile in the run's ledger: tare clean
+// --switches and tare resume remove a killed run's leftovers. Tare's launcher (package launcher) requests the profile
+// and becomes the program.
 //
-// Proofs: the prober's label is that profile, enforced; to make a file that the first rule is for is denied with
-// EACCES, and is allowed outside.
+// Proofs: the prober's label is that profile, in enforce mode. Creating a file that matches the first rule fails with
+// EACCES, and is allowed outside the profile.
 package apparmor
 
 import (
@@ -39,19 +39,19 @@ import (
 
 const name = "apparmor"
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one that denies what the proof tries, and more for paths that are not used; 0 loads no profile"`
-	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"what the further rules give of a path: prefix, /directory/**, or suffix, **/name"`
-	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"what the further rules do: deny, allow, or audit, which allows and logs"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: the first denies the action of the proof, the others are for unused paths; 0 loads no profile"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
+	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "a profile of AppArmor with so many path rules",
+	Summary: "an AppArmor profile with a given number of path rules",
 	New:     newLayer,
 	Probe:   probe,
 	Undo:    undo,
@@ -61,9 +61,9 @@ func newLayer() layer.Layer {
 	return &Config{Rules: factor.Of(8), Match: factor.Of(layer.Prefix), Action: factor.Of(layer.Deny)}
 }
 
-const elsewhere = "name a profile that is loaded on the nodes by the layer pod (appArmor), as examples/kubernetes/apparmor.yaml does; a program that loads profiles there, such as vArmor, is put there by the layer manifests"
+const elsewhere = "use a profile that is loaded on the nodes, by the layer pod (appArmor), as examples/kubernetes/apparmor.yaml does; install a program that loads profiles, such as vArmor, by the layer manifests"
 
-// Declare says that the layer is for this machine, and takes apparmor_parser.
+// Declare declares that the layer works on this machine only, and needs apparmor_parser.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     c.Around.Needs(experiment.TestbedLocal),
@@ -75,7 +75,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// probe tries a profile, where the kernel has AppArmor.
+// probe tries a profile, if the kernel has AppArmor.
 func probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Refused}
 	if err := enabled(); err != nil {
@@ -93,7 +93,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front is what stands before programs, by the name of the profile; or by the beginning of all names.
+// front returns the wrapper for a profile, given its name, or the prefix of all names of profiles.
 func (c *Config) front(profile string) front.Front {
 	if c.Rules.One() == 0 {
 		return front.Idle(name, c.Around, "loads no profile")
@@ -105,7 +105,7 @@ func (c *Config) front(profile string) front.Front {
 		front.Denied("file made that the profile denies", []string{"EACCES"}, front.Makeable...))
 }
 
-// Up loads the profile and has programs started in it.
+// Up loads the profile and starts programs in it.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if c.Rules.One() == 0 {
 		return c.front("").Up(s), nil
@@ -113,7 +113,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err := enabled(); err != nil {
 		return nil, err
 	}
-	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // those of other runs may be loaded too
+	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // a unique name, since other runs may have loaded profiles, too
 	down, err := s.Owe(name, p.name, "no profile", func(context.Context) error { return remove(p.name) },
 		[]string{"sh", "-c", "printf %s " + p.name + " >" + removing})
 	if err != nil {
@@ -127,8 +127,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that programs are in no profile of Tare's, and may make the files that these deny.
-// Another profile of the arm's own is shown by its own proof.
+// ProveOff shows that programs are in no profile of Tare's, and may create the files that such a profile denies.
+// Another profile of the arm's own layer is shown by its own proof.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front(prefix).Off(ctx, s)
 }

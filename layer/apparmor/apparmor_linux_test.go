@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { layertest.Main(m) }
 
-// possible skips where this system has no AppArmor.
+// possible skips the test if this system has no AppArmor.
 func possible(t *testing.T) {
 	t.Helper()
 	if f := Kind.Probe(t.Context())[0]; f.Status != testbed.Works {
@@ -22,13 +22,13 @@ func possible(t *testing.T) {
 	}
 }
 
-// ledger keeps what is owed.
+// ledger stores undo entries.
 type ledger map[string]layer.Undo
 
 func (l ledger) Owe(u layer.Undo) error { l[u.Key] = u; return nil }
 func (l ledger) Paid(key string) error  { delete(l, key); return nil }
 
-// ours lists the profiles that are loaded.
+// ours lists Tare's loaded profiles.
 func ours(t *testing.T) (list []string) {
 	t.Helper()
 	text, err := os.ReadFile(loaded)
@@ -84,7 +84,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// allowed sees that programs in the profile do what they do.
+// allowed checks that programs in the profile work normally.
 func allowed(t *testing.T, site testbed.Site) {
 	t.Helper()
 	file := t.TempDir() + "/file"
@@ -95,7 +95,7 @@ func allowed(t *testing.T, site testbed.Site) {
 	}
 }
 
-// TestBroken has a helper that asks for no profile found out.
+// TestBroken checks that a launcher that requests no profile is detected.
 func TestBroken(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
@@ -114,7 +114,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestUndo removes the profile of a run that was killed.
+// TestUndo removes the profile of a killed run.
 func TestUndo(t *testing.T) {
 	possible(t)
 	site, owed := localtest.Host(t), ledger{}
@@ -122,7 +122,7 @@ func TestUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, u := range owed {
-		for range 2 { // the second has nothing to do
+		for range 2 { // the second call has nothing to do
 			if err := undo(t.Context(), site, u); err != nil {
 				t.Error(err)
 			}
@@ -136,10 +136,10 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestKilledProbe has a probe remove what another has left that was killed.
+// TestKilledProbe checks that a probe removes the leftover of a probe that was killed.
 func TestKilledProbe(t *testing.T) {
 	possible(t)
-	left := newProfile(config(1, layer.Prefix, layer.Deny), probing+"4194305") // no process has this number
+	left := newProfile(config(1, layer.Prefix, layer.Deny), probing+"4194305") // no process has this id
 	if err := left.load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestKilledProbe(t *testing.T) {
 	}
 }
 
-// TestRefused says why, on a kernel without AppArmor.
+// TestRefused checks the error on a kernel without AppArmor.
 func TestRefused(t *testing.T) {
 	if enabled() == nil {
 		t.Skip("this machine has AppArmor")

@@ -11,7 +11,7 @@ import (
 	"tare/layer"
 )
 
-// config is the layer with so many rules.
+// config returns the layer with the given number of rules.
 func config(rules int, match layer.Match, action layer.Action) *Config {
 	return &Config{Rules: factor.Of(rules), Match: factor.Of(match), Action: factor.Of(action)}
 }
@@ -49,10 +49,10 @@ func TestText(t *testing.T) {
 	}
 }
 
-// pinned are features of a kernel, for hosts whose own has none.
+// pinned are features of a kernel with AppArmor, for hosts whose kernel has none.
 const pinned = "/usr/share/apparmor-features/features"
 
-// TestCompiles compiles profiles, as can be done without AppArmor in the kernel.
+// TestCompiles compiles profiles, which does not need AppArmor in the kernel.
 func TestCompiles(t *testing.T) {
 	if _, err := exec.LookPath(parser); err != nil {
 		t.Skipf("%v (%s)", err, install)
@@ -78,7 +78,7 @@ func TestCompiles(t *testing.T) {
 				t.Errorf("%s %s: one rule makes %d bytes, 64 make %d", match, action, one, many)
 			}
 		}
-		compiled(64, match, layer.Allow) // of everything else, which the compiler may find out
+		compiled(64, match, layer.Allow) // the compiler may find that rules that allow have no effect
 	}
 	if _, err := (profile{name: "x", text: "profile x { no such rule }"}).compile(t.Context(), args...); err == nil {
 		t.Error("nonsense was compiled")

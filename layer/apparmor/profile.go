@@ -19,11 +19,11 @@ import (
 const (
 	parser  = "apparmor_parser"
 	install = "apt-get install apparmor"
-	prefix  = "tare-apparmor-"  // of the names of profiles
-	probing = prefix + "probe-" // of those that are tried; the process that does follows
+	prefix  = "tare-apparmor-"  // start of the names of profiles
+	probing = prefix + "probe-" // start of the names of probes' profiles; the probing process's id follows
 )
 
-// Files of the kernel.
+// These are files of the kernel.
 const (
 	kernel   = "/sys/kernel/security/apparmor/"
 	loading  = kernel + ".load"
@@ -31,17 +31,17 @@ const (
 	loaded   = kernel + "profiles"
 )
 
-// profile is one of AppArmor.
+// profile is an AppArmor profile: its name and source.
 type profile struct{ name, text string }
 
-// everything is what the profile allows: without these rules a kind of action is denied. What kinds
-// there are depends on the kernel; apparmor_parser leaves out what that does not have.
+// everything lists the rules that allow all actions. AppArmor denies a kind of action without such a rule. The kinds
+// depend on the kernel; apparmor_parser leaves out unknown ones.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
-// text is the source of the profile. It names no ABI, and includes no file.
+// text returns the source of the profile. The source names no ABI, and includes no file.
 func (c *Config) text(called string) string {
 	var b strings.Builder
-	// Paths in the mount namespaces of a volume may lead to no root that is seen here.
+	// Paths in the mount namespaces of a volume may be disconnected from the root of this namespace.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -65,11 +65,11 @@ func (c *Config) text(called string) string {
 	return b.String()
 }
 
-// compileLimit is how long the compiler may take, which is within a second.
+// compileLimit is the timeout for the compiler, which normally takes less than a second.
 const compileLimit = time.Minute
 
-// compile gives the profile as the kernel reads it, for the kernel of this machine unless
-// the arguments say otherwise. What was compiled before is not looked for.
+// compile returns the profile in the kernel's binary format, for this machine's kernel unless the arguments name
+// another one. It does not use the compiler's cache.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
@@ -83,7 +83,7 @@ func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// load compiles the profile and gives it to the kernel.
+// load compiles the profile and loads it into the kernel.
 func (p profile) load(ctx context.Context) error {
 	binary, err := p.compile(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (p profile) load(ctx context.Context) error {
 	return nil
 }
 
-// remove takes a profile from the kernel. That it is not there is no error.
+// remove unloads a profile from the kernel. It is not an error if the kernel does not have it.
 func remove(called string) error {
 	if there, err := has(called); err != nil || !there {
 		return err
@@ -112,7 +112,7 @@ func remove(called string) error {
 	return nil
 }
 
-// removeProbes removes profiles of processes that were killed while they tried them: they are in no ledger.
+// removeProbes removes profiles of killed probes, which are in no ledger.
 func removeProbes() error {
 	text, err := os.ReadFile(loaded)
 	for line := range strings.Lines(string(text)) {
@@ -125,13 +125,13 @@ func removeProbes() error {
 	return err
 }
 
-// has says whether the kernel has a profile.
+// has reports whether the kernel has a profile.
 func has(called string) (bool, error) {
 	text, err := os.ReadFile(loaded)
 	return strings.Contains("\n"+string(text), "\n"+called+" ("), err
 }
 
-// enabled says why no profile can be loaded here; nil: nothing speaks against it.
+// enabled returns the reason why no profile can be loaded here; nil if nothing prevents it.
 func enabled() error {
 	f, err := os.OpenFile(loading, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,23 +1,22 @@
-// Package bpf is what layers share that are BPF programs of Tare's own: cgroup-bpf, bpflsm. Their
-// sources are in the directory programs, beside what clang made of them; the library cilium/ebpf
-// loads and attaches that.
+// Package bpf is the common part of the layers whose BPF programs are Tare's own: cgroup-bpf and bpflsm. The sources
+// are in the directory programs, next to the objects that clang compiled from them. The library cilium/ebpf loads and
+// attaches these objects.
 //
-// Programs are scoped to the cgroup of the arm's programs under test (testbed.Cgrouped). They are
-// attached by links that this process holds open: with it, however it ends, they are gone, and the kernel forgets them.
+// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). They are attached by links that
+// this process holds open. When the process ends, however it ends, the kernel detaches and unloads the programs.
 // Nothing is pinned.
 //
 // # Proofs
 //
-// Each hook counts how often it was hit in the arm, and how often a rule was for what it saw, on each CPU for
-// itself. Before a trial the prober of package front tries what the last rule denies, as a program under
-// test:
+// Each hook counts, per CPU, how often it was hit in the arm, and how often a rule matched. Before a trial the prober
+// of package front tries, as a subject, an action that the last rule denies:
 //
-//   - the hook counts it, the rule matches, and the action is denied with EPERM;
-//   - in an arm without the layer the same is not denied, and this hook does not count it;
-//   - after a trial the check says how often each hook was hit in it. Where none was hit, what the arm
-//     costs there is not the work of the hooks (layer.Check.Unexercised).
+//   - the hook counts the action, the rule matches, and the action is denied with EPERM;
+//   - in an arm without the layer the action is not denied, and the hook does not count it;
+//   - after a trial the check reports how often each hook was hit. If none was hit, a difference of
+//     the arm is not the effect of the hooks (layer.Check.Unexercised).
 //
-// To count takes a few ns of each hit, which are part of what the layer costs with no rules.
+// Counting takes a few ns per hit. This is part of the layer's cost even without rules.
 package bpf
 
 import (
@@ -27,43 +26,42 @@ import (
 	"tare/layer"
 )
 
-// Most is how many rules of a kind there can be.
+// Most is the largest number of rules of a kind.
 const Most = 64
 
-// Place is a rule on connections: to an address of a prefix, and a port.
-type Place struct {
+// ConnectRule is a rule for connections to a port at the addresses of a prefix.
+type ConnectRule struct {
 	Prefix netip.Prefix
 	Port   uint16
 }
 
-// Count is what a hook did in the arm, since it was loaded.
+// Count is the number of a hook's hits and matches in the arm since it was loaded.
 type Count struct {
 	Hits    uint64
-	Matches uint64 // of a rule
+	Matches uint64 // number of hits that matched a rule
 }
 
-// Mismatch says how far a rule must be read to see that it is not for what a program does.
+// Mismatch is the part of a rule at which it differs from the programs' connections: the address, which is compared
+// first, or the port.
 type Mismatch string
 
-// The choices.
 const (
-	Early Mismatch = "early" // the address is another
-	Late  Mismatch = "late"  // the address fits, and the port is another
+	Early Mismatch = "early" // the address differs
+	Late  Mismatch = "late"  // the address matches, and the port differs
 )
 
 // Values lists the choices.
 func (Mismatch) Values() []string { return []string{string(Early), string(Late)} }
 
 const (
-	unusedPort = 9     // discard, at addresses of nobody
-	firstPort  = 65472 // of the last 64 ports, above those that kernels give to clients
+	unusedPort = 9     // the discard port, at unused addresses
+	firstPort  = 65472 // first of the last 64 ports, which are above the ports that kernels give to clients
 )
 
-// Unused are so many rules for each family of addresses that are for no connection of a
-// program, and the word by which the prober makes one that the last of them is for. With an early
-// mismatch they are for networks that are reserved for tests and examples (RFC 2544, RFC 3849); with a late one
-// for all addresses, and the last ports.
-func Unused(n int, m Mismatch) (four, six []Place, try string) {
+// Unused returns n rules for each address family that match no connection of a program, and the prober's word for a
+// connection that the last rule matches. With an early mismatch the rules are for networks that are reserved for
+// tests and documentation (RFC 2544, RFC 3849). With a late mismatch they are for all addresses and the last ports.
+func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
 	try = "connect:198.18.0.1:9"
 	for i := range n {
 		p4, p6, port := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i)}), 24),
@@ -73,12 +71,12 @@ func Unused(n int, m Mismatch) (four, six []Place, try string) {
 			p4, p6, port = netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0), uint16(firstPort+i)
 			try = fmt.Sprintf("connect:127.0.0.1:%d", port)
 		}
-		four, six = append(four, Place{p4, port}), append(six, Place{p6, port})
+		four, six = append(four, ConnectRule{p4, port}), append(six, ConnectRule{p6, port})
 	}
 	return four, six, try
 }
 
-// The hooks of a Linux security module, by their places among the counts.
+// These are the hooks of a Linux security module, by their index among the counts.
 const (
 	FileOpen = iota
 	Exec
@@ -88,20 +86,20 @@ const (
 	Capable
 )
 
-// Policy are rules of a Linux security module.
+// Policy is a set of rules of a Linux security module.
 type Policy struct {
-	Hooks    []int // those that are attached
-	Rules    int   // of each kind
+	Hooks    []int // hooks to attach
+	Rules    int   // number of rules of each kind
 	Action   layer.Action
-	Suffix   bool     // texts are ends of paths; else beginnings
-	Files    []string // Rules of them, of up to TextMost bytes, and so are the next two
+	Suffix   bool     // rules are ends of paths; otherwise they are beginnings
+	Files    []string // paths of the rules, one per rule, of up to TextMost bytes; the next two fields likewise
 	Programs []string
-	Sources  []string // of mounts
-	Four     []Place
-	Six      []Place
-	// Capabilities are those denied, as bits.
+	Sources  []string // sources of mounts
+	Four     []ConnectRule
+	Six      []ConnectRule
+	// Capabilities are the denied capabilities, as bits.
 	Capabilities uint64
 }
 
-// TextMost is how many bytes of a path a rule can have, as vArmor's.
+// TextMost is the longest path in a rule, in bytes, the same as vArmor's.
 const TextMost = 64

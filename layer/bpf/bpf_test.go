@@ -8,7 +8,7 @@ import (
 	"tare/golden"
 )
 
-// The last rule is for what the prober tries, and each is for something else.
+// The last rule matches the prober's action, and no two rules are the same.
 func TestUnused(t *testing.T) {
 	for _, m := range []Mismatch{Early, Late} {
 		for _, n := range []int{0, 1, 2, Most} {
@@ -16,7 +16,7 @@ func TestUnused(t *testing.T) {
 			if len(four) != n || len(six) != n {
 				t.Fatalf("%d rules, and %d", len(four), len(six))
 			}
-			seen := map[Place]bool{}
+			seen := map[ConnectRule]bool{}
 			for _, p := range append(four, six...) {
 				if seen[p] || p.Prefix.Masked() != p.Prefix {
 					t.Errorf("%v", p)
@@ -34,7 +34,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestBuilt: the objects are those that the sources give.
+// TestBuilt checks that the objects are up to date with their sources.
 func TestBuilt(t *testing.T) {
 	golden.Built(t, "programs", "bpf", "build", "rules.h", "connect.c", "lsm.c", "connect.o", "lsm.o")
 }

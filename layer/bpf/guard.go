@@ -11,26 +11,26 @@ import (
 	"tare/testbed"
 )
 
-// Hook is a hook of a layer, and how it is shown to be on.
+// Hook is a hook of a layer, with the action that shows that it is on.
 type Hook struct {
 	Name  string
-	Index int    // among the counts
-	Try   string // word of the prober for an action that hits it
-	Match bool   // a rule is for that action
-	Deny  bool   // and denies it
+	Index int    // index among the counts
+	Try   string // the prober's word for an action that hits the hook
+	Match bool   // a rule matches that action
+	Deny  bool   // the matching rule denies the action
 }
 
-// Guard is a layer's programs at one site, with the proofs that they are on.
+// Guard is a layer's BPF programs at one site, with the proofs that they are on.
 type Guard struct {
 	Layer  string
 	Loaded *Loaded
 	Hooks  []Hook
 	Places []testbed.Place
 
-	began []Count // when the trial began
+	began []Count // counts at the beginning of the trial
 }
 
-// Group is the cgroup of the programs that a layer is around.
+// Group returns the cgroup of the programs that a layer is put around.
 func Group(s *layer.Session, around layer.Around) (*os.File, error) {
 	at := testbed.Host
 	switch around {
@@ -39,20 +39,20 @@ func Group(s *layer.Session, around layer.Around) (*os.File, error) {
 	case layer.Client:
 		at = testbed.ClientPod
 	}
-	site, err := testbed.Need[testbed.Cgrouped](s.Site, "there are no cgroups for programs at this site: it takes the testbed local on Linux")
+	site, err := testbed.Need[testbed.Cgrouped](s.Site, "there are no cgroups for programs at this site: use the testbed local on Linux")
 	if err != nil {
 		return nil, err
 	}
 	return site.Cgroup(at)
 }
 
-// kept are the guards of a layer that are up in a run.
-type kept struct{ up []*Guard }
+// guardSet holds the guards of a layer that are up in a run.
+type guardSet struct{ up []*Guard }
 
-// Up gives the layer of loaded programs. Settle has them attached, and gives the checks that failed, so that a run which
-// cannot be ends before its first trial. The layer's proofs in other arms ask the guard, too.
+// Up returns the layer of loaded programs. Its Settle attaches them and returns failed checks, which end a run before
+// its first trial. The layer's proofs in other arms use the guard, too.
 func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
-	k := layer.Kept[kept](s.Run, l)
+	k := layer.Kept[guardSet](s.Run, l)
 	k.up = append(k.up, g)
 	return &layer.Active{
 		Settle: func(ctx context.Context) (failed []layer.Check, err error) {
@@ -73,7 +73,7 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	}
 }
 
-// try has the prober try what hits the hooks, and sums up what guards counted meanwhile, by hook.
+// try lets the prober try the actions of the hooks, and returns the hits that guards counted meanwhile, by hook.
 func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []Count, err error) {
 	var words []string
 	for _, h := range hooks {
@@ -94,7 +94,7 @@ func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Ho
 	return answers, counted, err
 }
 
-// sum adds up what guards have counted at each of some hooks.
+// sum returns the sum of the guards' counts for each of the hooks.
 func sum(hooks []Hook, guards []*Guard) ([]Count, error) {
 	all := make([]Count, len(hooks))
 	for _, g := range guards {
@@ -114,8 +114,8 @@ func sum(hooks []Hook, guards []*Guard) ([]Count, error) {
 
 const denied = "EPERM"
 
-// Before shows that each hook sees what the arm's programs do, and does what it is to do. The hits of the trial
-// are counted from here on.
+// Before shows that each hook sees actions of the arm's programs and has its effect on them. It starts counting the
+// hits of the trial.
 func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
@@ -148,10 +148,10 @@ func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return checks, err
 }
 
-// little is up to how many hits of all hooks for each unit of a trial's work nothing is put down to them.
-const little = 0.01
+// negligible is the number of hits of all hooks per unit of a trial's work up to which the hooks count as unused.
+const negligible = 0.01
 
-// After says how often the hooks were hit in the trial.
+// After reports how often the hooks were hit in the trial.
 func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 	counts, err := g.Loaded.Counts()
 	if err != nil || counts == nil || g.began == nil {
@@ -164,24 +164,24 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 		all += n
 		text := fmt.Sprintf("%s %d", h.Name, n)
 		if did.Work > 0 {
-			text += fmt.Sprintf(" (%.3g for each unit of work)", float64(n)/did.Work)
+			text += fmt.Sprintf(" (%.3g per unit of work)", float64(n)/did.Work)
 		}
 		each = append(each, text)
 	}
 	return []layer.Check{{Layer: g.Layer, Name: "hits of the hooks in the trial", Expected: "counted", Observed: strings.Join(each, ", "), OK: true,
-		Unexercised: float64(all) <= little*did.Work}}, nil
+		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows that what the hooks deny is allowed at the site of another arm, and that no hook of the layer
-// that is up anywhere counts it. Of an arm that has a layer of this kind itself the kernel is asked, since that
-// one sees and denies the same. From then on the programs of that arm are in cgroups as deep as those of arms
-// with the layer.
+// Off shows that the hooks' denied actions are allowed at the site of another arm, and that no hook of a guard that
+// is up counts them. If that arm has its own layer of this kind, Off checks by a query to the kernel instead, since
+// that layer sees and denies the same actions. From then on, the programs of that arm are in cgroups as deep as those
+// of arms with the layer.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Around, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
 		return nil, err
 	}
-	guards := layer.Kept[kept](s.Run, l).up
+	guards := layer.Kept[guardSet](s.Run, l).up
 	if s.Own != nil {
 		return beside(kind, group, guards)
 	}
@@ -204,7 +204,7 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	})
 }
 
-// beside shows that no program of guards is attached to a cgroup, or to hooks that are everybody's.
+// beside checks that no program of the guards is attached to a cgroup, or to hooks that all processes pass.
 func beside(kind string, group *os.File, guards []*Guard) ([]layer.Check, error) {
 	c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
 	for _, g := range guards {

@@ -20,7 +20,7 @@ import (
 	"tare/testbed/process"
 )
 
-// holder has this program attach a filter, tell its programs' numbers, and wait.
+// holder makes this test program attach a filter, print the numbers of its BPF programs, and wait.
 const holder = "TARE_TEST_HOLDER"
 
 func TestMain(m *testing.M) {
@@ -65,7 +65,7 @@ func hold() string {
 	return "attached " + strings.Join(ids, " ")
 }
 
-// Nothing is left of a Tare that is killed: the kernel lets its programs go, and tare clean takes the cgroups away.
+// A killed Tare leaves nothing behind: the kernel unloads its programs, and tare clean removes the cgroups.
 func TestKilled(t *testing.T) {
 	all, err := process.OpenScopes()
 	if err != nil {

@@ -2,7 +2,7 @@ package bpf
 
 import (
 	"bytes"
-	_ "embed" // the programs
+	_ "embed" // for the compiled programs
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,7 +27,7 @@ var connectObject []byte
 //go:embed programs/lsm.o
 var lsmObject []byte
 
-// Loaded are programs of one arm. The zero value has none.
+// Loaded holds the loaded BPF programs of one arm. The zero value has none.
 type Loaded struct {
 	collection *ebpf.Collection
 	attach     func(*ebpf.Program) (link.Link, error)
@@ -35,8 +35,8 @@ type Loaded struct {
 	hooks      int
 }
 
-// LoadConnect loads the filter of connections of a cgroup, given by its directory.
-func LoadConnect(group *os.File, four, six []Place) (*Loaded, error) {
+// LoadConnect loads the connection filter for a cgroup, given by its open directory.
+func LoadConnect(group *os.File, four, six []ConnectRule) (*Loaded, error) {
 	spec, err := read(connectObject, map[string]any{"rules": uint32(len(four))})
 	if err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func LoadConnect(group *os.File, four, six []Place) (*Loaded, error) {
 		}
 		return link.AttachRawLink(link.RawLinkOptions{Target: int(group.Fd()), Program: p, Attach: at})
 	}
-	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return places(m, four, six) })
+	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return setConnectRules(m, four, six) })
 }
 
-// lsmPrograms are the programs of the hooks.
+// lsmPrograms are the names of the hooks' programs.
 var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", Connect: "socket_connect", Ptrace: "ptrace_access_check",
 	Mount: "sb_mount", Capable: "capable"}
 
-// LoadLSM loads hooks of a Linux security module, for processes of the cgroup of a directory.
+// LoadLSM loads hooks of a Linux security module for the processes of a cgroup, given by its open directory.
 func LoadLSM(group *os.File, p Policy) (*Loaded, error) {
 	id, err := idOf(group)
 	if err != nil {
@@ -79,11 +79,11 @@ func LoadLSM(group *os.File, p Policy) (*Loaded, error) {
 	l := &Loaded{hooks: len(lsmPrograms)}
 	l.attach = func(p *ebpf.Program) (link.Link, error) { return link.AttachLSM(link.LSMOptions{Program: p}) }
 	return l, l.load(spec, ebpf.LSM, func(m map[string]*ebpf.Map) error {
-		return errors.Join(places(m, p.Four, p.Six), texts(m["texts"], p.Files, p.Programs, p.Sources), put(m["group"], 0, uint32(group.Fd())))
+		return errors.Join(setConnectRules(m, p.Four, p.Six), setTextRules(m["texts"], p.Files, p.Programs, p.Sources), put(m["group"], 0, uint32(group.Fd())))
 	})
 }
 
-// idOf is the kernel's number of a cgroup: that of its directory.
+// idOf returns the kernel's id of a cgroup, which is its directory's inode number.
 func idOf(group *os.File) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(group.Fd()), &st)
@@ -107,9 +107,9 @@ func read(object []byte, values map[string]any) (*ebpf.CollectionSpec, error) {
 	return spec, nil
 }
 
-// load loads the programs, and has their maps filled.
+// load loads the programs and calls fill to fill their maps.
 func (l *Loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill func(map[string]*ebpf.Map) error) error {
-	err := rlimit.RemoveMemlock() // which kernels before 5.11 count maps against
+	err := rlimit.RemoveMemlock() // kernels before 5.11 count maps against the limit on locked memory
 	if err == nil {
 		l.collection, err = ebpf.NewCollection(spec)
 	}
@@ -123,29 +123,29 @@ func (l *Loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained says of an error of loading whether this system refuses such programs, or has none.
+// explained adds to an error of loading whether the kernel lacks such programs or this system refuses them.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {
 	case errors.Is(have, ebpf.ErrNotSupported):
 		return fmt.Errorf("this kernel has no %s: %w", what, have)
 	case errors.Is(have, unix.EPERM) && os.Geteuid() != 0:
-		return fmt.Errorf("%s are for root: %w", what, have)
+		return fmt.Errorf("only root can load %s: %w", what, have)
 	case errors.Is(have, unix.EPERM):
 		return fmt.Errorf("this system refuses %s, although the kernel has them and this process is root: %w", what, have)
 	}
 	return fmt.Errorf("load %s: %w", what, err)
 }
 
-// put sets one element. The elements of its maps are in the order of the processor's bytes.
+// put sets one element of a map, in the processor's byte order.
 func put(m *ebpf.Map, i int, value any) error { return m.Put(uint32(i), value) }
 
-// places sets the rules on connections.
-func places(m map[string]*ebpf.Map, four, six []Place) error {
+// setConnectRules sets the rules on connections.
+func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {
 	var errs []error
-	for name, list := range map[string][]Place{"rules4": four, "rules6": six} {
+	for name, list := range map[string][]ConnectRule{"rules4": four, "rules6": six} {
 		for i, p := range list {
-			value := make([]byte, 36) // address, mask, port: bytes as in a packet
+			value := make([]byte, 36) // address, mask and port, in network byte order
 			address := p.Prefix.Addr().AsSlice()
 			copy(value, address)
 			mask := value[16:32]
@@ -159,13 +159,13 @@ func places(m map[string]*ebpf.Map, four, six []Place) error {
 	return errors.Join(errs...)
 }
 
-// texts sets the rules of each kind that are texts.
-func texts(m *ebpf.Map, kinds ...[]string) error {
+// setTextRules sets the rules that are texts, kind by kind.
+func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 	var errs []error
 	for k, list := range kinds {
 		for i, text := range list {
 			if len(text) > TextMost {
-				return fmt.Errorf("a rule on %q is longer than %d bytes", text, TextMost)
+				return fmt.Errorf("the rule %q is longer than %d bytes", text, TextMost)
 			}
 			value := make([]byte, 4+TextMost)
 			binary.NativeEndian.PutUint32(value, uint32(len(text)))
@@ -191,7 +191,7 @@ func (l *Loaded) On() error {
 	return nil
 }
 
-// Off detaches them, and sees that they are. They may be detached already.
+// Off detaches the programs and checks that they are detached. They may be detached already.
 func (l *Loaded) Off() error {
 	if l.links == nil {
 		return nil
@@ -204,13 +204,13 @@ func (l *Loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long programs may stay attached that nobody holds any more: a process that is just
-// being started by another thread has all files until it is what it is to be.
+// goneLimit is how long programs may stay attached after their links are closed: a child process that another thread
+// is starting holds copies of all open files until it executes its program.
 const goneLimit = time.Second
 
-// gone looks through all links of the machine for one to a program of these.
+// gone returns an error if a link of these programs exists on the machine.
 func (l *Loaded) gone() error {
-	ours, err := l.numbers()
+	ours, err := l.programNames()
 	if err != nil {
 		return err
 	}
@@ -225,13 +225,13 @@ func (l *Loaded) gone() error {
 	}
 }
 
-// AttachedTo is the name of a program that is attached to a cgroup, or to hooks that all processes pass;
-// "": none is.
+// AttachedTo returns the name of a program that is attached to the cgroup, or to hooks that all processes pass; "" if
+// there is none.
 func (l *Loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil
 	}
-	ours, err := l.numbers()
+	ours, err := l.programNames()
 	if err != nil {
 		return "", err
 	}
@@ -242,8 +242,8 @@ func (l *Loaded) AttachedTo(group *os.File) (string, error) {
 	return attached(ours, id)
 }
 
-// numbers are the kernel's of the programs, with their names.
-func (l *Loaded) numbers() (map[ebpf.ProgramID]string, error) {
+// programNames returns the programs' names by the kernel's program ids.
+func (l *Loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	ours := map[ebpf.ProgramID]string{}
 	for name, p := range l.collection.Programs {
 		info, err := p.Info()
@@ -257,8 +257,8 @@ func (l *Loaded) numbers() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached is the name of one of some programs that is attached; "": none is. Those on cgroups count on the
-// one given alone; 0: on any.
+// attached returns the name of one of the programs that is attached; "" if there is none. Programs on cgroups count
+// only if they are on the given cgroup; with 0, on any cgroup.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()
@@ -274,7 +274,7 @@ func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) 
 	return "", all.Err()
 }
 
-// Close detaches the programs and lets them go. To do so again does nothing.
+// Close detaches and unloads the programs. It may be called again.
 func (l *Loaded) Close() error {
 	err := l.Off()
 	if l.collection != nil {
@@ -284,7 +284,7 @@ func (l *Loaded) Close() error {
 	return err
 }
 
-// Counts are those of the hooks, over all CPUs; nil when they are closed.
+// Counts returns the counts of the hooks, summed over all CPUs; nil if the programs are closed.
 func (l *Loaded) Counts() ([]Count, error) {
 	if l.collection == nil {
 		return nil, nil
@@ -293,7 +293,7 @@ func (l *Loaded) Counts() ([]Count, error) {
 	for i := range counts {
 		var each []Count
 		if err := l.collection.Maps["counts"].Lookup(uint32(i), &each); err != nil {
-			return nil, fmt.Errorf("read what a hook has counted: %w", err)
+			return nil, fmt.Errorf("read the counts of a hook: %w", err)
 		}
 		for _, c := range each {
 			counts[i].Hits += c.Hits

@@ -7,26 +7,28 @@ import (
 	"os"
 )
 
-// Loaded are programs of one arm; on this system there are none.
+// Loaded has no programs: this system has no BPF.
 type Loaded struct{}
 
-// LoadConnect is for Linux alone.
-func LoadConnect(*os.File, []Place, []Place) (*Loaded, error) { return nil, errors.ErrUnsupported }
+// LoadConnect works on Linux only.
+func LoadConnect(*os.File, []ConnectRule, []ConnectRule) (*Loaded, error) {
+	return nil, errors.ErrUnsupported
+}
 
-// LoadLSM is for Linux alone.
+// LoadLSM works on Linux only.
 func LoadLSM(*os.File, Policy) (*Loaded, error) { return nil, errors.ErrUnsupported }
 
-// On is for Linux alone.
+// On works on Linux only.
 func (*Loaded) On() error { return errors.ErrUnsupported }
 
 // Off has nothing to detach.
 func (*Loaded) Off() error { return nil }
 
-// Close has nothing to let go.
+// Close has nothing to unload.
 func (*Loaded) Close() error { return nil }
 
 // Counts has nothing to count.
 func (*Loaded) Counts() ([]Count, error) { return nil, nil }
 
-// AttachedTo knows of none.
+// AttachedTo returns "": no program can be attached.
 func (*Loaded) AttachedTo(*os.File) (string, error) { return "", nil }

@@ -1,25 +1,25 @@
-// Package bpflsm is hooks of a Linux security module around the programs under test, which are BPF
-// programs (BPF LSM) with rules as vArmor has them: on opening files, executing programs, connecting
-// sockets, reading and tracing processes, mounting, and capabilities.
+// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects. Their
+// rules are of the kinds that vArmor has: on opening files, executing programs, connecting sockets, reading and
+// tracing processes, mounting, and capabilities.
 //
 //   - bpflsm: {rules: [0, 1, 2, 4, 8, 64]}
 //   - bpflsm: {rules: [1, 8, 64], hooks: [file], like: /usr/bin/make}
 //
-// The hooks of files, process and mount walk a list of texts, each of which a path begins or ends
-// with (or a mount's source); that of network a list of addresses and ports. Those of ptrace and capability ask one
-// question, whatever the number of rules. The rules are for what programs do not do; the last one of each
-// kind is for what the prober tries. How long a text agrees with the paths of a program counts as much as the number
-// of texts: with like, all but the last are that path with another last byte.
+// The hooks of file, process and mount compare paths (or a mount's source) with a list of texts, each of which is the
+// beginning or the end of a path. The hook of network compares with a list of addresses and ports. The hooks of
+// ptrace and capability make one comparison, whatever the number of rules. The rules match nothing that programs do,
+// except the last one of each kind, which matches the prober's action. The cost depends on the number of texts and on
+// how long they agree with a program's paths: with like, all texts but the last are that path with another last byte.
 //
-// # The hooks are everybody's
+// # The hooks affect the whole machine
 //
-// The kernel calls them for every process of the machine. A program of another cgroup than the
-// arm's passes them by, and pays for that. So they are attached for the trials of their arm alone
-// (layer.Switch), and its trials cannot be cut into slices. With rules: 0 a program of the arm passes them,
-// is counted, and that is all: what having the hooks costs.
+// The kernel calls the hooks for every process of the machine. For a process outside the arm's cgroup they return at
+// once, which costs time, too. So they are attached during the trials of their arm only (layer.Switch), and these
+// trials cannot be cut into slices. With rules: 0, the hooks only count the calls of the arm's programs. This is the
+// cost of the hooks themselves.
 //
-// It takes root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a
-// system that does not refuse such programs.
+// The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a system that
+// does not refuse such programs.
 package bpflsm
 
 import (
@@ -52,39 +52,39 @@ func (Hook) Values() []string {
 	return names
 }
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached, and have none"`
-	Hooks  []Hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"which hooks are attached: file, process, network, ptrace, mount and capability if absent"`
-	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"what a rule does to what it is for: deny, audit (which allows and counts it) or allow"`
-	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"whether rules on paths are their beginning or their end: prefix or suffix"`
-	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it in the last byte alone, so that each is read to its end; if absent, in one of the first"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached without rules"`
+	Hooks  []Hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"hooks to attach; absent: file, process, network, ptrace, mount and capability"`
+	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that a rule matches: prefix or suffix"`
+	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it only in the last byte, so that each is compared to its end; if absent, they differ in one of the first bytes"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "hooks of a Linux security module by BPF programs, with so many rules of each kind",
+	Summary: "BPF programs at hooks of the Linux security modules, with a given number of rules of each kind",
 	New: func() layer.Layer {
 		return &Config{Rules: factor.Of(8), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}
 	},
 	Probe: bpf.Works(name, &Config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
 }
 
-// active gives an error where the kernel was started without bpf among its security modules: then it
-// takes the programs, and never calls them. Where that cannot be told, the proofs will.
+// active returns an error if the kernel was started without bpf among its security modules: it then loads the
+// programs, but never calls them. If the list of modules cannot be read, active returns nil and the proofs decide.
 func active() error {
 	text, err := os.ReadFile("/sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(text))
 	if err != nil || slices.Contains(strings.Split(list, ","), "bpf") {
 		return nil
 	}
-	return fmt.Errorf("bpf is not among the security modules of this kernel (%s): it must be started with lsm=%s,bpf", list, list)
+	return fmt.Errorf("bpf is not among the security modules of this kernel (%s): start it with lsm=%s,bpf", list, list)
 }
 
-// Declare says that it is of this machine, and shows itself beside another of an arm.
+// Declare declares that the layer works on this machine only, and has proofs in arms with another layer of its kind.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
 }
@@ -96,40 +96,40 @@ func (c *Config) validate() []experiment.FieldError {
 	}
 	for i, h := range c.Hooks {
 		if slices.Contains(c.Hooks[:i], h) {
-			errs.Add(fmt.Sprintf("hooks[%d]", i), "%s is there twice", h)
+			errs.Add(fmt.Sprintf("hooks[%d]", i), "%s appears twice", h)
 		}
 	}
 	return errs
 }
 
-// control are the files that the last rules are for, in the site's directory for files.
-type control struct{ read, run string }
+// lastRuleFiles holds the paths of the files that the last rules match, in the site's directory for files.
+type lastRuleFiles struct{ read, run string }
 
-// hooks are the kinds of rules.
+// hooks are the hooks by kind of rules.
 var hooks = []struct {
 	name  string
 	index int
-	try   func(control, int) string // word of the prober for what the last of some rules is for
+	try   func(lastRuleFiles, int) string // returns the prober's word for an action that the last of n rules matches
 }{
-	{"file", bpf.FileOpen, func(at control, _ int) string { return "open:" + at.read }},
-	{"process", bpf.Exec, func(at control, _ int) string { return "exec:" + at.run }},
-	{"network", bpf.Connect, func(_ control, n int) string {
+	{"file", bpf.FileOpen, func(at lastRuleFiles, _ int) string { return "open:" + at.read }},
+	{"process", bpf.Exec, func(at lastRuleFiles, _ int) string { return "exec:" + at.run }},
+	{"network", bpf.Connect, func(_ lastRuleFiles, n int) string {
 		_, _, try := bpf.Unused(n, bpf.Early)
 		return try
 	}},
-	{"ptrace", bpf.Ptrace, func(control, int) string { return "ptrace" }},
-	{"mount", bpf.Mount, func(_ control, n int) string { return "mount:" + source(max(n-1, 0)) }},
-	{"capability", bpf.Capable, func(control, int) string { return "alarm-timer" }},
+	{"ptrace", bpf.Ptrace, func(lastRuleFiles, int) string { return "ptrace" }},
+	{"mount", bpf.Mount, func(_ lastRuleFiles, n int) string { return "mount:" + source(max(n-1, 0)) }},
+	{"capability", bpf.Capable, func(lastRuleFiles, int) string { return "alarm-timer" }},
 }
 
-// source is that of a mount which nobody makes.
+// source returns the source of a mount that no program makes.
 func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 
-// rare are capabilities that programs do not use. The last is that of the prober's timer.
+// rare are capabilities that programs do not use. The prober's timer uses the last one.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
-// proofs are the hooks, and how each is shown to be on.
-func (c *Config) proofs(at control) (list []bpf.Hook) {
+// proofs returns the hooks, with the actions that show that they are on.
+func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
 		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, Hook(h.name)) {
@@ -139,8 +139,8 @@ func (c *Config) proofs(at control) (list []bpf.Hook) {
 	return list
 }
 
-// policy are the rules.
-func (c *Config) policy(at control) bpf.Policy {
+// policy returns the rules.
+func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
 	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
 	for _, h := range c.proofs(at) {
@@ -158,12 +158,12 @@ func (c *Config) policy(at control) bpf.Policy {
 	return p
 }
 
-// unused is a rule on paths that no program has.
+// unused returns the rule with a number on paths. No program uses a path that it matches.
 func (c *Config) unused(i int) string {
 	switch {
 	case c.Like != "":
 		text := []byte(c.cut(c.Like))
-		text[len(text)-1] ^= 1 // another letter
+		text[len(text)-1] ^= 1 // changes the last letter
 		return string(text)
 	case c.Match.One() == layer.Suffix:
 		return fmt.Sprintf("~tare-%02d", i)
@@ -171,7 +171,7 @@ func (c *Config) unused(i int) string {
 	return fmt.Sprintf("/~tare-%02d/", i)
 }
 
-// cut gives as much of a text as a rule can have.
+// cut shortens a text to the longest that a rule can have.
 func (c *Config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
 	if c.Match.One() == layer.Suffix {
@@ -180,8 +180,8 @@ func (c *Config) cut(text string) string {
 	return text[:len(text)-over]
 }
 
-// controls makes the files that the last rules are for.
-func (c *Config) controls(s *layer.Session) (at control, err error) {
+// createFiles creates the files that the last rules match.
+func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
 	if err != nil {
 		return at, err
@@ -193,23 +193,23 @@ func (c *Config) controls(s *layer.Session) (at control, err error) {
 	if err != nil {
 		return at, err
 	}
-	at = control{filepath.Join(dir, "bpflsm-read"), filepath.Join(dir, "bpflsm-run")}
+	at = lastRuleFiles{filepath.Join(dir, "bpflsm-read"), filepath.Join(dir, "bpflsm-run")}
 	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
-		return at, fmt.Errorf("%s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
+		return at, fmt.Errorf("the path %s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
 	}
-	for _, file := range []string{at.read, at.run} { // to execute it, where that is allowed, fails: it is no program
+	for _, file := range []string{at.read, at.run} { // executing the file fails even if it is allowed, since the file is no program
 		err = errors.Join(err, os.WriteFile(file, []byte("tare"), 0o755), os.Chmod(file, 0o755))
 	}
 	return at, err
 }
 
-// Up loads the programs. They are attached by the switch.
+// Up loads the programs. The switch attaches them.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	group, err := bpf.Group(s, c.Around)
 	if err != nil {
 		return nil, err
 	}
-	at, err := c.controls(s)
+	at, err := c.createFiles(s)
 	if err == nil {
 		err = active()
 	}
@@ -234,9 +234,9 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return up, nil
 }
 
-// ProveOff shows that what the last rules deny is not denied, and not seen.
+// ProveOff shows that the actions of the last rules are neither denied nor counted.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	at, err := c.controls(s)
+	at, err := c.createFiles(s)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { layertest.Main(m) }
 
-// possible skips where this system refuses such programs.
+// possible skips the test if this system refuses such programs.
 func possible(t *testing.T) {
 	t.Helper()
 	if f := Kind.Probe(t.Context())[0]; f.Status != testbed.Works {
@@ -50,7 +50,7 @@ func prove(t *testing.T, c *Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := len(c.proofs(control{}))
+	wanted := len(c.proofs(lastRuleFiles{}))
 	if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
 		t.Errorf("%v, %s", err, layertest.Text(failed))
 	}
@@ -88,9 +88,9 @@ func prove(t *testing.T, c *Config) {
 	}
 }
 
-// Rules have the length that the program takes, and the last of each kind is the control's.
+// Rules have the length that the BPF program reads, and the last one of each kind is for the prober.
 func TestPolicy(t *testing.T) {
-	long := control{"/tmp/" + strings.Repeat("x", 80) + "/bpflsm-read", "/tmp/bpflsm-run"}
+	long := lastRuleFiles{"/tmp/" + strings.Repeat("x", 80) + "/bpflsm-read", "/tmp/bpflsm-run"}
 	p := config(3, layer.Deny, layer.Suffix, "/usr/bin/make").policy(long)
 	want := []string{"/usr/bin/makd", "/usr/bin/makd", strings.Repeat("x", 51) + "/bpflsm-read"}
 	want[2] = long.read[len(long.read)-bpf.TextMost:]
@@ -108,7 +108,7 @@ func TestPolicy(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	c := config(1, layer.Deny, layer.Prefix, "etc/", "file", "mount", "file")
-	want := []experiment.FieldError{{Field: "like", Message: `"etc/" is not the absolute path of a file`}, {Field: "hooks[2]", Message: "file is there twice"}}
+	want := []experiment.FieldError{{Field: "like", Message: `"etc/" is not the absolute path of a file`}, {Field: "hooks[2]", Message: "file appears twice"}}
 	if diff := cmp.Diff(want, c.validate()); diff != "" {
 		t.Error(diff)
 	}

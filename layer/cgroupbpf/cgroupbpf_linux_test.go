@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { layertest.Main(m) }
 
-// possible skips where this system refuses such programs.
+// possible skips the test if this system refuses such programs.
 func possible(t *testing.T) {
 	t.Helper()
 	if f := Kind.Probe(t.Context())[0]; f.Status != testbed.Works {
@@ -63,7 +63,7 @@ func TestProofs(t *testing.T) {
 		if err != nil || layertest.Text(off) != want {
 			t.Errorf("off: %v\n%s\nwant\n%s", err, layertest.Text(off), want)
 		}
-		// An arm on which it has stayed.
+		// The layer has stayed on in this arm.
 		off, err = c.config.ProveOff(t.Context(), run.At(here))
 		if err != nil || !strings.HasSuffix(layertest.Text(off), "; hits 1: false") {
 			t.Errorf("on where it must be off: %v\n%s", err, layertest.Text(off))
@@ -77,7 +77,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// answer is what the prober is answered where nothing is denied.
+// answer returns the prober's answer if no rule denies the action.
 func answer(t *testing.T, site testbed.Site, try string) string {
 	t.Helper()
 	got, err := front.Try(t.Context(), site, testbed.Host, try)
@@ -87,7 +87,7 @@ func answer(t *testing.T, site testbed.Site, try string) string {
 	return got[try]
 }
 
-// Behind Tare's back the program is detached.
+// Something other than Tare detaches the program.
 func TestDetached(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
@@ -109,7 +109,7 @@ func TestDetached(t *testing.T) {
 	}
 }
 
-// IPv6 has rules of its own.
+// IPv6 has its own rules.
 func TestIPv6(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
@@ -132,7 +132,7 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// Around says which places it is around.
+// Around selects the places that the layer is put around.
 func TestAround(t *testing.T) {
 	possible(t)
 	site := localtest.Network(t, 0, 1500)
@@ -158,7 +158,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// Of an arm with other rules the kernel is asked.
+// In an arm with other rules, the proof queries the kernel.
 func TestBeside(t *testing.T) {
 	possible(t)
 	run := new(layer.Run)
@@ -181,7 +181,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// A trial in which nothing connects is said to be one.
+// The check reports a trial without connections as unexercised.
 func TestHits(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
@@ -199,8 +199,8 @@ func TestHits(t *testing.T) {
 		unexercised bool
 	}{
 		{0, "connect 0", true},
-		{1000, "connect 1 (0.001 for each unit of work)", true},
-		{2, "connect 2 (1 for each unit of work)", false},
+		{1000, "connect 1 (0.001 per unit of work)", true},
+		{2, "connect 2 (1 per unit of work)", false},
 		{0, "connect 3", false},
 	} {
 		if i > 0 {

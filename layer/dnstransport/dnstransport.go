@@ -1,10 +1,9 @@
-// Package dnstransport is how queries of the workload dns are sent, as a layer, so that arms
-// differ by it:
+// Package dnstransport sets the transport of queries of the workload dns, as a layer, so that arms can differ in it:
 //
 //   - dns-transport: {transport: tls}
 //
-// Proof, after every trial: the client says by which connections its queries went: over UDP or TCP in clear, or by which
-// version and cipher of TLS. All must be as the layer has them; in arms without it none may.
+// Proof, after every trial: the client reports the connections of its queries, UDP or TCP in clear, or the version
+// and cipher of TLS. All must have the layer's transport; in arms without the layer none may.
 package dnstransport
 
 import (
@@ -22,10 +21,9 @@ const (
 	workload = "dns"
 )
 
-// Transport is how queries are sent.
+// Transport is the transport of queries.
 type Transport string
 
-// The transports.
 const (
 	UDP Transport = "udp"
 	TCP Transport = "tcp"
@@ -35,10 +33,10 @@ const (
 // Values lists the transports.
 func (Transport) Values() []string { return []string{string(UDP), string(TCP), string(TLS)} }
 
-// Clear is what is said of a connection without TLS: "udp in clear".
+// Clear returns the description of a connection without TLS: "udp in clear".
 func (t Transport) Clear() string { return string(t) + " in clear" }
 
-// carried says whether a connection of that description is of the transport.
+// carried reports whether a connection with this description has the transport.
 func (t Transport) carried(connection string) bool {
 	if t == TLS {
 		return strings.HasPrefix(connection, "TLS ")
@@ -46,21 +44,21 @@ func (t Transport) carried(connection string) bool {
 	return connection == t.Clear()
 }
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Transport factor.Levels[Transport] `yaml:"transport" json:"transport" required:"true" doc:"how queries of the workload dns are sent: udp, tcp, or tls (DNS over TLS)"`
+	Transport factor.Levels[Transport] `yaml:"transport" json:"transport" required:"true" doc:"transport of queries of the workload dns: udp, tcp, or tls (DNS over TLS)"`
 }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "how queries of the workload dns are sent: over UDP, TCP, or TLS",
+	Summary: "transport of queries of the workload dns: UDP, TCP, or TLS",
 	Example: "transport: tls",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "queries of the workload dns"),
 }
 
-// Declare says whose queries the layer is about, and that it is told from another one of its kind.
+// Declare declares that the layer is for the workload dns, and has proofs in arms with another layer of its kind.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Workload: workload, OwnProves: true}
 }
@@ -76,14 +74,14 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff has nothing to show before a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that queries went in another way. An arm's own layer of this kind shows by its own
-// proof which one.
+// ProveOffAfter shows that no query used the transport. It is skipped if the arm has its own layer of this kind,
+// whose proof shows the transport.
 func (c *Config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return c.look(did, false), nil
 }
 
-// look looks at the connections of a trial.
+// look checks the connections of a trial.
 func (c *Config) look(did layer.Did, on bool) []layer.Check {
-	check := layer.Check{Layer: name, Name: "connections that queries went by", Expected: string(c.Transport.One())}
+	check := layer.Check{Layer: name, Name: "connections of queries", Expected: string(c.Transport.One())}
 	return did.WentBy(workload, check, on, c.Transport.One().carried)
 }

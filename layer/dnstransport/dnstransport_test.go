@@ -45,7 +45,8 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// A trial of another workload says nothing of the layer, and that is said. One of its own without connections proves nothing.
+// A trial of another workload is reported as unexercised. A trial of the workload dns without connections proves
+// nothing.
 func TestNobodyAsks(t *testing.T) {
 	c := &Config{Transport: factor.Of(TLS)}
 	for _, did := range []layer.Did{{}, {Workload: "xds", Connections: []string{"delta, in clear"}}} {
@@ -63,7 +64,7 @@ func TestNobodyAsks(t *testing.T) {
 	}
 }
 
-// The workload is shown what is set.
+// The workload gets the transport.
 func TestHolds(t *testing.T) {
 	site := localtest.Host(t)
 	up := layertest.Up(t, &Config{Transport: factor.Of(TCP)}, site)

@@ -1,14 +1,13 @@
-// Package env is a layer of environment variables around the commands under
-// test: the simplest way to price what a variable switches on.
+// Package env is a layer of environment variables around the subjects. It is the simplest way to measure the cost of
+// a mechanism that a variable turns on.
 //
 //   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
 //
-// Proof, before every trial: a process started in the way of the commands under
-// test reports the variables that it has. In an arm with the layer each must
-// have its value, in an arm without it none may. Values that are hidden (taken
-// from the environment, or of a secret's name; see package environ) are compared
-// by their SHA-256, which goes through a pipe only; neither enters the run. Nor
-// does a value that is not the layer's, which the variable has from elsewhere.
+// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
+// each variable must have its value. In an arm without the layer none may have it. Hidden values (taken from the
+// environment, or of a variable whose name suggests a secret; see package environ) are compared by their SHA-256. The
+// run stores neither value nor hash. It also does not store values of these variables that do not come from the
+// layer.
 package env
 
 import (
@@ -30,7 +29,7 @@ import (
 
 const name = "env"
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
 	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
 }
@@ -38,22 +37,22 @@ type Config struct {
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "environment variables around the commands under test",
+	Summary: "environment variables of the programs under test",
 	Example: "set: {GODEBUG: madvdontneed=0}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any variable"),
 	Helper:  orders.Answering("read the names of variables", report),
 }
 
-// Declare says that the layer needs nothing, and is told from another one of its kind.
+// Declare declares that the layer needs nothing, and has proofs in arms with another layer of its kind.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 }
 
-// validate checks the values.
+// validate checks the parameters.
 func (c *Config) validate() []experiment.FieldError {
 	if len(c.Set) == 0 {
-		return []experiment.FieldError{{Field: "set", Message: "no variable is given: the layer would do nothing"}}
+		return []experiment.FieldError{{Field: "set", Message: "there is no variable: the layer would do nothing"}}
 	}
 	return c.Set.Validate("set")
 }
@@ -66,7 +65,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}
 	for _, n := range c.Set.Names() {
 		if outside, set := os.LookupEnv(n); set && outside == values[n] {
-			return nil, fmt.Errorf("the variable %s has this value in the environment of tare already, so every arm would have it: unset it, or take the value from a variable of another name", n)
+			return nil, fmt.Errorf("the variable %s has this value in the environment of tare already, so every arm would have it: unset it, or use a variable of another name for the value", n)
 		}
 	}
 	return &layer.Active{
@@ -80,8 +79,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}, nil
 }
 
-// ProveOff shows that a command under test does not have the values. The variables that a layer of this kind of
-// the arm's own sets are for its proof to show.
+// ProveOff shows that a subject does not have the values. Variables that the arm's own layer of this kind sets are
+// left to that layer's proof.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
 		return nil, nil
@@ -93,7 +92,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.prove(ctx, s, s.Site, values, false)
 }
 
-// prove shows of each variable whether a command under test has its value.
+// prove checks for each variable whether a subject has its value.
 func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		seen, err := c.look(ctx, site, where)
@@ -108,20 +107,20 @@ func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 	})
 }
 
-// question asks the process that looks for one variable.
+// question asks the reporting process for one variable.
 type question struct {
 	Name   string `json:"name"`
-	Hidden bool   `json:"hidden"` // answer with the hash of the value
+	Hidden bool   `json:"hidden"` // the answer is the hash of the value
 }
 
-// answer is what it found.
+// answer is the reporting process's observation of a variable.
 type answer struct {
 	Set   bool   `json:"set"`
-	Value string `json:"value"` // or its SHA-256 in hex
+	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look starts the process that reports variables, as a command under test at a place of
-// a site, in the layer's wrapper if there is one.
+// look starts the reporting process as a subject at a place of a site, in the layer's wrapper if there is one, and
+// returns its answers.
 func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	var questions []question
 	for _, n := range c.Set.Names() {
@@ -134,16 +133,16 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	cmd.Subject = true
 	out, err := evidence.Output(ctx, site, where, cmd, evidence.Limit)
 	if err != nil {
-		return nil, fmt.Errorf("look at the environment of a command under test: %w", err)
+		return nil, fmt.Errorf("read the environment of a program under test: %w", err)
 	}
 	seen := map[string]answer{}
 	if err := json.Unmarshal([]byte(out), &seen); err != nil {
-		return nil, fmt.Errorf("look at the environment of a command under test: it answered %d bytes that are not JSON: %w", len(out), err)
+		return nil, fmt.Errorf("read the environment of a program under test: the answer of %d bytes is not JSON: %w", len(out), err)
 	}
 	return seen, nil
 }
 
-// report is the process that looks: it answers the questions.
+// report is the main function of the reporting process: it answers the questions.
 func report(_ context.Context, questions []question) (map[string]answer, error) {
 	answers := map[string]answer{}
 	for _, q := range questions {
@@ -161,8 +160,8 @@ func hash(value string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// check compares what was seen with the value that the layer gives, which must
-// be there when the layer is on and must not when it is off.
+// check compares a variable with the layer's value. They must be equal when the layer is on, and must differ when it
+// is off.
 func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
 	if c.Set.Hidden(n) {
@@ -175,7 +174,7 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	switch {
 	case !seen.Set:
 		observed = "not set"
-	case !same: // it comes from elsewhere and is nobody's business
+	case !same: // the value does not come from the layer and may be a secret
 		observed = "another value"
 	}
 	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.When(on, same)

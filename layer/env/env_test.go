@@ -59,8 +59,8 @@ func compare(t *testing.T, off, again []layer.Check, c *Config, site testbed.Sit
 	}
 }
 
-// A proof must fail when the variable is there without the layer, and when a
-// command under test does not get it although the layer is up.
+// A proof must fail if the variable exists without the layer, and if a subject does not get it although the layer is
+// up.
 func TestProofsFail(t *testing.T) {
 	t.Setenv("TARE_TEST_LEVEL", "debug")
 	t.Setenv("TARE_TEST_KEY", "k")
@@ -87,8 +87,7 @@ func TestProofsFail(t *testing.T) {
 	}
 }
 
-// What a variable is where Tare runs may be a secret (DATABASE_URL), whatever the
-// experiment sets it to.
+// The value of a variable in Tare's environment may be a secret (DATABASE_URL), whatever value the experiment sets.
 func TestProofsDoNotShowTheSurroundings(t *testing.T) {
 	t.Setenv("TARE_TEST_URL", "db://user:hunter2@host")
 	checks := layertest.Off(t, &Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}, localtest.Host(t))
@@ -98,7 +97,7 @@ func TestProofsDoNotShowTheSurroundings(t *testing.T) {
 	}
 }
 
-// stripped is a site that loses the variables which layers add.
+// stripped is a site that drops the variables that layers add.
 type stripped struct{ testbed.Site }
 
 func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
@@ -106,7 +105,7 @@ func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Co
 	return s.Site.Start(ctx, where, cmd)
 }
 
-// Beside a layer of the arm's own, what that one does not set is looked at.
+// In an arm with its own layer of the kind, variables that this layer does not set are checked.
 func TestBesideItsOwn(t *testing.T) {
 	s := new(layer.Run).At(localtest.Host(t))
 	s.Own = &Config{Set: environ.Variables{"TARE_TEST_A": "1"}}
@@ -151,7 +150,7 @@ func TestValidate(t *testing.T) {
 		set  environ.Variables
 		want []experiment.FieldError
 	}{
-		{nil, []experiment.FieldError{{Field: "set", Message: "no variable is given: the layer would do nothing"}}},
+		{nil, []experiment.FieldError{{Field: "set", Message: "there is no variable: the layer would do nothing"}}},
 		{environ.Variables{"A": "1"}, nil},
 		{environ.Variables{"A=": "1"}, []experiment.FieldError{{Field: "set.A=", Message: `"A=" is not the name of a variable: letters, digits and underscores`}}},
 	}
@@ -177,7 +176,7 @@ func FuzzReportAnswers(f *testing.F) {
 	})
 }
 
-// pods is a site whose pods are processes of this machine with a variable of their own.
+// pods is a site whose pods are processes of this machine with their own variable.
 type pods struct{ testbed.Site }
 
 func (pods) Self(testbed.Place) string {
@@ -195,7 +194,7 @@ func (p pods) Start(ctx context.Context, where testbed.Place, cmd testbed.Comman
 	return p.Site.Start(ctx, testbed.Host, cmd)
 }
 
-// The variables are looked at where the programs under test are started.
+// The variables are checked where the subjects are started.
 func TestInPods(t *testing.T) {
 	site := pods{localtest.Host(t)}
 	s := new(layer.Run).At(site, testbed.ClientPod, testbed.ServerPod)

@@ -1,7 +1,6 @@
-// Package evidence is for layers whose proof is what a program prints: it runs
-// the program, within a time and a size, and holds its output against a regular
-// expression that must match while the layer is on and one that must match while
-// it is off.
+// Package evidence is for layers whose proof is the output of a program. It runs the program with limits on time and
+// output, and compares its output with a regular expression that must match while the layer is on and one that must
+// match while the layer is off.
 package evidence
 
 import (
@@ -21,19 +20,18 @@ import (
 	"tare/testbed"
 )
 
-// Bounds on a program of a proof.
+// These are limits on a program of a proof.
 const (
 	Limit      = 30 * time.Second
-	outputRead = 1 << 20 // bytes of its output that are looked at
-	shown      = 160     // bytes of it that a check shows
+	outputRead = 1 << 20 // bytes of its output that are checked
+	shown      = 160     // bytes of its output that a check shows
 	stderrTail = 400     // bytes of its standard error that an error shows
 )
 
-// Patterns are what the standard output is held against. As in grep, ^ and $
-// match at each line.
+// Patterns are regular expressions for the standard output. As in grep, ^ and $ match at each line.
 type Patterns struct {
 	On  string // matches while the layer is on, and not while it is off
-	Off string // matches while it is off, and not while it is on; "": there is none
+	Off string // matches while the layer is off, and not while it is on; "": not set
 }
 
 // Validate reports every problem, by the fields below the given one.
@@ -59,24 +57,22 @@ func (p Patterns) Validate(field string) []experiment.FieldError {
 
 func compile(text string) (*regexp.Regexp, error) { return regexp.Compile("(?m)" + text) }
 
-// State is what an output shows.
+// State is the layer's state according to an output.
 type State int
 
-// The states.
 const (
-	Unclear State = iota // neither, or both
+	Unclear State = iota // neither pattern matches, or both
 	On
 	Off
 )
 
-// State says what an output shows. Failed is the end of the program, if that was
-// no good one: only a match of Off is then evidence, since an output that lacks
-// something may lack it because the program failed.
+// State returns the state that an output shows. failed is the program's error, if it failed. Then only a match of Off
+// is evidence, since an output may lack a text because the program failed.
 func (p Patterns) State(text string, failed error) State {
 	on, errOn := compile(p.On)
 	off, errOff := compile(p.Off)
 	if errOn != nil || errOff != nil {
-		return Unclear // Validate has said so
+		return Unclear // Validate has reported this
 	}
 	var exit *testbed.ExitError
 	ended := failed == nil || errors.As(failed, &exit) && exit.Code >= 0
@@ -93,7 +89,7 @@ func (p Patterns) State(text string, failed error) State {
 	return Unclear
 }
 
-// Check is the evidence of an output that the layer is in the state wanted.
+// Check makes the check that an output shows the wanted state.
 func (p Patterns) Check(kind, what string, want State, text string, failed error) layer.Check {
 	check := layer.Check{Layer: kind, Name: what, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
 	if failed != nil {
@@ -114,8 +110,8 @@ func (p Patterns) expected(want State) string {
 	return "to match " + p.Off + ", and not " + p.On
 }
 
-// Output runs a program at a place of a site and gives the beginning of its
-// standard output. The error says how it failed, with the end of what it said.
+// Output runs a program at a place of a site and returns the beginning of its standard output. The error contains the
+// end of the program's standard error.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command, limit time.Duration) (string, error) {
 	var stdout head
 	var stderr tail
@@ -129,14 +125,14 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	case ctx.Err() != nil:
 		return string(stdout), ctx.Err()
 	case limited.Err() != nil:
-		err = fmt.Errorf("%s: not done within %v: %s", testbed.Quote(cmd.Args), limit, string(stderr))
+		err = fmt.Errorf("%s: not finished within %v: %s", testbed.Quote(cmd.Args), limit, string(stderr))
 	case errors.As(err, &exit):
 		exit.Stderr = safetext.Tail(strings.TrimSpace(string(stderr)), stderrTail)
 	}
 	return string(stdout), err
 }
 
-// head keeps the beginning of what is written to it.
+// head keeps the beginning of the bytes written to it.
 type head []byte
 
 func (h *head) Write(p []byte) (int, error) {
@@ -144,7 +140,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the bytes written to it.
 type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -153,15 +149,14 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Marker is a text that nobody has sent before, of 64 bytes.
+// Marker returns a random text of 64 bytes, which nobody has sent before.
 func Marker() string {
 	var random [32]byte
 	_, _ = rand.Read(random[:])
 	return hex.EncodeToString(random[:])
 }
 
-// Quote shows the beginning of a text, in quotes and without anything that would
-// act on a terminal.
+// Quote returns the beginning of a text, in quotes and without control sequences for a terminal.
 func Quote(text string) string {
 	if len(text) > shown {
 		return fmt.Sprintf("%s and %d more bytes", strconv.QuoteToGraphic(text[:shown]), len(text)-shown)

@@ -83,7 +83,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	_, err := run(10*time.Millisecond, "exec sleep 60")
-	if want := "sh -c 'exec sleep 60': not done within 10ms: "; err == nil || err.Error() != want {
+	if want := "sh -c 'exec sleep 60': not finished within 10ms: "; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -14,29 +14,29 @@ import (
 	"tare/testbed/orders"
 )
 
-// Prober is the name of the helper that is the prober: that of the layer wrap.
+// Prober is the name of the prober's helper. It is the helper of the layer wrap.
 const Prober = "wrap"
 
-// ProbeFile begins the names of the files that the prober makes (write:DIR).
+// ProbeFile is the prefix of the names of files that the prober creates (write:DIR).
 const ProbeFile = ".tare-probe-"
 
-// question is what the prober is asked, on its standard input. One of its fields is set, or none.
+// question is the input of the prober. At most one field is set.
 type question struct {
-	Ask  []string      `json:"ask,omitempty"`  // what to try and to read
+	Ask  []string      `json:"ask,omitempty"`  // actions to try and values to read
 	Burn time.Duration `json:"burn,omitempty"` // CPU time to use
 	Echo string        `json:"echo,omitempty"` // text to answer with
 }
 
-// answers are what the prober has found, by what it was asked.
+// answers are the prober's findings, by the word asked (see look).
 type answers map[string]string
 
-// Try has the prober at a place do what words of look's list say, as a program under test, and
-// gives its answers: "allowed", or the name of an errno.
+// Try runs the prober at a place, as a subject, and returns its answers to words of look's list: "allowed", or the
+// name of an errno.
 func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
 	return ask(ctx, site, where, true, words)
 }
 
-// ask has the prober at a place look, as a program under test or as it is.
+// ask runs the prober at a place, as a subject or without wrappers.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, words []string) (answers, error) {
 	text, err := output(ctx, site, where, subject, question{Ask: words})
 	if err != nil {
@@ -49,7 +49,7 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bo
 	return found, nil
 }
 
-// output is what the prober prints, as a program under test or as it is.
+// output returns the prober's output. The prober is started as a subject or without wrappers.
 func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
 	cmd, err := orders.Command(site, where, Prober, q)
 	if err != nil {
@@ -59,7 +59,7 @@ func output(ctx context.Context, site testbed.Site, where testbed.Place, subject
 	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
 }
 
-// run is what the prober uses, as a program under test.
+// run returns the CPU time and memory that the prober uses as a subject.
 func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
 	cmd, err := orders.Command(site, where, Prober, q)
 	if err != nil {
@@ -71,7 +71,7 @@ func run(ctx context.Context, site testbed.Site, where testbed.Place, q question
 	return testbed.Run(ctx, site, where, cmd)
 }
 
-// Probe is the prober: it answers the question on its standard input.
+// Probe is the prober. It answers the question on its standard input.
 var Probe = orders.Reading("read the question", func(_ context.Context, q question) error {
 	switch {
 	case q.Echo != "":
@@ -89,7 +89,7 @@ var Probe = orders.Reading("read the question", func(_ context.Context, q questi
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses CPU time, by the clock of the kernel that it runs on.
+// spend uses CPU time, by the clock of its kernel.
 func spend(much time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()
@@ -97,12 +97,12 @@ func spend(much time.Duration) error {
 			return err
 		}
 		if time.Since(begun) > evidence.Limit/2 {
-			return errors.New("the clock of CPU time stands still")
+			return errors.New("the clock of CPU time does not advance")
 		}
 		sum := 0
 		for i := range 1 << 20 {
 			sum += i
 		}
-		runtime.KeepAlive(sum) // so that the loop is not left out
+		runtime.KeepAlive(sum) // keeps the compiler from removing the loop
 	}
 }

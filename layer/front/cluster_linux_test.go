@@ -16,8 +16,8 @@ import (
 	"tare/testbed/kube/sitetest"
 )
 
-// TestOnCluster puts the same layers around programs in pods: each is shown to be on there, and
-// off in the pods of a plain arm; what pods may not do is refused.
+// TestOnCluster puts the layers of this package around programs in pods: each is shown to be on there, and off in the
+// pods of a plain arm. Actions that the layer denies fail.
 func TestOnCluster(t *testing.T) {
 	bed, needs := sitetest.Bed(t), experiment.Needs{Network: true}
 	plain := sitetest.Open(t, bed, "plain", needs, sitetest.Small(experiment.SameNode))

@@ -9,40 +9,40 @@ import (
 	"tare/layer"
 )
 
-// Evidence is something that looks one way behind a front and another way outside of it.
+// Evidence is an action or a value that differs between programs in the wrapper and programs outside of it.
 type Evidence struct {
 	Name string
-	// Ask are what the prober is asked, in the order of preference: the first is taken whose
-	// answer outside is not what it would be behind the front.
+	// Ask are questions to the prober, in order of preference. The first question is used whose answer outside the
+	// wrapper is not the answer expected inside.
 	Ask []string
-	// On says whether an answer is what is to be seen behind the front, given the one outside.
+	// On reports whether an answer is the one expected inside the wrapper, given the answer outside.
 	On func(inside, outside string) bool
-	// Expected says in words what that is.
+	// Expected describes the answer expected inside the wrapper.
 	Expected string
 }
 
-// allowed is the answer to an action that was not denied.
+// allowed is the answer for an action that was not denied.
 const allowed = "allowed"
 
-// Denied is an action that is denied with one of the errnos behind the front. Outside it is
-// allowed, or fails in another way, as one that was asked with arguments that make no sense.
+// Denied is evidence of an action that fails with one of the errnos inside the wrapper. Outside it is allowed, or
+// fails with another errno if its arguments make no sense.
 func Denied(name string, errnos []string, actions ...string) Evidence {
 	return Evidence{Name: name, Ask: actions, Expected: "denied, " + strings.Join(errnos, " or "),
 		On: func(inside, _ string) bool { return slices.Contains(errnos, inside) }}
 }
 
-// Differs is something that is another behind the front, such as a namespace.
+// Differs is evidence of a value that is another one inside the wrapper, such as a namespace.
 func Differs(name, ask string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: "another than outside",
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is something that has a value behind the front, and another outside.
+// Is is evidence of a value that is the wanted one inside the wrapper, and another one outside.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
 
-// More is a number that is larger by so much behind the front.
+// More is evidence of a number that is larger inside the wrapper by the given amount.
 func More(name, ask string, by int) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", by), On: func(inside, outside string) bool {
 		in, err1 := strconv.Atoi(inside)
@@ -51,8 +51,8 @@ func More(name, ask string, by int) Evidence {
 	}}
 }
 
-// Without is a set of bits, in hexadecimal, in which these are not set behind the front, and some
-// are outside.
+// Without is evidence of a hexadecimal bit set. Inside the wrapper none of the given bits is set, and outside some
+// are.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -60,7 +60,7 @@ func Without(name, ask string, bits uint64) Evidence {
 	}}
 }
 
-// words are all that the prober is asked.
+// words returns all questions for the prober.
 func words(list []Evidence) []string {
 	var all []string
 	for _, e := range list {
@@ -69,14 +69,14 @@ func words(list []Evidence) []string {
 	return all
 }
 
-// chosen is evidence with the question that is taken.
+// chosen is evidence with the question that is used.
 type chosen struct {
 	Evidence
 	ask string
 }
 
-// choose takes what looks otherwise outside. An action that this user may not do in any case
-// shows nothing.
+// choose returns the evidence that differs outside the wrapper. An action that is always denied to this user shows
+// nothing.
 func choose(list []Evidence, outside answers) []chosen {
 	var all []chosen
 	for _, e := range list {
@@ -87,7 +87,7 @@ func choose(list []Evidence, outside answers) []chosen {
 	return all
 }
 
-// same says that all evidence looks outside as it would behind the front.
+// same returns a message that all evidence is the same outside the wrapper as expected inside.
 func same(list []Evidence, outside answers) string {
 	var all []string
 	for _, e := range list {
@@ -96,13 +96,13 @@ func same(list []Evidence, outside answers) string {
 	return strings.Join(all, "; ")
 }
 
-// check is the evidence that the layer is on.
+// check makes the check that the layer is on.
 func (c chosen) check(kind string, inside, outside answers) layer.Check {
 	in, out := inside[c.ask], outside[c.ask]
 	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: c.Expected, Observed: in + "; outside " + out, OK: c.On(in, out)}
 }
 
-// off is the evidence that it is not.
+// off makes the check that the layer is off.
 func (c chosen) off(kind string, inside, outside answers) layer.Check {
 	in := inside[c.ask]
 	return layer.Check{Layer: kind, Name: c.Name + " (" + c.ask + ")", Expected: "not " + c.Expected, Observed: in, OK: in != "" && !c.On(in, outside[c.ask])}

@@ -1,28 +1,26 @@
-// Package front is what layers share that put something in front of programs under test: a
-// sandbox, a filter, fewer rights. What stands there is a program that is found on PATH, or Tare's
-// launcher, which restricts itself and becomes the program (Launched).
+// Package front holds the common part of layers that put a wrapper around subjects: a sandbox, a filter, fewer
+// rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and becomes the subject
+// (Launched).
 //
 // # Proofs
 //
-// A small process of Tare's own, the prober (Probe), is started in the way of the programs under
-// test. It tries what the layer denies, by the system call itself, and reads what the kernel
-// says of it in /proc. The same prober outside of the layer says what is to be seen there.
-// Evidence is what must differ:
+// The prober (Probe), a small helper, is started in the wrapper like a subject. It tries actions that the layer
+// denies, by their system calls, and reads what the kernel reports in /proc. The same prober outside the wrapper
+// gives the answers for comparison. Evidence is a difference between the two:
 //
-//   - the positive control: behind the front, the action is denied;
+//   - the positive control: inside the wrapper, the action is denied;
 //   - the negative control: in an arm without the layer, the same action is allowed;
-//   - afterwards: nothing that was started is left, where that could be (Front.Left).
+//   - afterwards: no container or other leftover exists, if the wrapper can leave any (Front.Left).
 //
-// What looks the same outside already, as where this user may not do it in any case, shows
-// nothing; where no evidence is left the layer is refused before the first trial.
+// An action that fails outside the wrapper, too, for example because this user may never do it, shows nothing. If no
+// evidence remains, the run ends before its first trial.
 //
-// # What may go wrong, and is found out when the layer is put up
+// # Problems that are detected when the layer is put up
 //
-// A sandbox with a root of its own hides Tare's own program. It is then handed in as an open
-// file. Where that is closed as well, nothing can be looked at from inside: the layer is priced, and
-// its check says that it was not shown. A sandbox may also have its programs run where their CPU time
-// is not counted with it: the prober burns some, and where that is missing, CPU time and memory
-// are unavailable.
+// A sandbox with its own root hides Tare's executable. The executable is then passed to it as an open file. If the
+// sandbox closes that file, too, nothing can be observed inside: the layer is measured, and its check has the caveat
+// that it was not shown. A sandbox may also run its programs where their CPU time is not counted with it: the prober
+// uses some CPU time, and if that is missing, CPU time and memory are unavailable.
 package front
 
 import (
@@ -39,28 +37,28 @@ import (
 	"tare/testbed"
 )
 
-// Front is something in front of programs under test.
+// Front is a wrapper around subjects.
 type Front struct {
-	Layer  string // kind
+	Layer  string // kind of the layer
 	Around layer.Around
-	// Args gives the program and the arguments that stand before a command.
+	// Args returns the wrapper's program and arguments, which are put before a command.
 	Args func(testbed.Command) []string
-	// Evidence are what shows that it is on; none: that it starts what it is given is all that
-	// is shown, and Unshown says so.
+	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its command,
+	// and Unshown is its caveat.
 	Evidence []Evidence
-	// Shown gives the checks that it is on, in place of Evidence.
+	// Shown makes the checks that the layer is on, in place of Evidence.
 	Shown func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
-	// Unshown is the caveat where nothing of the effect is shown.
+	// Unshown is the caveat if the layer's effect is not shown.
 	Unshown string
-	// Starts names the program of its own that it starts, where Args begins with a launcher; "" where it starts none.
+	// Starts names the wrapper program, if Args begins with a launcher that starts it; "" if the launcher starts
+	// none.
 	Starts string
-	// Elsewhere: what it starts is no descendant of it, as where a daemon starts containers.
+	// Elsewhere is set if the subject is not a descendant of the wrapper, for example if a daemon starts containers.
 	Elsewhere bool
-	// Left lists what it has left on the system, such as containers, and takes that away.
+	// Left lists the wrapper's leftovers on the system, such as containers, and removes them.
 	Left func(ctx context.Context) ([]string, error)
 }
 
-// active is a front at one site.
 type active struct {
 	Front
 	session *layer.Session
@@ -72,16 +70,16 @@ type active struct {
 	settled bool
 }
 
-// reach says how Tare's own program is started behind a front.
+// reach is the way to start Tare's executable inside the wrapper.
 type reach int
 
 const (
 	byPath reach = iota
-	byFile       // as an open file
-	absent       // it cannot be
+	byFile       // from an open file
+	absent       // not possible
 )
 
-// Up puts the front in place. What it does is seen when the site is ready.
+// Up puts the wrapper around the subjects. Its effect is checked when the site is ready.
 func (f Front) Up(s *layer.Session) *layer.Active {
 	a := &active{Front: f, session: s, places: f.Around.Places(s)}
 	a.layer = &layer.Active{Settle: a.settle, Wrap: a.wrap, Around: f.Around, Before: a.before, Uncounted: f.Elsewhere}
@@ -96,8 +94,8 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle finds out how the front treats what it starts, and which evidence there is. It gives
-// what is wrong, so that a run which cannot be ends before its first trial.
+// settle finds out how the wrapper treats the programs that it starts, and which evidence there is. Its failed checks
+// and errors end a run before the first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.Dress(a.session.Site, a.layer)
@@ -120,7 +118,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return append(checks, slices.DeleteFunc(shown, func(c layer.Check) bool { return c.OK })...), err
 }
 
-// find sees by which way Tare's own program can be started behind the front.
+// find determines how Tare's executable can be started inside the wrapper.
 func (a *active) find(ctx context.Context, site testbed.Site) error {
 	for _, where := range a.places {
 		for {
@@ -141,14 +139,14 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is how much CPU time the prober uses to see whether it is counted, and counts is the
-// share of it that must be found again: clocks of sandboxes are coarse.
+// burn is the CPU time that the prober uses to test whether it is counted. counts is the share of it that must be
+// counted: clocks of sandboxes are coarse.
 const (
 	burn   = 80 * time.Millisecond
 	counts = 0.5
 )
 
-// count sees whether what a program uses behind the front is counted.
+// count tests whether the CPU time of programs inside the wrapper is counted.
 func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "CPU time of a program inside", Expected: "counted", OK: true, Once: true}
 	if a.Elsewhere {
@@ -161,7 +159,7 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 		if err := Interrupted(ctx, failed); err != nil {
 			return nil, err
 		}
-		if failed != nil || used.Unavailable { // the testbed has said so itself
+		if failed != nil || used.Unavailable { // the testbed has reported the reason itself
 			continue
 		}
 		check.Observed = fmt.Sprintf("%v of %v", used.CPU().Round(time.Millisecond), burn)
@@ -177,9 +175,9 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return []layer.Check{check}, nil
 }
 
-const uncounted = "what programs use behind it is not counted with it: their CPU time and memory are unavailable, and count as that of other programs where limits are on it"
+const uncounted = "the CPU time and memory of programs inside the wrapper are not counted with it: they are unavailable, and limits on them count them as those of other programs"
 
-// choose takes the evidence that looks otherwise outside, at each place.
+// choose chooses the evidence that differs outside the wrapper, at each place.
 func (a *active) choose(ctx context.Context) error {
 	if len(a.Evidence) == 0 {
 		return nil
@@ -188,11 +186,11 @@ func (a *active) choose(ctx context.Context) error {
 	for _, where := range a.places {
 		outside, err := ask(ctx, a.session.Site, where, false, words(a.Evidence))
 		if err != nil {
-			return fmt.Errorf("look outside of it: %w", err)
+			return fmt.Errorf("run the prober outside the wrapper: %w", err)
 		}
 		a.outside[where], a.chosen[where] = outside, choose(a.Evidence, outside)
 		if len(a.chosen[where]) == 0 {
-			return fmt.Errorf("nothing would show that it is on: %s", same(a.Evidence, outside))
+			return fmt.Errorf("no evidence can show that the layer is on: %s", same(a.Evidence, outside))
 		}
 	}
 	return nil
@@ -229,8 +227,8 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the front starts a command and passes on its answer: a process of Tare's
-// own, or cat where that cannot be started.
+// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if helpers
+// cannot be started in the wrapper.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -243,7 +241,7 @@ func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Pl
 		cmd := testbed.Command{Args: []string{"cat"}, Stdin: strings.NewReader(mark), Subject: true}
 		want = mark
 		text, failed = evidence.Output(ctx, site, where, cmd, evidence.Limit)
-		check.Caveat = cmp.Or(check.Caveat, "that it is on was not shown") + "; Tare's own program cannot be started behind it, as where that has a root of its own"
+		check.Caveat = cmp.Or(check.Caveat, "the layer was not shown to be on") + "; Tare's executable cannot be started inside the wrapper, for example because the wrapper has its own root"
 	}
 	if err := Interrupted(ctx, failed); err != nil {
 		return nil, err
@@ -257,21 +255,21 @@ func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Pl
 	return []layer.Check{check}, nil
 }
 
-// down takes away what is left, and sees that it is gone.
+// down removes leftovers and checks that they are gone.
 func (a *active) down(ctx context.Context) error {
 	if _, err := a.Left(ctx); err != nil {
 		return err
 	}
 	left, err := a.Left(ctx)
 	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("it has left %s", strings.Join(left, ", "))
+		err = fmt.Errorf("the wrapper has left %s", strings.Join(left, ", "))
 	}
 	return err
 }
 
-// Off shows that what the evidence is about is not to be seen at the site of an arm without the
-// layer. Where another layer of that arm stands in front of its programs, that one may show some
-// of it too: then it is enough that one piece of evidence is missing, since the layer would show all.
+// Off shows that the layer's evidence does not appear at the site of an arm without the layer. Another layer of that
+// arm may cause some of it, too. It is then enough that one piece of evidence is missing, since the layer would show
+// all.
 func (f Front) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil
@@ -287,8 +285,8 @@ func (f Front) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error)
 			return nil, err
 		}
 		if failed != nil && dressed {
-			return []layer.Check{{Layer: f.Layer, Name: "without it", Expected: "what is to be seen outside", Observed: "not looked for", OK: true,
-				Caveat: "Tare's own program cannot be started behind another layer of this arm: that this one is off was not shown"}}, nil
+			return []layer.Check{{Layer: f.Layer, Name: "without it", Expected: "as outside the wrapper", Observed: "not checked", OK: true,
+				Caveat: "Tare's executable cannot be started inside another layer of this arm: Tare did not check that this layer is off"}}, nil
 		}
 		if failed != nil {
 			return nil, failed
@@ -303,14 +301,14 @@ func (f Front) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error)
 		kept := slices.DeleteFunc(slices.Clone(checks), func(c layer.Check) bool { return !c.OK })
 		if len(kept) == 0 {
 			kept = checks[:1]
-			kept[0].OK, kept[0].Caveat = true, "another layer of this arm shows the same: that this one is off cannot be told from inside"
+			kept[0].OK, kept[0].Caveat = true, "another layer of this arm has the same effect: whether this layer is off cannot be seen from inside"
 		}
 		return kept, nil
 	})
 }
 
-// Interrupted gives the error of a command that shows nothing of the layer: it was
-// interrupted, or its place was lost.
+// Interrupted returns the error of a command that says nothing about the layer: the command was interrupted, or its
+// place was lost.
 func Interrupted(ctx context.Context, failed error) error {
 	var lost *testbed.Disturbance
 	if errors.As(failed, &lost) {

@@ -22,12 +22,12 @@ func TestMain(m *testing.M) { layertest.Main(m) }
 
 var nnp = []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}
 
-// own is a launcher that sets no_new_privs, or fails to.
+// own returns a launcher that sets no_new_privs, or fails to.
 func own(set bool) front.Front {
 	return front.Launched("test", "", launcher.Settings{NoNewPrivs: set}, nnp...)
 }
 
-// up puts a front up at a site and makes its checks.
+// up puts a wrapper up at a site and makes its checks.
 func up(t *testing.T, site testbed.Site, f front.Front) (*layer.Active, []layer.Check, error) {
 	t.Helper()
 	a := f.Up(new(layer.Run).At(site))
@@ -49,23 +49,23 @@ func TestOwnFront(t *testing.T) {
 	if err != nil || layertest.Text(off) != "no_new_privs (status:NoNewPrivs): 0: true" {
 		t.Errorf("off: %v\n%s", err, layertest.Text(off))
 	}
-	// The same evidence in an arm that has something in front of its own.
+	// The same evidence appears in an arm whose own layer has the same effect.
 	other := layer.Dress(site, a)
 	off, err = own(true).Off(t.Context(), new(layer.Run).At(other))
-	if err != nil || len(off) != 1 || !off[0].OK || !strings.Contains(off[0].Caveat, "cannot be told") {
+	if err != nil || len(off) != 1 || !off[0].OK || !strings.Contains(off[0].Caveat, "cannot be seen") {
 		t.Errorf("off beside another layer: %v, %+v", err, off)
 	}
-	// A helper that does nothing is found out.
+	// A launcher without effect fails the check.
 	if _, checks, err = up(t, site, own(false)); err != nil || !strings.Contains(layertest.Text(checks), "0; outside 0: false") {
 		t.Errorf("broken: %v\n%s", err, layertest.Text(checks))
 	}
-	// Where it is so already, nothing would show it.
+	// If the setting is in force already, no evidence can show it.
 	if _, _, err = up(t, other, own(true)); err != nil {
 		t.Errorf("a front behind another: %v", err)
 	}
 }
 
-// Both stand in front of each other's processes, and of Tare's own.
+// Each of two wrappers applies to the other's processes, and both to helpers.
 func TestNested(t *testing.T) {
 	site := localtest.Host(t)
 	inner, outer := own(true).Up(new(layer.Run).At(site)), own(false).Up(new(layer.Run).At(site))
@@ -81,12 +81,12 @@ func TestNothingToShow(t *testing.T) {
 	f := own(true)
 	f.Evidence = []front.Evidence{front.Is("user", "status:NoSuchField", "")}
 	_, _, err := up(t, localtest.Host(t), f)
-	if err == nil || !strings.HasPrefix(err.Error(), "nothing would show that it is on: user (status:NoSuchField) is ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "no evidence can show that the layer is on: user (status:NoSuchField) is ") {
 		t.Error(err)
 	}
 }
 
-// hiding is a front in whose root this test's program is not to be seen.
+// hiding returns a wrapper in whose root the test's executable does not exist.
 func hiding(t *testing.T, more ...string) front.Front {
 	t.Helper()
 	self, err := os.Executable()
@@ -109,14 +109,14 @@ func TestHiddenRoot(t *testing.T) {
 	if err != nil || !a.Hides || !strings.Contains(layertest.Text(checks), "mounts (ns:mnt)") || !checks[len(checks)-1].OK {
 		t.Errorf("handed in as a file: %v, %t\n%s", err, a.Hides, layertest.Text(checks))
 	}
-	// In front of a helper that stands in front itself.
+	// This wrapper is outside another one.
 	inner := own(true).Up(new(layer.Run).At(site))
 	if checks, err := inner.Before(t.Context(), layer.Dress(site, inner, a)); err != nil || !strings.HasSuffix(layertest.Text(checks), "1; outside 0: true") {
 		t.Errorf("with another layer inside: %v\n%s", err, layertest.Text(checks))
 	}
 }
 
-// A shell closes the file before it starts what is behind it.
+// The shell closes the file before it starts the command.
 func TestOutOfReach(t *testing.T) {
 	f := hiding(t, "sh", "-c", `exec 3<&-; exec "$@"`, "sh")
 	a, checks, err := up(t, localtest.Host(t), f)
@@ -125,7 +125,7 @@ func TestOutOfReach(t *testing.T) {
 	}
 }
 
-// What is in front has the program started by another process, whose CPU time is not its own.
+// The wrapper starts the program in another process, whose CPU time is not counted with the wrapper's.
 func TestUncounted(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -191,7 +191,7 @@ func TestLeft(t *testing.T) {
 		t.Error(err)
 	}
 	f.Left = func(context.Context) ([]string, error) { return []string{"a"}, nil }
-	if err := f.Up(new(layer.Run).At(localtest.Host(t))).Down(t.Context()); err == nil || err.Error() != "it has left a" {
+	if err := f.Up(new(layer.Run).At(localtest.Host(t))).Down(t.Context()); err == nil || err.Error() != "the wrapper has left a" {
 		t.Error(err)
 	}
 }

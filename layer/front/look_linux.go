@@ -18,7 +18,7 @@ import (
 	"tare/machine/proc"
 )
 
-// look answers one question:
+// look answers one question. The words are:
 //
 //	status:FIELD   a field of /proc/self/status
 //	ns:NAME        the namespace of that kind
@@ -35,8 +35,7 @@ import (
 //	alarm-timer    make a timer that wakes a machine that sleeps, and do not set it
 //	call:NAME      make a system call of the list calls
 //
-// Actions are answered with "allowed", or with the name of the errno. None changes anything where
-// it is allowed.
+// Actions are answered with "allowed", or with the name of the errno. An action changes nothing if it is allowed.
 func look(word string) string {
 	what, argument, _ := strings.Cut(word, ":")
 	switch what {
@@ -50,7 +49,7 @@ func look(word string) string {
 		return orError(unix.ByteSliceToString(name.Release[:]), err)
 	case "label":
 		text, err := os.ReadFile("/proc/self/attr/apparmor/current")
-		if errors.Is(err, fs.ErrNotExist) { // before Linux 5.8
+		if errors.Is(err, fs.ErrNotExist) { // kernels before Linux 5.8
 			text, err = os.ReadFile("/proc/self/attr/current")
 		}
 		return orError(strings.TrimRight(string(text), "\n\x00"), err)
@@ -68,7 +67,7 @@ func look(word string) string {
 		_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{here}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
 		return named(err)
 	case "mount":
-		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the type is looked at after the rights
+		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the kernel checks the type only after the rights
 	case "chroot":
 		return named(unix.Chroot("/"))
 	case "raw-socket":
@@ -89,16 +88,15 @@ func look(word string) string {
 	return "not known"
 }
 
-// call is a system call with its first argument.
 type call struct {
 	name             string
 	number, argument uintptr
 }
 
-// calls are the system calls that can be tried: they change nothing.
+// calls are the system calls that can be tried. They change nothing.
 var calls = []call{
-	{"personality", unix.SYS_PERSONALITY, 0xffffffff}, // which asks for it
-	{"getppid", unix.SYS_GETPPID, Magic},              // which has no arguments
+	{"personality", unix.SYS_PERSONALITY, 0xffffffff}, // this argument only queries the personality
+	{"getppid", unix.SYS_GETPPID, Magic},              // getppid has no arguments
 }
 
 func status(field string) string {
@@ -116,7 +114,7 @@ func write(dir string) string {
 	return named(err)
 }
 
-// closed closes what was opened.
+// closed closes a file descriptor, unless there was an error.
 func closed(fd int, err error) string {
 	if err == nil {
 		_ = unix.Close(fd)
@@ -148,7 +146,7 @@ func orError(text string, err error) string {
 	return text
 }
 
-// named is the name of an errno.
+// named returns the name of an errno.
 func named(err error) string {
 	if err == nil {
 		return allowed
@@ -162,7 +160,7 @@ func named(err error) string {
 	return err.Error()
 }
 
-// ownTime is the CPU time that this process has used.
+// ownTime returns the CPU time that this process has used.
 func ownTime() (time.Duration, error) {
 	var used unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_SELF, &used)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// look knows nothing of other systems, on which no program under test runs.
+// look has no answers on other systems, where no subject runs.
 func look(string) string { return "not known" }
 
 func ownTime() (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -15,7 +15,7 @@ import (
 	"tare/testbed/local"
 )
 
-// Works tries whether a front starts a program on this machine: it has it run true.
+// Works tests whether a wrapper starts a program on this machine, by running true in it.
 func Works(ctx context.Context, front []string, install string) testbed.Finding {
 	f := testbed.Finding{Name: front[0], Status: testbed.Works}
 	path, err := exec.LookPath(front[0])
@@ -30,7 +30,7 @@ func Works(ctx context.Context, front []string, install string) testbed.Finding 
 	return f
 }
 
-// tryLimit is how long a front may take to start a program.
+// tryLimit is the timeout for a wrapper's start of a program.
 const tryLimit = 20 * time.Second
 
 func try(ctx context.Context, front []string) error {
@@ -42,20 +42,20 @@ func try(ctx context.Context, front []string) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return errors.New("it has not started true in time")
+		return errors.New("it did not start true in time")
 	case said != "":
 		return errors.New(said)
 	}
 	return err
 }
 
-// Launchable is the probe of a layer that is settings of the launcher.
+// Launchable returns the probe of a layer that consists of launcher settings.
 func Launchable(name string, s launcher.Settings) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding { return []testbed.Finding{Launches(ctx, name, s)} }
 }
 
-// Launches tries whether the launcher starts a program on this machine with settings.
+// Launches tests whether the launcher starts a program with the settings on this machine.
 func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Finding {
-	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "by Tare's launcher; here it starts a program"}
+	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "uses Tare's launcher, which starts a program here"}
 	return f.Tried(try(ctx, []string{s.Argument()}))
 }

@@ -13,11 +13,12 @@ import (
 	"tare/testbed/launcher"
 )
 
-// starts is how often a program is started to see how long that takes.
+// starts is the number of times that a program is started to measure its start-up time.
 const starts = 5
 
-// startUp measures how long a program that ends at once takes behind the front, and without it: the difference is in every
-// run of a program, however short, and says nothing of a longer one. Where there is no such program, nothing is known.
+// startUp measures the run time of a program that ends at once, inside and outside the wrapper. The difference is
+// part of every run of a program, however short, and does not predict a longer run. Without such a program there is
+// no check.
 func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
 	var checks []layer.Check
 	for _, where := range a.places {
@@ -40,7 +41,7 @@ func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check
 	return checks
 }
 
-// typical is the median of some starts.
+// typical returns the median run time of some starts.
 func typical(ctx context.Context, site testbed.Site, where testbed.Place, subject bool) (time.Duration, bool) {
 	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
 	defer cancel()

@@ -1,17 +1,15 @@
-// Package fscrypt is the layer that encrypts the files of a volume in the file system: ext4's
-// encryption of directories (fscrypt), with a policy of version 2 and a key that is drawn for each
-// set-up and kept nowhere.
+// Package fscrypt is the layer that encrypts the files of a volume in the file system: ext4's encryption of
+// directories (fscrypt), with a policy of version 2 and a random key for each set-up, which is not stored.
 //
 //   - fscrypt: {contents: [AES-256-XTS, Adiantum]}
 //
-// Where the kernel has no inline encryption, and where the file system is not mounted with
-// inlinecrypt, encrypted files have no direct I/O: the kernel takes O_DIRECT and goes through the page
-// cache without a word (Documentation/filesystems/fscrypt.rst, "Direct I/O support"). The workload
-// storage sees that, and such a trial is invalid, or named buffered-.
+// Without inline encryption in the kernel, or without the mount option inlinecrypt, encrypted files have no direct
+// I/O: the kernel accepts O_DIRECT and silently goes through the page cache (Documentation/filesystems/fscrypt.rst,
+// "Direct I/O support"). The workload storage detects this. Such a trial is invalid, or its metrics have names with
+// buffered-.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in
-// clear, which it is in an arm that does not encrypt. Before every trial: the volume's directory has
-// the policy, read back from the kernel.
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
+// in an arm without encryption. Before every trial: the volume's directory has the policy, read back from the kernel.
 package fscrypt
 
 import (
@@ -29,10 +27,9 @@ import (
 
 const name = "fscrypt"
 
-// Mode is how contents are encrypted, by the name of package fscrypt's tools.
+// Mode is the encryption mode of contents, by its name in the tools of fscrypt.
 type Mode string
 
-// The modes.
 const (
 	AES256   Mode = "AES-256-XTS"
 	AES128   Mode = "AES-128-CBC"
@@ -42,8 +39,8 @@ const (
 // Values lists the modes.
 func (Mode) Values() []string { return []string{string(AES256), string(AES128), string(Adiantum)} }
 
-// modes are the numbers of the kernel for the contents and for names (FSCRYPT_MODE_…), which go
-// together, and the cipher of the contents in /proc/crypto.
+// modes are, for each mode, the kernel's numbers for contents and for the matching mode of file names
+// (FSCRYPT_MODE_…), and the contents' cipher in /proc/crypto.
 var modes = map[Mode]struct {
 	contents, names uint8
 	cipher          string
@@ -53,9 +50,9 @@ var modes = map[Mode]struct {
 	Adiantum: {9, 9, "adiantum(xchacha12,aes)"},
 }
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Contents factor.Levels[Mode] `yaml:"contents" json:"contents" doc:"how contents are encrypted; names are encrypted by the mode that goes with it"`
+	Contents factor.Levels[Mode] `yaml:"contents" json:"contents" doc:"encryption mode of contents; file names are encrypted by the matching mode"`
 }
 
 // Kind describes the layer.
@@ -68,12 +65,12 @@ var Kind = layer.Kind{
 
 func newLayer() layer.Layer { return &Config{Contents: factor.Of(AES256)} }
 
-// Declare says that the layer is for volumes of this machine.
+// Declare declares that the layer is for volumes of this machine.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: volumes.Needs, Elsewhere: volumes.Elsewhere, OwnProves: true}
 }
 
-// Up asks for the part of the volume.
+// Up requests the part of the volume.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -102,10 +99,10 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}, nil
 }
 
-// none is the policy of a directory that has none.
+// none is the policy of a directory without encryption.
 const none = "none"
 
-// policyCheck reads the policy back.
+// policyCheck reads the policy back and compares it.
 func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, error) {
 	c := layer.Check{Layer: name, Name: "encryption policy of the directory", Expected: want}
 	err := stack.InVolume(func() (err error) {
@@ -119,8 +116,8 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 	return []layer.Check{c}, nil
 }
 
-// ProveOff shows that the volume has no policy, and that where nothing encrypts, the marker is on
-// the device. An arm with another mode shows by its own proof which one that is.
+// ProveOff shows that the volume has no policy, and that the marker is on the device in clear if no layer encrypts.
+// If the arm has its own layer with another mode, its own proof shows that mode.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// TestProofs encrypts a volume, and shows that the proofs of that can fail.
+// TestProofs encrypts a volume, and shows that the proofs can fail.
 func TestProofs(t *testing.T) {
-	for _, mode := range []Mode{AES256} { // kernels need not have the others
+	for _, mode := range []Mode{AES256} { // kernels may lack the other modes
 		l := &Config{Contents: factor.Of(mode)}
 		site, up, checks := volumestest.Up(t, Kind, l)
 		if got := volumestest.Text(checks); got != "marker on the device: true; driver of "+modes[mode].cipher+": true; encryption policy of the directory: true" {
@@ -25,11 +25,11 @@ func TestProofs(t *testing.T) {
 		if up.Costs != nil {
 			t.Error("the kernel has no processes to tell of")
 		}
-		// With the layer on, it is not off, and nothing is said of the marker.
+		// With the layer on, the proof that it is off fails, and makes no check of the marker.
 		if got := volumestest.Text(layertest.Off(t, l, site)); got != "encryption policy of the directory: false" {
 			t.Errorf("%s: off, while it is on: %s", mode, got)
 		}
-		// A directory without the policy is seen.
+		// A directory without the policy is detected.
 		stack, err := volumes.Stack(site)
 		if err != nil {
 			t.Fatal(err)
@@ -39,14 +39,14 @@ func TestProofs(t *testing.T) {
 			t.Errorf("a directory without: %+v, %v", checks, err)
 		}
 	}
-	if err := try(t, Adiantum); err != nil && !strings.HasSuffix(err.Error(), "package not installed (the kernel has not got this cipher)") {
+	if err := try(t, Adiantum); err != nil && !strings.HasSuffix(err.Error(), "package not installed (the kernel does not have this cipher)") {
 		t.Error(err)
 	}
 	plain := volumestest.Plain(t)
 	if got := volumestest.Text(layertest.Off(t, newLayer(), plain)); got != "marker on the device: true; encryption policy of the directory: true" {
 		t.Errorf("off: %s", got)
 	}
-	// A volume on which the marker is in clear is not encrypted.
+	// A volume with the marker in clear is not encrypted.
 	stack, err := volumes.Stack(plain)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// try makes a volume with a mode that the kernel may not have.
+// try creates a volume with a mode that the kernel may lack.
 func try(t *testing.T, mode Mode) error {
 	t.Helper()
 	site := localtest.Volume(t, volumestest.Size, false)

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawKey is how many bytes a master key has, which is enough for every mode.
+// rawKey is the number of bytes of a master key, enough for every mode.
 const rawKey = 64
 
-// encrypt gives an empty directory a policy with a key of its own, as the calling thread sees it.
+// encrypt sets a policy with a new key on an empty directory, in the mount namespace of the calling thread.
 func encrypt(dir string, mode Mode) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	// What FS_IOC_ADD_ENCRYPTION_KEY takes is followed by the key. It answers with a name for it.
+	// FS_IOC_ADD_ENCRYPTION_KEY takes this struct followed by the key, and fills in the key's identifier.
 	var add struct {
 		unix.FscryptAddKeyArg
 		raw [rawKey]byte
@@ -46,8 +46,7 @@ func encrypt(dir string, mode Mode) error {
 	return tryFile(dir, mode)
 }
 
-// tryFile makes a file and removes it: the kernel looks for the cipher only when it has something
-// to encrypt.
+// tryFile creates a file and removes it: the kernel loads the cipher only when it encrypts a file.
 func tryFile(dir string, mode Mode) error {
 	f, err := os.CreateTemp(dir, "")
 	if err != nil {
@@ -57,18 +56,19 @@ func tryFile(dir string, mode Mode) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// hint says what an error usually means.
+// hint returns the usual cause of an error.
 func hint(err error) string {
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOTTY):
-		return "the file system or the kernel has no encryption of files: use ext4 with -O encrypt, on a kernel with CONFIG_FS_ENCRYPTION"
+		return "the file system or the kernel does not support encryption of files: use ext4 with -O encrypt, on a kernel with CONFIG_FS_ENCRYPTION"
 	case errors.Is(err, unix.ENOPKG), errors.Is(err, unix.ENOENT):
-		return "the kernel has not got this cipher"
+		return "the kernel does not have this cipher"
 	}
-	return "Documentation/filesystems/fscrypt.rst says what that means"
+	return "see Documentation/filesystems/fscrypt.rst"
 }
 
-// policy is the mode of a directory; none, if it has no policy or is of a file system that knows none.
+// policy returns the encryption mode of a directory; none if the directory has no policy or its file system has no
+// encryption.
 func policy(dir string) (string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

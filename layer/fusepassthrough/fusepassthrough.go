@@ -1,16 +1,15 @@
-// Package fusepassthrough is the layer that puts a file system outside of the kernel (FUSE) in
-// front of a volume which does nothing but hand everything on: bindfs.
+// Package fusepassthrough is the layer that puts a file system outside the kernel (FUSE) in front of a volume:
+// bindfs, which only passes every operation on.
 //
 //   - fuse-passthrough
 //
-// It is no security layer, and the arm to compare an encrypting file system of FUSE with, such as
-// gocryptfs: what both have in common is the way through FUSE, the loss of direct I/O, and a process
-// that serves requests in several threads. What else differs is not the cipher alone: bindfs
-// is written in C on libfuse, gocryptfs in Go on go-fuse, and the sizes and times up to which they
-// let the kernel keep attributes are their own. The check says so.
+// It is not a security layer. It is the arm to compare an encrypting FUSE file system with, such as gocryptfs: both
+// go through FUSE, lose direct I/O, and have a process that serves requests in several threads. They differ in more
+// than the cipher: bindfs is written in C with libfuse, gocryptfs in Go with go-fuse, and their limits for attributes
+// that the kernel caches differ. The check has this as a caveat.
 //
-// Proof, before every trial: the volume is a mount of FUSE whose process runs. Once for each set-up:
-// a marker that was written through the volume is on the device in clear, where nothing else encrypts.
+// Proof, before every trial: the volume is a FUSE mount whose process runs. Once for each set-up: a marker that was
+// written through the volume is on the device in clear, if no other layer encrypts.
 package fusepassthrough
 
 import (
@@ -27,18 +26,18 @@ const (
 	program = "bindfs"
 )
 
-// Config is the parameters of the layer, which has none.
+// Config holds the layer's parameters: it has none.
 type Config struct{}
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "the volume through a file system outside of the kernel that does not encrypt: the baseline of gocryptfs (bindfs)",
+	Summary: "the volume through a file system outside the kernel that does not encrypt: the baseline of gocryptfs (bindfs)",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   volumes.Probe(program, program, "apt-get install bindfs", &Config{}),
 }
 
-// Declare says that the layer is for volumes of this machine, and takes bindfs.
+// Declare declares that the layer is for volumes of this machine, and needs bindfs.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
@@ -47,7 +46,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up asks for the part of the volume.
+// Up requests the part of the volume.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command}
 	up, err := daemon.Up(s)
@@ -57,20 +56,20 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	up.Settle = func(context.Context) ([]layer.Check, error) {
 		checks := volumes.Clear(name, daemon.Stack)
 		for i := range checks {
-			checks[i].Caveat = "the pass-through is bindfs, in C on libfuse: between it and gocryptfs, in Go on go-fuse, there is more than the cipher"
+			checks[i].Caveat = "bindfs (in C with libfuse) and gocryptfs (in Go with go-fuse) differ in more than the cipher"
 		}
 		return checks, nil
 	}
 	return up, nil
 }
 
-// command starts bindfs. Its manual warns that requests of several users at a time may be served with the rights of
-// another. Here there is one user, and gocryptfs has threads, too.
+// command returns the command that starts bindfs with several threads, as gocryptfs has. The manual of bindfs warns
+// that threads may serve a user's request with another user's rights. Here there is only one user.
 func command(_ context.Context, files, through string) (testbed.Command, error) {
 	return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 }
 
-// ProveOff shows that the volume is no mount of bindfs.
+// ProveOff shows that the volume is not a mount of bindfs.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

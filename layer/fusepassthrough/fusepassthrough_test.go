@@ -7,7 +7,7 @@ import (
 	"tare/layer/volumes/volumestest"
 )
 
-// TestProofs puts a pass-through in front of a volume, and shows that the proofs of that can fail.
+// TestProofs puts a pass-through in front of a volume, and shows that its proofs can fail.
 func TestProofs(t *testing.T) {
 	l := &Config{}
 	site, up, checks := volumestest.Up(t, Kind, l)

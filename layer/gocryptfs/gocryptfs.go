@@ -1,16 +1,14 @@
-// Package gocryptfs is the layer that keeps the files of a volume encrypted by gocryptfs, a file
-// system outside of the kernel (FUSE), in a directory of the volume.
+// Package gocryptfs is the layer that encrypts the files of a volume by gocryptfs, a file system outside the kernel
+// (FUSE), in a directory of the volume.
 //
 //   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
 //
-// It costs two things: the way through FUSE, and the cipher. The layer fuse-passthrough has the
-// first alone. What is asked for as direct I/O ends in gocryptfs, which reads and writes its own
-// files through the page cache: the workload storage sees that, and such a trial is invalid, or
-// named buffered-.
+// It has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the first. Direct I/O
+// reaches only gocryptfs, which reads and writes its own files through the page cache. The workload storage detects
+// this. Such a trial is invalid, or its metrics have names with buffered-.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in
-// clear, which it is in an arm that does not encrypt. Before every trial: the volume is a mount of
-// FUSE whose process runs.
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
+// in an arm without encryption. Before every trial: the volume is a FUSE mount whose process runs.
 package gocryptfs
 
 import (
@@ -31,10 +29,9 @@ import (
 
 const name = "gocryptfs"
 
-// Cipher is how contents are encrypted.
+// Cipher is the cipher of contents.
 type Cipher string
 
-// The ciphers.
 const (
 	AESGCM  Cipher = "AES-GCM"
 	AESSIV  Cipher = "AES-SIV"
@@ -44,7 +41,7 @@ const (
 // Values lists the ciphers.
 func (Cipher) Values() []string { return []string{string(AESGCM), string(AESSIV), string(XChaCha)} }
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
 	Cipher factor.Levels[Cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
 }
@@ -52,14 +49,14 @@ type Config struct {
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "files of the volume encrypted by gocryptfs, outside of the kernel (FUSE)",
+	Summary: "files of the volume encrypted by gocryptfs, outside the kernel (FUSE)",
 	New:     newLayer,
 	Probe:   volumes.Probe(name, name, "apt-get install gocryptfs", newLayer()),
 }
 
 func newLayer() layer.Layer { return &Config{Cipher: factor.Of(AESGCM)} }
 
-// Declare says that the layer is for volumes of this machine, and takes gocryptfs.
+// Declare declares that the layer is for volumes of this machine, and needs gocryptfs.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
@@ -69,7 +66,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up asks for the part of the volume.
+// Up requests the part of the volume.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, site: s.Site}
 	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command}
@@ -83,8 +80,8 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return up, nil
 }
 
-// ProveOff shows that the volume is no such mount, and that where nothing encrypts, the marker is on
-// the device. An arm with another cipher shows by its own proof which one that is.
+// ProveOff shows that the volume is not a mount of gocryptfs, and that the marker is on the device in clear if no
+// layer encrypts. If the arm has its own layer with another cipher, its own proof shows that cipher.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -94,26 +91,25 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 	return append(volumes.Clear(name, stack), checks...), err
 }
 
-// active is the layer at one site.
 type active struct {
 	config *Config
 	site   testbed.Site
-	info   string // what gocryptfs says of the directory of the encrypted files
+	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// options are those with which a directory for a cipher is made.
+// options are the options that create a directory with a cipher.
 var options = map[Cipher][]string{AESGCM: nil, AESSIV: {"-aessiv"}, XChaCha: {"-xchacha"}}
 
-// command makes a directory an encrypted one, and starts what mounts it.
+// command initialises a directory of encrypted files, and returns the command that mounts it.
 func (a *active) command(ctx context.Context, cipher, plain string) (mount testbed.Command, err error) {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
-	password := hex.EncodeToString(drawn[:]) + "\n" // goes through standard input, and is kept nowhere
+	password := hex.EncodeToString(drawn[:]) + "\n" // the password goes through standard input and is not stored
 	run := func(args ...string) (string, error) {
 		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
 		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
 	}
-	// The password is not guessed here: one round of scrypt is as good as many, and faster.
+	// Nobody guesses this password, so few rounds of scrypt are enough, and faster.
 	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
 	if _, err := run(append(args, cipher)...); err != nil {
 		return mount, err
@@ -122,10 +118,10 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 	return testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}, err
 }
 
-// flags are what gocryptfs says of a directory with a cipher.
+// flags are the words in gocryptfs's description of a directory that identify a cipher.
 var flags = map[Cipher]string{AESGCM: "GCMIV128", AESSIV: "AESSIV", XChaCha: "XChaCha20Poly1305"}
 
-// implementation is the check of the cipher, with what encrypts.
+// implementation makes the check of the cipher, which also names the code that encrypts.
 func (a *active) implementation() layer.Check {
 	want := flags[a.config.Cipher.One()]
 	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}
@@ -139,12 +135,12 @@ func (a *active) implementation() layer.Check {
 		c.Observed += ", by OpenSSL or Go with the processor's AES instructions"
 	default:
 		c.Observed += ", without AES instructions of the processor"
-		c.Caveat = "this processor shows no instructions for AES: gocryptfs is many times as fast on one that does"
+		c.Caveat = "this processor has no AES instructions: gocryptfs is many times faster on processors with AES instructions"
 	}
 	return c
 }
 
-// hasAES says whether the processor has instructions for AES, by what Linux says of it.
+// hasAES reports whether the processor has instructions for AES, given /proc/cpuinfo.
 func hasAES(cpuinfo string) bool {
 	for line := range strings.Lines(cpuinfo) {
 		key, list, _ := strings.Cut(line, ":")

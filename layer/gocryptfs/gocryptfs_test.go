@@ -11,7 +11,7 @@ import (
 	"tare/testbed"
 )
 
-// TestProofs encrypts a volume, and shows that the proofs of that can fail.
+// TestProofs encrypts a volume, and shows that the proofs can fail.
 func TestProofs(t *testing.T) {
 	for cipher := range flags {
 		l := &Config{Cipher: factor.Of(cipher)}
@@ -30,7 +30,7 @@ func TestProofs(t *testing.T) {
 		if err != nil || len(costs) != 1 || costs[0].Part != "daemon" || costs[0].CPU <= 0 || costs[0].Memory < 1<<20 {
 			t.Errorf("costs: %+v, %v", costs, err)
 		}
-		// Taken away behind Tare's back.
+		// Something other than Tare unmounts the file system.
 		stack, err := volumes.Stack(site)
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestProofs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if checks, err := up.Before(t.Context(), site); err != nil || checks[0].OK || checks[0].Observed != "nothing of it is mounted" {
+		if checks, err := up.Before(t.Context(), site); err != nil || checks[0].OK || checks[0].Observed != "its file system is not mounted" {
 			t.Errorf("unmounted: %+v, %v", checks, err)
 		}
 		if err := up.Down(t.Context()); err != nil {

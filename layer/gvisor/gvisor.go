@@ -1,21 +1,20 @@
-// Package gvisor is gVisor around the programs under test: a kernel of its own, in a process, that
-// answers their system calls.
+// Package gvisor is gVisor around the subjects: a process per sandbox that serves as their kernel and answers their
+// system calls.
 //
 //   - gvisor
 //   - gvisor: {platform: [systrap, ptrace]}
 //
-// On this machine a program is started in a sandbox of its own by `runsc run`: with the files of this
-// machine, which it may read, and what it writes gone with it; and with the network of the place
-// that it is started at, by the host's network stack (--network=host). gVisor's own stack takes
-// the addresses of the network away from everybody else in it, so that a server's pod could not be used
-// again; a pod of a cluster has it. (`runsc do` is not used: it makes interfaces and rules of the firewall on
-// the machine, which it leaves behind when it is killed.) On a cluster the layer is a RuntimeClass, as
-// the layer pod sets it.
+// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this machine,
+// and its writes are discarded at the end. It has the network of the place that it is started at, through the host's
+// network stack (--network=host). gVisor's own stack would take the network's addresses away from all other programs
+// there, so that a server's pod could not be used again. (In a pod of a cluster gVisor uses its own stack. Tare does
+// not use `runsc do`, which creates interfaces and firewall rules on the machine and leaves them behind when it is
+// killed.) On a cluster the layer is a RuntimeClass, set by the layer pod.
 //
-// runsc is found on PATH, or where `make gvisor` puts it.
+// runsc is found on PATH, or in the directory in which `make gvisor` installs it.
 //
-// Proofs: the kernel that the prober sees is gVisor's, and another outside; on a cluster those of the
-// layer pod.
+// Proofs: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the proofs are those of
+// the layer pod.
 package gvisor
 
 import (
@@ -46,12 +45,11 @@ const (
 	install = "make gvisor; or https://gvisor.dev/docs/user_guide/install"
 )
 
-// Platform is how gVisor gets at the system calls of programs.
+// Platform is gVisor's way to intercept system calls.
 type Platform string
 
-// The platforms.
 const (
-	Systrap Platform = "systrap" // by seccomp
+	Systrap Platform = "systrap" // with seccomp
 	Ptrace  Platform = "ptrace"
 	KVM     Platform = "kvm" // in a virtual machine
 )
@@ -59,13 +57,13 @@ const (
 // Values lists the platforms.
 func (Platform) Values() []string { return []string{string(Systrap), string(Ptrace), string(KVM)} }
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	// Platform is left out of plans where it is the default.
-	Platform factor.Levels[Platform] `yaml:"platform" json:"platform,omitempty" doc:"how system calls are intercepted, on this machine: systrap, ptrace or kvm; systrap if absent. On a cluster the RuntimeClass says so"`
+	// Platform is absent in plans if it has its default.
+	Platform factor.Levels[Platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent. On a cluster it is around both in any case"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
 }
 
 // Kind describes the layer.
@@ -79,7 +77,7 @@ var Kind = layer.Kind{
 // probe tries every platform.
 func probe(ctx context.Context) []testbed.Finding { return tryAll(ctx, Systrap, Ptrace, KVM) }
 
-// Probe tries the platforms that are asked for.
+// Probe tries the platforms that the parameters name.
 func (c *Config) Probe(ctx context.Context) []testbed.Finding {
 	if len(c.Platform) == 0 {
 		return tryAll(ctx, Systrap)
@@ -97,11 +95,10 @@ func tryAll(ctx context.Context, platforms ...Platform) []testbed.Finding {
 	return all
 }
 
-// patience is how long a platform may take to start a program. KVM in a virtual machine may
-// stand still.
-var patience = map[Platform]time.Duration{Systrap: 20 * time.Second, Ptrace: 20 * time.Second, KVM: 4 * time.Second}
+// startTimeout is the timeout for a platform to start a program. KVM may hang inside a virtual machine.
+var startTimeout = map[Platform]time.Duration{Systrap: 20 * time.Second, Ptrace: 20 * time.Second, KVM: 4 * time.Second}
 
-// try has runsc start a program.
+// try starts a program in runsc.
 func try(ctx context.Context, p Platform) testbed.Finding {
 	f := testbed.Finding{Name: string(p), Status: testbed.Missing, Hint: install}
 	path, err := exec.LookPath(find())
@@ -114,7 +111,7 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 		return testbed.Finding{Name: string(p), Status: testbed.Refused, Detail: err.Error()}
 	}
 	defer func() { _ = owned.Remove(dir) }()
-	ctx, cancel := context.WithTimeout(ctx, patience[p])
+	ctx, cancel := context.WithTimeout(ctx, startTimeout[p])
 	defer cancel()
 	f = front.Launches(ctx, string(p), settings(p, path, dir))
 	if f.Status == testbed.Works {
@@ -123,15 +120,15 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 	return f
 }
 
-// settings are those of the launcher, which puts a bundle for each program into memory on an empty directory, and becomes
-// runsc.
+// settings returns the settings of the launcher, which writes a bundle for each program into a tmpfs on an empty
+// directory, and becomes runsc.
 func settings(p Platform, runsc, dir string) launcher.Settings {
 	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
 
-// find gives the path of runsc: on PATH, or where make gvisor puts it. Where it is in neither,
-// its name will say so.
+// find returns the path of runsc, on PATH or in the directory of make gvisor. If it is in neither, find returns the
+// name alone, so that starting it fails with a clear error.
 func find() string {
 	path, err := testbed.Installed(program, name)
 	if err != nil {
@@ -140,16 +137,16 @@ func find() string {
 	return path
 }
 
-// Declare names runsc on this machine, and the rights for the RuntimeClass.
+// Declare declares that the layer needs runsc on this machine, and rights for the RuntimeClass on a cluster.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(""), Programs: []experiment.Program{{Name: find(), Where: experiment.AtSite}},
 		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
 }
 
-// pod is the layer on a cluster.
+// pod returns the layer pod that sets the RuntimeClass on a cluster.
 func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-// front is what stands in front of programs, with bundles in a directory.
+// front returns the wrapper, which stores bundles in a directory.
 func (c *Config) front(dir string) front.Front {
 	f := front.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), Systrap), find(), dir), front.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
@@ -157,7 +154,7 @@ func (c *Config) front(dir string) front.Front {
 	return f
 }
 
-// here puts gVisor around programs on this machine.
+// here puts gVisor around subjects on this machine.
 func (c *Config) here(s *layer.Session) (*layer.Active, error) {
 	dir, err := owned.Dir("", name)
 	if err != nil {
@@ -168,28 +165,28 @@ func (c *Config) here(s *layer.Session) (*layer.Active, error) {
 	return up, nil
 }
 
-// onCluster says whether a site is on one.
+// onCluster reports whether a site is on a cluster.
 func onCluster(site testbed.Site) bool {
 	_, err := kube.Of(site)
 	return err == nil
 }
 
-// Up puts gVisor around the programs.
+// Up puts gVisor around the subjects.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if !onCluster(s.Site) {
 		return c.here(s)
 	}
 	if len(c.Platform) > 0 {
-		return nil, errors.New("on a cluster the platform is that of the RuntimeClass: leave platform out, and sweep class")
+		return nil, errors.New("on a cluster the RuntimeClass sets the platform: leave platform out, and sweep class")
 	}
 	up, err := c.pod().Up(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	settle, before := up.Settle, up.Before
-	up.Settle = func(ctx context.Context) ([]layer.Check, error) { return own(settle(ctx)) }
+	up.Settle = func(ctx context.Context) ([]layer.Check, error) { return relabel(settle(ctx)) }
 	up.Before = func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-		checks, err := own(before(ctx, site))
+		checks, err := relabel(before(ctx, site))
 		if len(checks) > 0 && c.Around != "" && c.Around != layer.Both {
 			checks[0].Caveat = strings.TrimPrefix(checks[0].Caveat+"; "+everywhere, "; ")
 		}
@@ -198,10 +195,10 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-const everywhere = "on a cluster the RuntimeClass is around all pods of the arm: what gVisor costs the other side is in these numbers"
+const everywhere = "on a cluster the RuntimeClass applies to all pods of the arm: the overhead includes gVisor's cost on the other side"
 
-// own makes checks of the layer pod checks of this one.
-func own(checks []layer.Check, err error) ([]layer.Check, error) {
+// relabel turns checks of the layer pod into checks of this layer.
+func relabel(checks []layer.Check, err error) ([]layer.Check, error) {
 	checks = slices.Clone(checks)
 	for i := range checks {
 		checks[i].Layer = name
@@ -214,5 +211,5 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if !onCluster(s.Site) {
 		return c.front("").Off(ctx, s)
 	}
-	return own(c.pod().ProveOff(ctx, s))
+	return relabel(c.pod().ProveOff(ctx, s))
 }

@@ -47,7 +47,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// killed kills a server in gVisor, and looks for mounts and interfaces that it has left.
+// killed kills a server in gVisor, and looks for leftover mounts and interfaces.
 func killed(t *testing.T, site testbed.Site, a *layer.Active) {
 	t.Helper()
 	before := traces(t)
@@ -55,7 +55,7 @@ func killed(t *testing.T, site testbed.Site, a *layer.Active) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for used := time.Duration(0); used < 100*time.Millisecond; { // it is up by then
+	for used := time.Duration(0); used < 100*time.Millisecond; { // the server is up by then
 		if used, err = process.CPU(); err != nil {
 			t.Fatal(err)
 		}

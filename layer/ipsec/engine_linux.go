@@ -21,12 +21,12 @@ import (
 	"tare/machine/owned"
 )
 
-// daemon is strongSwan's, in the form that needs no file of its own below /run.
+// daemon is strongSwan's daemon, in the variant that needs no file below /run.
 const daemon = "charon-systemd"
 
-// config of the daemon: who encrypts, and where it takes commands. Routes into the tunnel are this layer's: those that kernel-libipsec
-// makes come behind all others. It may encrypt what goes to the peer itself (allow_peer_ts), since IKE's packets are routed
-// past the tunnel.
+// config is the daemon's configuration: the implementation that encrypts, and the socket for commands. The routes
+// into the tunnel are this layer's. The routes of kernel-libipsec have a lower priority than all others. The daemon
+// may encrypt packets to the peer itself (allow_peer_ts), since IKE's packets are routed past the tunnel.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -40,13 +40,14 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes: behind that of the table default.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes, below that of the table default.
 const lastRule = 40000
 
-// longest is the largest packet that kernel-libipsec reads from its interface, in bytes: the MTU that it gives it.
+// longest is the largest packet that kernel-libipsec reads from its interface, in bytes. It sets this as the
+// interface's MTU.
 const longest = 1400
 
-// limit is how long the daemon may take for one command, and to start.
+// limit is the timeout of one command to the daemon, and of the daemon's start.
 const limit = 8 * time.Second
 
 // engine is one end: a daemon with its configuration.
@@ -56,7 +57,7 @@ type engine struct {
 	peers []tunnel.Peer
 }
 
-// lacks tries whether the kernel takes a security association of ESP.
+// lacks tests whether the kernel accepts a security association of ESP.
 func lacks() error {
 	state := &netlink.XfrmState{Src: net.IPv4(192, 0, 2, 1), Dst: net.IPv4(192, 0, 2, 2), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,
 		Spi: 0x7a7e7a7e, Aead: &netlink.XfrmStateAlgo{Name: "rfc4106(gcm(aes))", Key: make([]byte, 20), ICVLen: 128}}
@@ -76,11 +77,11 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 	if err != nil {
 		return nil, opened, fmt.Errorf("strongSwan's daemon: %w", err)
 	}
-	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // else the daemon takes another name
+	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // the daemon would silently use another name
 		return nil, opened, fmt.Errorf("make the interface %s: %w", device, fs.ErrExist)
 	}
 	temporary := os.TempDir()
-	if len(temporary) > 40 { // the path of a socket may have 107 bytes
+	if len(temporary) > 40 { // the path of a socket is limited to 107 bytes
 		temporary = "/tmp"
 	}
 	e := &engine{Opening: o}
@@ -102,19 +103,19 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 
 func (e *engine) socket() string { return filepath.Join(e.dir, "vici") }
 
-// Close removes the configuration, and the daemon's routing rule. Its interface goes with the daemon.
+// Close removes the configuration, and the daemon's routing rule. The interface disappears with the daemon.
 func (e *engine) Close() error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		rule := netlink.NewRule()
 		rule.Family, rule.Priority, rule.Table = family, lastRule, 220
-		_ = netlink.RuleDel(rule) // the daemon makes it in the families that the system has
+		_ = netlink.RuleDel(rule) // the daemon creates the rule for each address family that the system has
 	}
 	return owned.Remove(e.dir)
 }
 
-type message map[string]any // of texts, lists of texts, and messages
+type message map[string]any // values are texts, lists of texts, and messages
 
-// call gives the daemon a command, and returns its response.
+// call sends the daemon a command, and returns its response.
 func (e *engine) call(command string, in message) (*vici.Message, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -133,7 +134,7 @@ func (e *engine) call(command string, in message) (*vici.Message, error) {
 	return m, nil
 }
 
-// Ready waits for the daemon, and gives its interface addresses.
+// Ready waits for the daemon, and adds addresses to its interface.
 func (e *engine) Ready() (program string, err error) {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var about *vici.Message
@@ -155,7 +156,7 @@ func (e *engine) Ready() (program string, err error) {
 		err = netlink.LinkSetMTU(link, e.MTU)
 	}
 	if err != nil {
-		return "", fmt.Errorf("the interface %s of kernel-libipsec: %w", device, err)
+		return "", fmt.Errorf("find the interface %s of kernel-libipsec: %w", device, err)
 	}
 	return program + ", kernel-libipsec", tunnel.SwitchOn(device, e.Own)
 }
@@ -163,7 +164,7 @@ func (e *engine) Ready() (program string, err error) {
 // Rekey ends all security associations, and sets the key and the peers.
 func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	for i := range e.peers {
-		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // there may be none
+		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // there may be no association
 		if _, err := e.call("unload-conn", message{"name": name(i)}); err != nil {
 			return err
 		}
@@ -184,13 +185,13 @@ func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	return nil
 }
 
-// name is that of the connection to a peer.
+// name returns the name of the connection to a peer.
 func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 
-// connection is how strongSwan reaches a peer, and what goes to it. Nothing is rekeyed during a run.
+// connection returns strongSwan's configuration of a peer. There is no rekeying during a run.
 func (e *engine) connection(p tunnel.Peer) message {
 	start := "none"
-	if e.Kernel { // else what has no security association would leave in clear
+	if e.Kernel { // otherwise packets without a security association would leave in clear
 		start = "trap"
 	}
 	return message{
@@ -212,7 +213,7 @@ func prefixes(list []netip.Prefix) (text []string) {
 	return text
 }
 
-// Connect makes security associations with the peers that are this end's to call.
+// Connect makes security associations with the peers that this end must call.
 func (e *engine) Connect() error {
 	for i, p := range e.peers {
 		if !p.Connect {
@@ -226,7 +227,8 @@ func (e *engine) Connect() error {
 	return nil
 }
 
-// Traffic reads the counters of the daemon's interface, or adds up those of the kernel's security associations.
+// Traffic returns the counters of the daemon's interface, or the sum of the counters of the kernel's security
+// associations.
 func (e *engine) Traffic() (sum tunnel.Traffic, err error) {
 	if !e.Kernel {
 		link, err := netlink.LinkByName(device)

@@ -1,10 +1,11 @@
-// Package ipsec is the layer that encrypts what the nodes of a network send each other for their pods, with IPsec
-// (package tunnel): ESP in UDP between the nodes, with keys that strongSwan's daemon agrees on by IKEv2. The kernel's ESP is
-// used where the kernel has it. Otherwise the daemon encrypts, with its plugin kernel-libipsec and a TUN interface, which is several
-// times slower; a check of every run records which of them it was.
+// Package ipsec is the layer that encrypts the traffic between the nodes of a network for their pods, with IPsec
+// (package tunnel): ESP in UDP between the nodes, with keys that strongSwan's daemon negotiates by IKEv2. The
+// kernel's ESP is used if the kernel has it. Otherwise the daemon encrypts, with its plugin kernel-libipsec and a TUN
+// interface, which is several times slower. A check of every run records the implementation.
 //
-// IPsec of the kernel fails open: packets that no policy matches leave in clear. Its policies are traps for that reason
-// (start_action = trap). In user space, routes lead into the TUN interface whether there is a security association or not.
+// IPsec of the kernel fails open: packets that no policy matches leave in clear. The layer therefore uses traps as
+// policies (start_action = trap). In user space, routes lead into the TUN interface whether or not there is a
+// security association.
 package ipsec
 
 import (
@@ -30,10 +31,10 @@ var Kind = layer.Kind{
 var Protocol = &tunnel.Protocol{
 	Layer: "ipsec", Name: "IPsec", Kernel: "the kernel's IPsec", Program: "strongSwan's kernel-libipsec",
 	Device: device, Ports: []int{500, 4500},
-	// 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and of ESP with AES-GCM (RFC 4303, RFC 4106) 8 for its header, 8 for the
-	// initialisation vector, at most 5 for padding and its trailer, 16 for the check value.
+	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and for ESP with AES-GCM (RFC 4303, RFC 4106) 8 for its
+	// header, 8 for the initialisation vector, at most 5 for padding and trailer, and 16 for the check value.
 	Overhead: 85,
-	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // the packet inside, of IPv4 and UDP
+	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // the size of the inner packet, with IPv4 and UDP headers
 	Keys:     sharedKey,
 	Public:   func(k tunnel.Key) tunnel.Key { return k },
 	Image:    mtls.DefaultImage,
@@ -43,7 +44,7 @@ var Protocol = &tunnel.Protocol{
 
 const device = "ipsec0" // the name that kernel-libipsec gives its interface
 
-// sharedKey makes one pre-shared key for all ends.
+// sharedKey generates one pre-shared key for all ends.
 func sharedKey(n int) ([]tunnel.Key, error) {
 	var key tunnel.Key
 	if _, err := rand.Read(key[:]); err != nil {
@@ -66,15 +67,15 @@ func hint(lacks error, pods bool) string {
 	return "apt-get install charon-systemd libcharon-extra-plugins libstrongswan-standard-plugins; " + tunnel.HintTUN(pods)
 }
 
-// Config is the layer's parameters.
+// Config holds the layer's parameters.
 type Config struct {
-	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"who encrypts: the kernel, strongSwan's daemon (userspace), or the kernel where it can (auto)"`
+	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation that encrypts: the kernel, strongSwan's daemon (userspace), or the kernel if it can (auto)"`
 }
 
-// Declare says that the layer needs nodes, or pods that may have sidecars.
+// Declare declares that the layer needs nodes, or pods that may have sidecars.
 func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
-// Up makes the tunnels.
+// Up creates the tunnels.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	return Protocol.Up(ctx, s, c.Implementation)
 }

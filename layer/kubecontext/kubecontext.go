@@ -1,16 +1,15 @@
-// Package kubecontext is the layer that puts an arm on another cluster, named by a
-// context of the kubeconfig: one made of confidential virtual machines, one with
-// another network plug-in. Its trials still alternate with those of the other arms.
+// Package kubecontext is the layer that puts an arm on another cluster, named by a context of the kubeconfig: for
+// example one of confidential virtual machines, or one with another network plug-in. Its trials still alternate with
+// those of the other arms.
 //
 //   - context: {name: constellation}
 //
-// Two clusters differ in more than one thing. What is measured is the difference
-// between the clusters; which of their differences causes it, the layer cannot say,
-// and the report carries that as a caveat.
+// Two clusters differ in more than one property. The measurement is the difference between the clusters. The layer
+// cannot show which property causes it, and the report has this as a caveat.
 //
-// Proof: clusters are known by the UID of their namespace kube-system. The site's
-// API server must name the UID that the context's named when the site was made; in
-// an arm without the layer it must name another.
+// Proof: a cluster is identified by the UID of its namespace kube-system. The site's API server must report the UID
+// that the context's API server reported when the site was created. In an arm without the layer it must report
+// another UID.
 package kubecontext
 
 import (
@@ -27,7 +26,7 @@ import (
 
 const name = "context"
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
 	Name string `yaml:"name" required:"true" doc:"context of the kubeconfig"`
 }
@@ -38,32 +37,32 @@ var Kind = layer.Kind{
 	Summary: "another cluster, by its context in the kubeconfig",
 	Example: "name: other-cluster",
 	New:     func() layer.Layer { return &Config{} },
-	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; whether the cluster answers is seen when the arm is made"),
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; the cluster is contacted when the arm is set up"),
 }
 
-// Declare says that the arm is on the cluster of the context, which must say who it is.
+// Declare declares that the arm is on the context's cluster, and the right to identify that cluster.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes},
-		Elsewhere: "there is one machine only: run the file on each, and compare the runs by tare compare",
+		Elsewhere: "there is only one machine: run the file on each machine, and compare the runs by tare compare",
 		Context:   c.Name,
 		Rights: func(string) []experiment.Right {
-			return []experiment.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "clusters are told from each other by the UID of kube-system"}}
+			return []experiment.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "to identify the cluster by the UID of kube-system"}}
 		},
 		Shapes:    true,
 		OwnProves: true,
 	}
 }
 
-// Up puts the site on the cluster of the context. It keeps the identity of that cluster
-// for the proofs in other arms, which have no connection to it.
+// Up puts the site on the context's cluster. It keeps the identity of that cluster for the proofs in other arms,
+// which have no connection to it.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
 	if site.Parameters().Context == c.Name {
-		return nil, fmt.Errorf("%s is the context of the testbed, so every arm is on that cluster", c.Name)
+		return nil, fmt.Errorf("%s is the context of the testbed, so every arm would be on that cluster", c.Name)
 	}
 	if err := site.UseContext(c.Name); err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// identity asks a site's API server who it is.
+// identity returns the identity that a site's API server reports.
 func identity(ctx context.Context, s *kube.Site) (context, uid string, err error) {
 	cluster, err := s.Cluster(ctx)
 	if err != nil {
@@ -96,10 +95,10 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 	return cluster.Context, string(ns.UID), nil
 }
 
-// confounded is what readers must know of every comparison of clusters.
-const confounded = "two clusters differ in more than one thing (machines, kernel, network plug-in, versions): the overhead is of all of them together, and of what trials leave on a cluster, such as objects in its API server's memory, where the clusters serve different numbers of them (the control is on the baseline's)"
+// confounded is the caveat of every comparison of clusters.
+const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
-// here shows that a site is on the cluster of the context.
+// here checks that a site is on the context's cluster.
 func (c *Config) here(context, uid, want string) layer.Check {
 	return layer.Check{
 		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
@@ -107,15 +106,15 @@ func (c *Config) here(context, uid, want string) layer.Check {
 	}
 }
 
-// elsewhere shows that a site is on another cluster than that of the context.
-// Two contexts may be of one cluster; a caveat says so.
+// elsewhere checks that a site is on another cluster than the context's. Two contexts may name the same cluster; a
+// caveat reports that.
 func (c *Config) elsewhere(context, uid, not string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),
 		OK: context != c.Name && uid != "" && not != "",
 	}
 	if k.OK && uid == not {
-		k.Caveat = fmt.Sprintf("the contexts %s and %s are of one cluster: they differ in the way to it or in the user, and its nodes are the same", context, c.Name)
+		k.Caveat = fmt.Sprintf("the contexts %s and %s name the same cluster: they differ in its address or in the user, and its nodes are the same", context, c.Name)
 	}
 	return k
 }
@@ -127,8 +126,8 @@ func described(context, uid string) string {
 	return fmt.Sprintf("context %s, cluster %s", context, uid)
 }
 
-// ProveOff shows that the site is on another cluster. Where the arm has a context of
-// its own there is nothing to add: its proof shows the cluster, and a site is on one.
+// ProveOff shows that the site is on another cluster. If the arm has its own context, ProveOff makes no check, since
+// that layer's proof shows the cluster.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestChecks(t *testing.T) {
 		{"elsewhere", c.elsewhere("plain", "u1", "u2"), check("not "+mine, "context plain, cluster u1", true, "")},
 		{"not elsewhere", c.elsewhere("confidential", "u2", "u2"), check("not "+mine, mine, false, "")},
 		{"by another way", c.elsewhere("plain", "u2", "u2"), check("not "+mine, "context plain, cluster u2", true,
-			"the contexts plain and confidential are of one cluster: they differ in the way to it or in the user, and its nodes are the same")},
+			"the contexts plain and confidential name the same cluster: they differ in its address or in the user, and its nodes are the same")},
 		{"elsewhere, not told", c.elsewhere("plain", "", "u2"), check("not "+mine, "context plain, cluster unknown", false, "")},
 		{"never up", c.elsewhere("plain", "u1", ""), check("not context confidential, cluster unknown", "context plain, cluster u1", false, "")},
 	} {

@@ -1,21 +1,19 @@
-// Package landlock is a ruleset of Landlock around the programs under test: they may read, start
-// and write to files everywhere, and make and remove files only where a rule says so.
+// Package landlock is a Landlock ruleset around the subjects: they may read, execute and write files everywhere, but
+// create and remove files only where a rule allows it.
 //
 //   - landlock: {rules: [1, 8, 63]}
 //   - landlock: {rules: 4, writable: [/tmp, /var/tmp]}
 //
-// Landlock asks at each opening of a file, for each directory from the file up to the root, whether
-// there is a rule. The ruleset handles all rights to files that the kernel knows. The first rule is that of
-// the root, those of the writable directories follow, and further ones are for directories of
-// /proc/sys that programs do not open, so that their number can be swept. With rules: 0 no
-// ruleset is made, and the arm differs from the baseline by nothing.
+// At each opening of a file, Landlock looks for a rule for each directory from the file up to the root. The ruleset
+// handles all rights to files that the kernel knows. The first rule is for the root, the next are for the writable
+// directories, and the others are for directories of /proc/sys that programs do not open, so that the number of rules
+// can be swept. With rules: 0 there is no ruleset, and the arm does not differ from the baseline.
 //
-// The ruleset is made where the program is started, on a cluster in the pod, before the program's time begins. Tare's
-// launcher restricts itself by it and becomes the program (package launcher). A rule is for a file, not for a path: in a
-// sandbox that has files of its own in the root, nothing is allowed.
+// The ruleset is created where the subject is started, on a cluster in the pod, before the subject's time starts.
+// Tare's launcher restricts itself by the ruleset and becomes the subject (package launcher). A rule is for a file,
+// not for a path: in a sandbox with its own root, nothing is allowed.
 //
-// Proof: the prober is denied to make a file outside of the writable directories, with EACCES,
-// and is allowed to outside of the layer.
+// Proof: the prober may not create a file outside the writable directories (EACCES), and may do so outside the layer.
 package landlock
 
 import (
@@ -34,23 +32,23 @@ import (
 
 const name = "landlock"
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Rules    factor.Levels[int] `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: that of the root, those of the writable directories, and more for directories that are not used; 0 makes no ruleset"`
-	Writable []string           `yaml:"writable" json:"writable,omitempty" doc:"directories in which programs may make and remove files; nowhere if absent"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	Rules    factor.Levels[int] `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one for the root, one for each writable directory, and the others for unused directories; 0 creates no ruleset"`
+	Writable []string           `yaml:"writable" json:"writable,omitempty" doc:"directories in which programs may create and remove files; absent: none"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "Landlock with so many path rules: files are made and removed only where allowed",
+	Summary: "Landlock with a given number of path rules: files can be created and removed only where a rule allows it",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8)} },
 	Probe:   front.Launchable(name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}}),
 }
 
-// Declare says how the values are checked.
+// Declare declares the validation of the parameters.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
@@ -81,19 +79,19 @@ func (c *Config) front() front.Front {
 		front.Denied("file made where no rule allows it", []string{"EACCES"}, asks...))
 }
 
-// within says whether a directory is another or below it.
+// within reports whether a directory is another one or below it.
 func within(dir, other string) bool {
 	other = filepath.Clean(other)
 	return dir == other || strings.HasPrefix(dir, other+"/")
 }
 
-// Up puts the ruleset around the programs.
+// Up puts the ruleset around the subjects.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that a file can be made where the ruleset does not allow it. Another ruleset of
-// the arm's own is shown by its own proof.
+// ProveOff shows that a file can be created where the ruleset would not allow it. The arm's own layer of this kind
+// shows its ruleset by its own proof.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { layertest.Main(m) }
 
-// possible skips where the kernel has no Landlock.
+// possible skips the test if the kernel has no Landlock.
 func possible(t *testing.T) {
 	t.Helper()
 	if f := Kind.Probe(t.Context())[0]; f.Status != testbed.Works {
@@ -51,7 +51,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// What programs may still do.
+// Actions outside the rules' scope are still allowed.
 func TestAllowed(t *testing.T) {
 	possible(t)
 	site, dir := localtest.Host(t), t.TempDir()

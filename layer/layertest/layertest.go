@@ -1,5 +1,5 @@
-// Package layertest takes layers through their lives at sites, for their tests. Whatever fails there
-// ends the test.
+// Package layertest helps tests of layers: it puts layers up at sites, makes their checks and takes them down. A
+// failure there ends the test.
 package layertest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// Main is what the TestMain of a layer does: the test program may be started again as the prober of
-// package front, and as the helper of one of these kinds.
+// Main is the TestMain of a layer's tests. The test program may be started again as the prober of package front, and
+// as the helper of one of these kinds.
 func Main(m *testing.M, kinds ...layer.Kind) {
 	helpers := []testbed.Helper{{Name: front.Prober, Run: front.Probe}}
 	for _, k := range kinds {
@@ -26,7 +26,7 @@ func Main(m *testing.M, kinds ...layer.Kind) {
 	localtest.Main(m, helpers...)
 }
 
-// Broken is a site at which launchers set nothing.
+// Broken returns a site at which launchers set nothing.
 func Broken(site testbed.Site) testbed.Site { return broken{site} }
 
 type broken struct{ testbed.Site }
@@ -43,7 +43,7 @@ func (b broken) Start(ctx context.Context, where testbed.Place, cmd testbed.Comm
 	return b.Site.Start(ctx, where, cmd)
 }
 
-// Up puts a layer up at a site, which is not made yet where it is a testbed.Staged.
+// Up puts a layer up at a site. The site is not created yet if it is a testbed.Staged.
 func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {
 	t.Helper()
 	a, err := l.Up(t.Context(), new(layer.Run).At(site, places...))
@@ -53,7 +53,7 @@ func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place)
 	return a
 }
 
-// Settle gives what the layer shows once for each set-up.
+// Settle returns the layer's checks of a set-up.
 func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	t.Helper()
 	checks, err := a.Settle(t.Context())
@@ -63,14 +63,13 @@ func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	return checks
 }
 
-// On gives what it shows before each trial at a site of its own arm, without what it shows once for
-// each set-up.
+// On returns the layer's checks before a trial of its own arm, without the checks that are made once per set-up.
 func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	return slices.DeleteFunc(Before(t, a, layer.Dress(site, a)), func(c layer.Check) bool { return c.Once })
 }
 
-// Before gives what it shows at any site, such as one from which it was taken away.
+// Before returns the layer's checks before a trial at any site, for example one without the layer.
 func Before(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	checks, err := a.Before(t.Context(), site)
@@ -80,7 +79,7 @@ func Before(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	return checks
 }
 
-// After gives what it shows after a trial.
+// After returns the layer's checks after a trial.
 func After(t testing.TB, a *layer.Active, did layer.Did) []layer.Check {
 	t.Helper()
 	checks, err := a.After(t.Context(), did)
@@ -90,7 +89,7 @@ func After(t testing.TB, a *layer.Active, did layer.Did) []layer.Check {
 	return checks
 }
 
-// Off gives what shows that a layer is off at a site of another arm.
+// Off returns the checks that a layer is off at a site of another arm.
 func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) []layer.Check {
 	t.Helper()
 	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site, places...))
@@ -100,7 +99,7 @@ func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place
 	return checks
 }
 
-// Leaky is a site whose programs go through a layer that its arm does not have.
+// Leaky returns a site whose programs go through a layer that its arm does not have.
 func Leaky(site testbed.Site, a *layer.Active) testbed.Site { return leaky{layer.Dress(site, a)} }
 
 type leaky struct{ dressed testbed.Site }
@@ -109,7 +108,7 @@ func (l leaky) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return l.dressed.Start(ctx, where, cmd)
 }
 
-// Text is checks, one a line: "name: observed: true".
+// Text lists checks, one per line: "name: observed: true".
 func Text(checks []layer.Check) string {
 	var lines []string
 	for _, c := range checks {

@@ -1,8 +1,7 @@
-// Package link is the layer that gives an arm another wire than the testbed's: another rate
-// or MTU, a delay, losses. It protects nothing. With an effect that is known beforehand it
-// shows whether the instrument finds what is there (a wire at 999 instead of 1051 Mbit/s must
-// be found to cost 4.9 % of the bandwidth); and it stands for what one platform's network has
-// and another's has not, such as an MTU of 1450 in place of 8896 bytes.
+// Package link is the layer that gives an arm another wire than the testbed's: another rate or MTU, a delay, losses.
+// It protects nothing. Since its effect is known beforehand, it tests Tare itself (a wire at 999 instead of 1051
+// Mbit/s must be found to cost 4.9 % of the bandwidth). It can also imitate properties of another platform's network,
+// such as an MTU of 1450 instead of 8896 bytes.
 //
 // Every property is read back from the kernel, before each trial and after it.
 package link
@@ -25,29 +24,29 @@ import (
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    "link",
-	Summary: "another wire: its rate, MTU, delay and losses; a known effect, to test the instrument with",
+	Summary: "another wire: its rate, MTU, delay and losses; a known effect, to test Tare itself",
 	Example: "mtu: 9000",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   probe,
 }
 
-// Config is the layer's parameters. What is not given stays the testbed's.
+// Config holds the layer's parameters. Properties that are not set stay the testbed's.
 type Config struct {
-	Rate  factor.Levels[quantity.Rate]     `yaml:"rate" json:"rate,omitempty" doc:"the rate that each direction is shaped to"`
+	Rate  factor.Levels[quantity.Rate]     `yaml:"rate" json:"rate,omitempty" doc:"rate of each direction"`
 	MTU   factor.Levels[int]               `yaml:"mtu" json:"mtu,omitempty" min:"576" max:"65535" doc:"largest IP packet between the pods in bytes"`
 	Delay factor.Levels[quantity.Duration] `yaml:"delay" json:"delay,omitempty" doc:"time by which each direction delays every packet"`
 	Loss  factor.Levels[quantity.Percent]  `yaml:"loss" json:"loss,omitempty" doc:"share of the packets of each direction that are lost at random"`
 }
 
-// longestDelay is one that no network on Earth has.
+// longestDelay is longer than the delay of any network on Earth.
 const longestDelay = 10 * time.Second
 
-// Declare says that the layer needs a wire.
+// Declare declares that the layer needs a wire.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
-		Elsewhere:    "its wire is the cluster's own: compare nodes of other kinds by the layer pod with nodeSelector, or clusters by the layer context",
+		Elsewhere:    "the wire belongs to the cluster: compare kinds of nodes by the layer pod with nodeSelector, or clusters by the layer context",
 		ProvesBeside: true,
 	}
 }
@@ -55,11 +54,11 @@ func (c *Config) Declare() experiment.Declaration {
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Rate)+len(c.MTU)+len(c.Delay)+len(c.Loss) == 0 {
-		errs.Add("", "at least one of rate, mtu, delay and loss must be given")
+		errs.Add("", "set at least one of rate, mtu, delay and loss")
 	}
 	for i, d := range c.Delay {
 		if d < 0 || d.Std() > longestDelay || d.Std()%time.Microsecond != 0 {
-			errs.Add(fmt.Sprintf("delay[%d]", i), "%v is not a number of whole microseconds up to %v", d, quantity.Duration(longestDelay))
+			errs.Add(fmt.Sprintf("delay[%d]", i), "%v is not a whole number of microseconds up to %v", d, quantity.Duration(longestDelay))
 		}
 	}
 	for i, l := range c.Loss {
@@ -70,7 +69,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// over is the wire that the layer makes of another.
+// over returns the properties of a wire with the layer's changes.
 func (c *Config) over(s testbed.Shape) testbed.Shape {
 	if len(c.Rate) > 0 {
 		s.Rate = float64(c.Rate.One())
@@ -99,13 +98,13 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}
 	return &layer.Active{
 		Before: func(context.Context, testbed.Site) ([]layer.Check, error) { return check(on, c, want) },
-		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // in force until the end
+		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // the wire must be in force until the end
 		Down:   func(context.Context) error { return reset(on) },
 	}, nil
 }
 
-// ProveOff reads back that the wire is the testbed's, in what the layer changes. What the arm's
-// own layer of this kind sets, that one's proof shows.
+// ProveOff reads back that the properties that the layer changes are the testbed's. Properties that the arm's own
+// layer of this kind sets are left to that layer's proof.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	on, err := shaper(s.Site)
 	if err != nil {
@@ -118,20 +117,20 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 	return testbed.Need[testbed.Shaper](site, "this testbed has no wire that can be shaped")
 }
 
-// The most that the kernel's figures may differ.
+// These are the largest differences between set values and values read back from the kernel.
 const (
-	wholeBytes = 8    // bit/s: it keeps whole bytes per second
-	lossDigits = 1e-6 // it keeps a share as 32 bits, which come from as many of a float
+	wholeBytes = 8    // in bit/s: the kernel stores whole bytes per second
+	lossDigits = 1e-6 // the kernel stores a share in 32 bits, converted from a float of 32 bits
 )
 
-// wholeFrames is what must be known of losses.
-const wholeFrames = "a packet here is what a node hands to its interface: of TCP that may be 64 KiB at once, which is lost as a whole"
+// wholeFrames is the caveat of losses.
+const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"
 
-// check compares what the layer changes, as the kernel has it, with what it is to be.
+// check compares the properties that the layer changes, read back from the kernel, with the wanted ones.
 func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, error) {
 	got, err := on.Shaped()
 	if err != nil {
-		return nil, fmt.Errorf("read back how the wire is: %w", err)
+		return nil, fmt.Errorf("read the wire's properties: %w", err)
 	}
 	var checks []layer.Check
 	add := func(name, expected, observed string, ok bool, caveat string) {
@@ -156,15 +155,15 @@ func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, err
 	return checks, nil
 }
 
-// reset makes the wire the testbed's again.
+// reset restores the testbed's wire.
 func reset(on testbed.Shaper) error {
 	if err := on.Shape(on.Unshaped()); err != nil {
-		return fmt.Errorf("make the wire the testbed's again: %w", err)
+		return fmt.Errorf("restore the testbed's wire: %w", err)
 	}
 	return nil
 }
 
-// probe passes on what the local testbed finds about shaping.
+// probe returns the local testbed's findings about shaping.
 func probe(ctx context.Context) []testbed.Finding {
 	var findings []testbed.Finding
 	for _, f := range local.Probe(ctx) {

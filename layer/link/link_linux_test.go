@@ -13,7 +13,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// The rate is that of every node, and a single one with another rate is found.
+// The rate applies to every node, and a single node with another rate is detected.
 func TestMembers(t *testing.T) {
 	ctx := context.Background()
 	site := localtest.Members(t, 3, 1e9, 1500)
@@ -32,7 +32,7 @@ func TestMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "read back how the wire is: the directions of the wire differ: {Rate:1e+08 MTU:1500 Delay:0s Loss:0} and {Rate:0 MTU:1500 Delay:0s Loss:0}"
+	const want = "read the wire's properties: the directions of the wire differ: {Rate:1e+08 MTU:1500 Delay:0s Loss:0} and {Rate:0 MTU:1500 Delay:0s Loss:0}"
 	if _, err := up.Before(ctx, site); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -16,7 +16,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// assert compares checks, one a line.
+// assert compares checks, one per line.
 func assert(t *testing.T, what string, checks []layer.Check, want string) {
 	t.Helper()
 	var got strings.Builder
@@ -60,7 +60,7 @@ func TestLink(t *testing.T) {
 	assert(t, "after", layertest.Off(t, c, site), off)
 }
 
-// An arm with a link of its own is asked for what that one leaves alone.
+// In an arm with its own link, only the properties that this link leaves alone are checked.
 func TestProvesBeside(t *testing.T) {
 	site := localtest.Network(t, 1e9, 1500)
 	own := &Config{MTU: factor.Of(1450)}
@@ -90,7 +90,7 @@ func TestDelayAndLoss(t *testing.T) {
 	assert(t, "off, while it is on", layertest.Off(t, c, site), "delay of the wire: 0s, 1.5ms: false\nloss of the wire: 0%, 0.1%: false\n")
 }
 
-// Where the kernel cannot delay, the wire is left as it was.
+// If the kernel cannot delay packets, the wire stays unchanged.
 func TestFailedUpLeavesTheWire(t *testing.T) {
 	if f := local.ProbeDelays(); f.Status == testbed.Works {
 		t.Skip("this kernel can delay packets")
@@ -103,7 +103,7 @@ func TestFailedUpLeavesTheWire(t *testing.T) {
 	assert(t, "afterwards", layertest.Off(t, &Config{Rate: factor.Of[quantity.Rate](5e8)}, site), "rate of the wire: 1Gbit, 1Gbit: true\n")
 }
 
-// The kernel keeps whole bytes per second.
+// The kernel stores whole bytes per second.
 func TestRounding(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	up := layertest.Up(t, &Config{Rate: factor.Of[quantity.Rate](1234567.0)}, site)
@@ -115,10 +115,10 @@ func TestValidate(t *testing.T) {
 		config Config
 		want   string
 	}{
-		{Config{}, ": at least one of rate, mtu, delay and loss must be given"},
+		{Config{}, ": set at least one of rate, mtu, delay and loss"},
 		{Config{MTU: factor.Of(1450, 8896)}, ""},
-		{Config{Delay: factor.Of(quantity.Duration(time.Millisecond), quantity.Duration(11*time.Second))}, "delay[1]: 11s is not a number of whole microseconds up to 10s"},
-		{Config{Delay: factor.Of(quantity.Duration(1500))}, "delay[0]: 1.5µs is not a number of whole microseconds up to 10s"},
+		{Config{Delay: factor.Of(quantity.Duration(time.Millisecond), quantity.Duration(11*time.Second))}, "delay[1]: 11s is not a whole number of microseconds up to 10s"},
+		{Config{Delay: factor.Of(quantity.Duration(1500))}, "delay[0]: 1.5µs is not a whole number of microseconds up to 10s"},
 		{Config{Loss: factor.Of[quantity.Percent](0.01, 1)}, "loss[1]: 100% is not less than 100%"},
 	} {
 		var lines []string

@@ -1,15 +1,13 @@
-// Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 by
-// dm-crypt of the kernel, set up by cryptsetup with a key that is drawn for each set-up and kept
-// nowhere.
+// Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 with the kernel's
+// dm-crypt, set up by cryptsetup with a random key for each set-up, which is not stored.
 //
 //   - luks: {sectorSize: [512, 4096], workqueues: false}
 //
-// It is what storage drivers of clusters do on the node, Constellation's among them. Direct I/O
-// goes through it to the device.
+// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through it to the
+// device.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in
-// clear, which it is in an arm that does not encrypt. Before every trial: cryptsetup says of the
-// mapping which cipher it has, and on which device it is.
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear, as it is
+// in an arm without encryption. Before every trial: cryptsetup reports the mapping's cipher and its device.
 package luks
 
 import (
@@ -35,13 +33,12 @@ import (
 const (
 	name    = "luks"
 	program = "cryptsetup"
-	remover = "dmsetup" // on every system with the former
+	remover = "dmsetup" // installed on every system that has cryptsetup
 )
 
 // Integrity is the authentication of each sector (dm-integrity).
 type Integrity string
 
-// The choices.
 const (
 	NoIntegrity Integrity = "none"
 	HMAC        Integrity = "hmac-sha256"
@@ -51,13 +48,13 @@ const (
 // Values lists the choices.
 func (Integrity) Values() []string { return []string{string(NoIntegrity), string(HMAC), string(AEAD)} }
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Cipher     factor.Levels[string]    `yaml:"cipher" json:"cipher" pattern:"^[a-z0-9]+(,[a-z0-9]+)?(-[a-z0-9:]+){1,2}$" form:"a cipher as dm-crypt has it, such as aes-xts-plain64" doc:"cipher as dm-crypt has it"`
+	Cipher     factor.Levels[string]    `yaml:"cipher" json:"cipher" pattern:"^[a-z0-9]+(,[a-z0-9]+)?(-[a-z0-9:]+){1,2}$" form:"a cipher as dm-crypt has it, such as aes-xts-plain64" doc:"cipher in the notation of dm-crypt"`
 	KeySize    int                      `yaml:"keySize" json:"keySize" doc:"bits of the key; xts uses half of them for each of its two"`
-	SectorSize factor.Levels[int]       `yaml:"sectorSize" json:"sectorSize" doc:"bytes that are encrypted as one: 512, 1024, 2048 or 4096"`
-	Integrity  factor.Levels[Integrity] `yaml:"integrity" json:"integrity" doc:"authentication of each sector, which doubles what is written: none, hmac-sha256, or aead for a cipher that does it by itself"`
-	Workqueues bool                     `yaml:"workqueues" json:"workqueues" doc:"encrypt in threads of the kernel; false encrypts where the request comes from, which is often faster on fast devices (Korchagin 2020)"`
+	SectorSize factor.Levels[int]       `yaml:"sectorSize" json:"sectorSize" doc:"bytes that are encrypted as one sector: 512, 1024, 2048 or 4096"`
+	Integrity  factor.Levels[Integrity] `yaml:"integrity" json:"integrity" doc:"authentication of each sector, which doubles the bytes written: none, hmac-sha256, or aead for a cipher that includes it"`
+	Workqueues bool                     `yaml:"workqueues" json:"workqueues" doc:"encrypt in threads of the kernel; false encrypts in the requesting thread, which is often faster on fast devices (Korchagin 2020)"`
 }
 
 // Kind describes the layer.
@@ -72,10 +69,10 @@ func newLayer() layer.Layer {
 	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(NoIntegrity), Workqueues: true}
 }
 
-// control is where programs speak with the device mapper.
-const control = "/dev/mapper/control"
+// mapperControl is the device through which programs talk to the device mapper.
+const mapperControl = "/dev/mapper/control"
 
-// probe looks for the device mapper before it tries: without one cryptsetup says little.
+// probe checks for the device mapper before it tries the layer, since cryptsetup's own error would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(program); err == nil {
 		if err := mapper(); err != nil {
@@ -85,16 +82,16 @@ func probe(ctx context.Context) []testbed.Finding {
 	return volumes.Probe("dm-crypt", program, "apt-get install cryptsetup-bin", newLayer())(ctx)
 }
 
-// mapper says why this kernel has no device mapper; nil: it has one.
+// mapper returns an error if this kernel has no device mapper.
 func mapper() error {
-	f, err := os.OpenFile(control, os.O_RDWR, 0)
+	f, err := os.OpenFile(mapperControl, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("this kernel has no device mapper, and so no dm-crypt: %w", err)
 	}
 	return f.Close()
 }
 
-// Declare says that the layer is for volumes of this machine, and takes cryptsetup.
+// Declare declares that the layer is for volumes of this machine, and needs cryptsetup.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
@@ -108,17 +105,17 @@ func (c *Config) Declare() experiment.Declaration {
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.KeySize != 128 && c.KeySize != 256 && c.KeySize != 512 {
-		errs.Add("keySize", "%d is none of 128, 256 and 512", c.KeySize)
+		errs.Add("keySize", "%d is not one of 128, 256 and 512", c.KeySize)
 	}
 	for i, n := range c.SectorSize {
 		if n != 512 && n != 1024 && n != 2048 && n != 4096 {
-			errs.Add(fmt.Sprintf("sectorSize[%d]", i), "%d is none of 512, 1024, 2048 and 4096", n)
+			errs.Add(fmt.Sprintf("sectorSize[%d]", i), "%d is not one of 512, 1024, 2048 and 4096", n)
 		}
 	}
 	return errs
 }
 
-// Up asks for the part of the volume.
+// Up requests the part of the volume.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	if err := mapper(); err != nil {
 		return nil, err
@@ -134,8 +131,8 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// ProveOff shows that, where nothing encrypts, the marker is on the device. What the volume is
-// on is the testbed's loop device, by the way it is made.
+// ProveOff shows that the marker is on the device in clear, if no layer encrypts. The testbed creates the volume on
+// its loop device, so no mapping can be in between.
 func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -144,7 +141,6 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 	return volumes.Clear(name, stack), nil
 }
 
-// active is the layer at one site.
 type active struct {
 	config *Config
 	site   testbed.Site
@@ -152,7 +148,7 @@ type active struct {
 	mapped string // name of the mapping
 }
 
-// formatLimit is how long it may take to make the device: with integrity, all of it is written.
+// formatLimit is the timeout for formatting the device: with integrity, all of it is written.
 const formatLimit = 30 * time.Minute
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
@@ -160,11 +156,11 @@ func (a *active) run(ctx context.Context, stdin string, args ...string) (string,
 	return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, formatLimit)
 }
 
-// put encrypts the device, and gives the mapping in its place.
+// put encrypts the device, and returns the mapping that replaces it.
 func (a *active) put(ctx context.Context, device, mapping string) (string, error) {
 	var drawn [32]byte
 	_, _ = rand.Read(drawn[:])
-	key := hex.EncodeToString(drawn[:]) // goes through standard input, and is kept nowhere
+	key := hex.EncodeToString(drawn[:]) // the key goes through standard input and is not stored
 	if _, err := a.run(ctx, key, append(a.config.format(), device)...); err != nil {
 		return "", err
 	}
@@ -175,8 +171,8 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	return "/dev/mapper/" + mapping, nil
 }
 
-// format are the arguments that make the device. The passphrase is not guessed here: few rounds
-// are as good as many, and faster.
+// format returns the arguments that format the device. Nobody guesses this passphrase, so few rounds of its
+// derivation are enough, and faster.
 func (c *Config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
@@ -188,7 +184,7 @@ func (c *Config) format() []string {
 	return args
 }
 
-// open are the arguments that make the mapping.
+// open returns the arguments that create the mapping.
 func (c *Config) open() []string {
 	args := []string{program, "open", "--type", "luks2", "--key-file", "-"}
 	if !c.Workqueues {
@@ -197,8 +193,8 @@ func (c *Config) open() []string {
 	return args
 }
 
-// settle has the mapping end with the mount that is on it, however this process dies, and makes
-// the proofs of the set-up. (cryptsetup close --deferred fails where there is another mapping below it.)
+// settle makes the kernel remove the mapping when its mount ends, even if this process is killed, and makes the
+// proofs of the set-up. (cryptsetup close --deferred fails if there is another mapping below.)
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}
@@ -212,8 +208,8 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return []layer.Check{volumes.Hidden(name, a.stack), volumes.Driver(name, cryptoName(a.config.Cipher.One()))}, nil
 }
 
-// cryptoName is the cipher of dm-crypt as /proc/crypto has it: aes-xts-plain64 is xts(aes), and
-// xchacha12,aes-adiantum-plain64 is adiantum(xchacha12,aes).
+// cryptoName returns the name in /proc/crypto of a cipher of dm-crypt: xts(aes) for aes-xts-plain64, and
+// adiantum(xchacha12,aes) for xchacha12,aes-adiantum-plain64.
 func cryptoName(cipher string) string {
 	parts := strings.Split(cipher, "-")
 	if len(parts) < 2 {
@@ -227,7 +223,7 @@ var (
 	statusSector = regexp.MustCompile(`(?m)^\s*sector size:\s*(\d+)`)
 )
 
-// before asks cryptsetup what the mapping is.
+// before asks cryptsetup for the state of the mapping.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	text, err := a.run(ctx, "", program, "status", a.mapped)
 	if err != nil {
@@ -236,7 +232,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return []layer.Check{a.config.status(text)}, nil
 }
 
-// status holds what cryptsetup says of the mapping against what was asked for.
+// status compares cryptsetup's description of the mapping with the parameters.
 func (c *Config) status(text string) layer.Check {
 	check := layer.Check{Layer: name, Name: "mapping", Expected: fmt.Sprintf("%s in sectors of %d", c.Cipher.One(), c.SectorSize.One()), Observed: evidence.Quote(text)}
 	cipher, sector := statusCipher.FindStringSubmatch(text), statusSector.FindStringSubmatch(text)

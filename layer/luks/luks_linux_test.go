@@ -24,7 +24,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// victimVariable has this program put a volume up and wait to be killed; its value says which.
+// victimVariable makes this program put a volume up and wait to be killed. Its value selects the kind of volume.
 const victimVariable = "TARE_LUKS_TEST"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// possible skips where this system has no dm-crypt.
+// possible skips the test if this system has no dm-crypt.
 func possible(t *testing.T) {
 	t.Helper()
 	if f := probe(t.Context())[0]; f.Status != testbed.Works {
@@ -45,7 +45,7 @@ func possible(t *testing.T) {
 	}
 }
 
-// mappings lists those of Tare.
+// mappings lists Tare's mappings.
 func mappings(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob("/dev/mapper/tare-volume-*")
@@ -55,13 +55,13 @@ func mappings(t *testing.T) []string {
 	return list
 }
 
-// gone waits until no mapping is left: the kernel removes one a moment after its mount has ended.
+// gone waits until there is no mapping: the kernel removes one shortly after its mount has ended.
 func gone(t *testing.T) {
 	t.Helper()
 	fit.Await(t, "the end of mappings", func() bool { return len(mappings(t)) == 0 })
 }
 
-// TestProofs encrypts the device of a volume, on a kernel that can.
+// TestProofs encrypts the device of a volume, if the kernel can.
 func TestProofs(t *testing.T) {
 	possible(t)
 	for _, c := range []struct {
@@ -82,7 +82,7 @@ func TestProofs(t *testing.T) {
 			if got := volumestest.Text(layertest.Off(t, l, site)); got != "" {
 				t.Errorf("off, while it is on: %s", got)
 			}
-			// The volume is written to through the mapping, and nowhere else.
+			// The volume's data goes through the mapping only.
 			var text []byte
 			err := site.(testbed.VolumeStack).InVolume(func() (err error) {
 				text, err = os.ReadFile("/proc/thread-self/mounts")
@@ -96,7 +96,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestBaseline finds the marker where nothing encrypts.
+// TestBaseline finds the marker if no layer encrypts.
 func TestBaseline(t *testing.T) {
 	checks := layertest.Off(t, newLayer(), volumestest.Plain(t))
 	if got := volumestest.Text(checks); got != "marker on the device: true" || checks[0].Expected != "in clear" {
@@ -104,7 +104,7 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestBlock gives the workload the mapping itself. One that is closed behind the layer's back is no proof.
+// TestBlock gives the workload the mapping itself. The proof fails if something other than Tare closes the mapping.
 func TestBlock(t *testing.T) {
 	possible(t)
 	t.Run("open", func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestBlock(t *testing.T) {
 	gone(t)
 }
 
-// TestKilled kills a Tare that has encrypted a volume: after a clean-up nothing of it is there.
+// TestKilled kills a Tare that has encrypted a volume. After a clean-up nothing is left.
 func TestKilled(t *testing.T) {
 	possible(t)
 	for _, kind := range []string{"files", "block"} {
@@ -171,7 +171,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// victim puts a volume up, says so and waits.
+// victim puts a volume up, reports that and waits.
 func victim(block bool) error {
 	ctx := context.Background()
 	bed, err := local.New()

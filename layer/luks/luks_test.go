@@ -13,9 +13,9 @@ import (
 	"tare/testbed"
 )
 
-// TestRefused says why, on a kernel without the device mapper.
+// TestRefused checks the error on a kernel without the device mapper.
 func TestRefused(t *testing.T) {
-	if _, err := os.Stat(control); err == nil {
+	if _, err := os.Stat(mapperControl); err == nil {
 		t.Skip("this machine has a device mapper")
 	}
 	if _, err := newLayer().Up(t.Context(), nil); err == nil || !strings.HasPrefix(err.Error(), "this kernel has no device mapper, and so no dm-crypt: ") {
@@ -48,7 +48,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestStatus reads what cryptsetup 2.6 prints, by its manual.
+// TestStatus parses output of cryptsetup 2.6, from its manual.
 func TestStatus(t *testing.T) {
 	const text = `/dev/mapper/x is active and is in use.
   type:    LUKS2
@@ -79,7 +79,7 @@ func TestValidate(t *testing.T) {
 		t.Errorf("the defaults are wrong: %v", errs)
 	}
 	c.KeySize, c.SectorSize = 192, factor.Of(4096, 8192)
-	want := []experiment.FieldError{{Field: "keySize", Message: "192 is none of 128, 256 and 512"}, {Field: "sectorSize[1]", Message: "8192 is none of 512, 1024, 2048 and 4096"}}
+	want := []experiment.FieldError{{Field: "keySize", Message: "192 is not one of 128, 256 and 512"}, {Field: "sectorSize[1]", Message: "8192 is not one of 512, 1024, 2048 and 4096"}}
 	if diff := cmp.Diff(want, c.validate()); diff != "" {
 		t.Error(diff)
 	}

@@ -16,10 +16,10 @@ import (
 	"tare/testbed"
 )
 
-// cluster is what the layer asks of a site: *kube.Site.
+// cluster is the part of a site (*kube.Site) that the layer uses.
 type cluster interface {
 	Namespace() string
-	// Namespaced says whether a kind's objects are in namespaces.
+	// Namespaced reports whether a kind's objects are in namespaces.
 	Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error)
 	Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 	Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -27,25 +27,25 @@ type cluster interface {
 	Await(ctx context.Context, what string, done func(context.Context) (bool, string, error)) error
 }
 
-// active is the layer at one site.
 type active struct {
 	config  *Config
 	on      cluster
-	objects []*unstructured.Unstructured // placed at this site
+	objects []*unstructured.Unstructured // objects for this site, with placeholders filled in
 	applied bool
 }
 
-// placed gives the objects at a site, with what is not that site's alone.
+// placed returns the objects for a site. outside has an entry for each object that other arms would get, too: the
+// reason, or "".
 func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
-		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has said so before
+		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported this before
 	}
 	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
 	for _, o := range all {
 		namespaced, err := on.Namespaced(ctx, &o.Unstructured)
 		if meta.IsNoMatchError(err) {
-			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is what defines it installed? %w", o.GetKind(), o.GetAPIVersion(), err)
+			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is its CustomResourceDefinition installed? %w", o.GetKind(), o.GetAPIVersion(), err)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", title(&o.Unstructured), err)
@@ -69,7 +69,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	for i, why := range outside {
 		if why != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
 			return fmt.Errorf("%s: %s, so that other arms would get it too: "+
-				"set exclusive: true to have it there during the trials of this arm only, or scope: arm if it selects what is this arm's", title(objects[i]), why)
+				"set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm", title(objects[i]), why)
 		}
 	}
 	switch {
@@ -81,7 +81,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// vacant says which of the objects is there already, and so not Tare's.
+// vacant returns an error if one of the objects exists already, and so does not belong to Tare.
 func (a *active) vacant(ctx context.Context) error {
 	for _, u := range a.objects {
 		_, there, err := look(ctx, a.on, u)
@@ -89,13 +89,13 @@ func (a *active) vacant(ctx context.Context) error {
 			return err
 		}
 		if there {
-			return fmt.Errorf("%s is there already, and this run has not made it: delete it first; if an earlier run left it, tare clean --context does", title(u))
+			return fmt.Errorf("%s exists already, and this run has not created it: delete it first; tare clean --context deletes it if it is a leftover of an earlier run", title(u))
 		}
 	}
 	return nil
 }
 
-// look reads an object as it is, if it is there.
+// look reads an object's present state. there is false if the object does not exist.
 func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, there bool, err error) {
 	got, err = on.Get(ctx, like)
 	switch {
@@ -107,15 +107,15 @@ func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got
 	return nil, false, fmt.Errorf("read %s: %w", title(like), err)
 }
 
-// apply applies the objects, unless they are there, and waits for what must hold. It takes
-// them back when that fails.
+// apply applies the objects, unless they exist, and waits for the conditions. If that fails, it deletes the objects
+// again.
 func (a *active) apply(ctx context.Context) error {
 	if a.applied {
 		return nil
 	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
-		return err // what it refused may be someone else's; what it made goes with the site
+		return err // an object in the way may belong to someone else; created objects are deleted with the site
 	}
 	a.applied = true
 	if err = a.accepted(got); err == nil {
@@ -127,11 +127,11 @@ func (a *active) apply(ctx context.Context) error {
 	return nil
 }
 
-// accepted says which fields the cluster did not take as they were given.
+// accepted returns an error that names the fields that the cluster changed or dropped.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
 	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
-			return fmt.Errorf("the cluster did not take %s as it was given: %s (does its kind know the field? does a webhook change it?)", title(u), summary(found))
+			return fmt.Errorf("the cluster changed %s when it was applied: %s (is the field unknown to its kind? does a webhook change it?)", title(u), summary(found))
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (a *active) await(ctx context.Context) error {
 
 func (w Wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
 
-// holds says whether a condition holds, and what is the case.
+// holds reports whether a condition holds, and describes the present state.
 func (a *active) holds(ctx context.Context, w Wait) (ok bool, now string, err error) {
 	values := placeholder.Values{placeholder.Namespace: a.on.Namespace()}
 	like, err := w.object(a.config, a.objects, values)
@@ -165,13 +165,13 @@ func (a *active) holds(ctx context.Context, w Wait) (ok bool, now string, err er
 	}
 	got, there, err := look(ctx, a.on, like)
 	if err != nil || !there {
-		return false, "it is not there", err
+		return false, "it does not exist", err
 	}
 	ok, now = c.holds(got, values)
 	return ok, now, nil
 }
 
-// object is what a condition is about: one of those applied, or another one.
+// object returns the object of a condition: one of the applied objects, or another one.
 func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
 	if i := w.find(all); i >= 0 {
@@ -190,7 +190,7 @@ func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values pla
 	return u, nil
 }
 
-// settle applies what is to come after the pods.
+// settle applies objects that come after the pods.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if a.config.When == AfterPods && !a.config.Exclusive {
 		return nil, a.apply(ctx)
@@ -198,7 +198,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return nil, nil
 }
 
-// before shows that the objects are there as they were applied, and that the conditions hold.
+// before shows that the objects exist as they were applied, and that the conditions hold.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.present(ctx)
 	if err != nil {
@@ -215,9 +215,9 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return checks, nil
 }
 
-// present compares every object with what was applied.
+// present compares every object with the applied one.
 func (a *active) present(ctx context.Context) (layer.Check, error) {
-	check := layer.Check{Layer: name, Name: titles(a.objects), Expected: "there as applied"}
+	check := layer.Check{Layer: name, Name: titles(a.objects), Expected: "exists as applied"}
 	var wrong []string
 	for _, u := range a.objects {
 		got, there, err := look(ctx, a.on, u)
@@ -225,7 +225,7 @@ func (a *active) present(ctx context.Context) (layer.Check, error) {
 			return check, err
 		}
 		if !there {
-			wrong = append(wrong, title(u)+" is not there")
+			wrong = append(wrong, title(u)+" does not exist")
 			continue
 		}
 		for _, d := range differences("", u.Object, got.Object) {
@@ -235,14 +235,14 @@ func (a *active) present(ctx context.Context) (layer.Check, error) {
 			wrong = append(wrong, title(u)+": "+now)
 		}
 	}
-	check.OK, check.Observed = len(wrong) == 0, "there as applied"
+	check.OK, check.Observed = len(wrong) == 0, "exists as applied"
 	if !check.OK {
 		check.Observed = summary(wrong)
 	}
 	return check, nil
 }
 
-// titles names the objects for a check: the first one, and how many more.
+// titles names the objects for a check: the first one, and the number of the others.
 func titles(objects []*unstructured.Unstructured) string {
 	if len(objects) == 0 {
 		return "objects"
@@ -254,7 +254,7 @@ func titles(objects []*unstructured.Unstructured) string {
 	return text
 }
 
-// down deletes them and waits until they are gone.
+// down deletes the objects and waits until they are gone.
 func (a *active) down(ctx context.Context) error {
 	if !a.applied {
 		return nil
@@ -266,15 +266,14 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects are not there at another arm's site. Objects outside of
-// the arm's namespace that the experiment declares to concern this arm only (scope: arm)
-// stay, and a caveat says so. Objects that the other arm's own layer applies are left
-// out; if there are no others, the check has no name.
+// absent shows that the objects do not exist at another arm's site. Objects outside of the arm's namespace that the
+// experiment declares to affect this arm only (scope: arm) stay, and a caveat says so. Objects that the other arm's
+// own layer applies are left out. If there are no others, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, outside, err := c.placed(ctx, on, given)
 	if meta.IsNoMatchError(err) {
-		check.Name, check.Observed = "objects", "the cluster does not have their kind"
+		check.Name, check.Observed = "objects", "the cluster does not know their kind"
 		return check, nil
 	}
 	if err != nil {
@@ -301,8 +300,8 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 		}
 	}
 	if declared != nil {
-		slices.Sort(declared) // their names differ from arm to arm, and are as many as a factor says
-		check.Caveat = "that the other arms get nothing of " + strings.Join(slices.Compact(declared), ", ") + " is what the experiment says (scope: arm), and not shown"
+		slices.Sort(declared) // names of scope: arm objects may differ from arm to arm, and a factor sets their number
+		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
 	}
 	if found != nil {
 		check.OK, check.Observed = false, summary(found)+" there"
@@ -310,7 +309,7 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 	return check, nil
 }
 
-// without leaves out the objects that another layer applies at the same site.
+// without returns the objects without those that another layer applies at the same site.
 func without(ctx context.Context, on cluster, given bool, objects []*unstructured.Unstructured, outside []string, own *Config) (left []*unstructured.Unstructured, why []string, err error) {
 	mine, _, err := own.placed(ctx, on, given)
 	if err != nil {

@@ -17,14 +17,13 @@ import (
 	"tare/layer"
 )
 
-// fake is a cluster as far as the layer sees one: objects by identity, shared by
-// the sites that are on it.
+// fake is a cluster in memory: objects by identity, shared by all sites of the cluster.
 type fake struct {
 	namespace string
 	objects   map[string]*unstructured.Unstructured
 	log       *[]string
-	change    func(*unstructured.Unstructured) // of what is applied
-	awaited   func()                           // before each look of a wait
+	change    func(*unstructured.Unstructured) // applied to each object that is stored
+	awaited   func()                           // called before each read of a wait
 }
 
 func key(u *unstructured.Unstructured) string {
@@ -99,7 +98,7 @@ func newFake(namespace string) *fake {
 	return &fake{namespace: namespace, objects: map[string]*unstructured.Unstructured{}, log: new([]string)}
 }
 
-// at is the same cluster seen from the site of another arm.
+// at returns the same cluster for the site of another arm.
 func (f *fake) at(namespace string) *fake {
 	return &fake{namespace: namespace, objects: f.objects, log: f.log}
 }
@@ -122,7 +121,7 @@ const (
 func exclusive(c *Config) { c.Exclusive = true }
 func ownArm(c *Config)    { c.Scope = OwnArm }
 
-// The life of a layer in its own namespace: there for its arm, not for the other.
+// Objects in the arm's namespace exist for its arm, and not for the other.
 func TestOwnNamespace(t *testing.T) {
 	f := newFake("tare-a")
 	c := config(policy)
@@ -130,7 +129,7 @@ func TestOwnNamespace(t *testing.T) {
 	if err := a.up(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	on := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "there as applied", Observed: "there as applied", OK: true}
+	on := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "exists as applied", Observed: "exists as applied", OK: true}
 	off := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "not there", Observed: "not there", OK: true}
 	expect(t, a, on)
 	expectOff(t, c, f.at("tare-b"), off)
@@ -142,12 +141,12 @@ func TestOwnNamespace(t *testing.T) {
 	held := f.objects["ConfigMap tare-a/policy"]
 	held.Object["data"].(m)["mode"] = "PERMISSIVE"
 	changed := on
-	changed.OK, changed.Observed = false, `ConfigMap policy in tare-a: data.mode is "PERMISSIVE" and not "STRICT"`
+	changed.OK, changed.Observed = false, `ConfigMap policy in tare-a: data.mode is "PERMISSIVE" instead of "STRICT"`
 	expect(t, a, changed)
 
 	delete(f.objects, "ConfigMap tare-a/policy")
 	gone := on
-	gone.OK, gone.Observed = false, "ConfigMap policy in tare-a is not there"
+	gone.OK, gone.Observed = false, "ConfigMap policy in tare-a does not exist"
 	expect(t, a, gone)
 
 	if err := a.down(t.Context()); err != nil {
@@ -200,7 +199,7 @@ func TestExclusive(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		expect(t, a, layer.Check{Layer: name, Name: "ConfigMap mesh", Expected: "there as applied", Observed: "there as applied", OK: true})
+		expect(t, a, layer.Check{Layer: name, Name: "ConfigMap mesh", Expected: "exists as applied", Observed: "exists as applied", OK: true})
 		there := off
 		there.OK, there.Observed = false, "ConfigMap mesh in istio-system there"
 		expectOff(t, c, f.at("tare-b"), there)
@@ -220,13 +219,13 @@ func TestExclusive(t *testing.T) {
 	}
 }
 
-// What somebody else made is neither taken over nor deleted.
+// Objects of somebody else are neither adopted nor deleted.
 func TestOthersObjects(t *testing.T) {
 	f := newFake("tare-a")
 	theirs := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m{"name": "mesh", "namespace": "istio-system", "labels": m{"other": "x"}}}}
 	f.objects[key(theirs)] = theirs
 	for text, c := range map[string]*Config{
-		"ConfigMap mesh in istio-system is there already, and this run has not made it: delete it first; if an earlier run left it, tare clean --context does": config(other, exclusive),
+		"ConfigMap mesh in istio-system exists already, and this run has not created it: delete it first; tare clean --context deletes it if it is a leftover of an earlier run": config(other, exclusive),
 		"ConfigMap istio-system/mesh exists and is not of this run": config(other, ownArm),
 	} {
 		a := &active{config: c, on: f}
@@ -243,7 +242,7 @@ func TestOthersObjects(t *testing.T) {
 }
 
 func TestOutsideOfTheNamespace(t *testing.T) {
-	const choice = ", so that other arms would get it too: set exclusive: true to have it there during the trials of this arm only, or scope: arm if it selects what is this arm's"
+	const choice = ", so that other arms would get it too: set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm"
 	tests := []struct {
 		name   string
 		config *Config
@@ -256,7 +255,7 @@ func TestOutsideOfTheNamespace(t *testing.T) {
 		{"this arm's", config(role, ownArm), false, ""},
 		{"this arm's in a namespace of all arms", config(policy, ownArm), true, ""},
 		{"exclusive", config(role, exclusive), false, ""},
-		{"no such kind", config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n"), false, `the cluster does not know the kind Unknown of v1: is what defines it installed? no matches for kind "Unknown" in group ""`},
+		{"no such kind", config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n"), false, `the cluster does not know the kind Unknown of v1: is its CustomResourceDefinition installed? no matches for kind "Unknown" in group ""`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -266,17 +265,17 @@ func TestOutsideOfTheNamespace(t *testing.T) {
 			}
 		})
 	}
-	// What is declared to be the arm's own stays during the trials of others, and
-	// the check says that this was not shown.
+	// Objects declared to be the arm's own stay during the trials of others, and the check says that their effect was
+	// not checked.
 	got, err := config(role+"---\n"+policy, ownArm).absent(t.Context(), newFake("tare-b"), false, nil)
 	want := layer.Check{Layer: name, Name: "ClusterRole r and 1 more", Expected: "not there", Observed: "not there", OK: true,
-		Caveat: "that the other arms get nothing of ClusterRole is what the experiment says (scope: arm), and not shown"}
+		Caveat: "the experiment declares that ClusterRole affects this arm only (scope: arm); Tare does not check that"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	// A cluster without the kind has no such object.
+	// A cluster without the kind has no objects of the kind.
 	got, err = config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n").absent(t.Context(), newFake("tare-b"), false, nil)
-	want = layer.Check{Layer: name, Name: "objects", Expected: "not there", Observed: "the cluster does not have their kind", OK: true}
+	want = layer.Check{Layer: name, Name: "objects", Expected: "not there", Observed: "the cluster does not know their kind", OK: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -295,16 +294,16 @@ func TestWaits(t *testing.T) {
 	if err := a.up(t.Context(), false); err != nil || looks != 2 {
 		t.Fatalf("%v after %d looks", err, looks)
 	}
-	there := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "there as applied", Observed: "there as applied", OK: true}
+	there := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "exists as applied", Observed: "exists as applied", OK: true}
 	expect(t, a, there, layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "status.phase=Ready", Observed: "status.phase=Ready", OK: true})
 	f.objects["ConfigMap tare-a/policy"].Object["status"] = m{"phase": "Failed"}
 	expect(t, a, there, layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "status.phase=Ready", Observed: "status.phase=Failed"})
 
-	// Another object than those applied, and one that never comes.
+	// One condition is about an object that was not applied, and one object never appears.
 	f = newFake("tare-a")
 	c.Wait = []Wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p-$(TARE_NAMESPACE)", Condition: "Ready"}}
 	err := (&active{config: c, on: f}).up(t.Context(), false)
-	if want := "Ready of ArmorProfile p-$(TARE_NAMESPACE): not after 3 looks: it is not there"; err == nil || err.Error() != want {
+	if want := "Ready of ArmorProfile p-$(TARE_NAMESPACE): not after 3 looks: it does not exist"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if len(f.objects) != 0 {
@@ -312,13 +311,12 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// A field that the kind does not know is dropped by the API server, and the
-// policy would do less than it says.
+// The API server drops a field that the kind does not know. The policy would then do less than it says.
 func TestNotTakenAsGiven(t *testing.T) {
 	f := newFake("tare-a")
 	f.change = func(u *unstructured.Unstructured) { delete(u.Object, "data") }
 	err := (&active{config: config(policy), on: f}).up(t.Context(), false)
-	want := "the cluster did not take ConfigMap policy in tare-a as it was given: data is not there (does its kind know the field? does a webhook change it?)"
+	want := "the cluster changed ConfigMap policy in tare-a when it was applied: data is missing (is the field unknown to its kind? does a webhook change it?)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -355,22 +353,22 @@ func TestValidate(t *testing.T) {
 	}{
 		{"inline", config(policy), nil, nil},
 		{"a file", config("", func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), map[string]string{"a.yaml": policy + "---\n" + role}, nil},
-		{"nothing", config("# comment\n---\n"), nil, []experiment.FieldError{{Message: "no object is given: name files, or write them below inline"}}},
+		{"nothing", config("# comment\n---\n"), nil, []experiment.FieldError{{Message: "there is no object: list files, or write objects below inline"}}},
 		{"no such file", config(policy, func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), nil, []experiment.FieldError{{Field: "files[0]", Message: "open a.yaml: no such file"}}},
 		{"twice", config(policy, func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), map[string]string{"a.yaml": role + "---\n" + policy},
-			[]experiment.FieldError{{Field: "inline", Message: "inline:1: ConfigMap policy is given twice, first in a.yaml:5"}}},
+			[]experiment.FieldError{{Field: "inline", Message: "inline:1: ConfigMap policy appears twice, first in a.yaml:5"}}},
 		{"problems", config("a: b\n"), nil, []experiment.FieldError{{Field: "inline",
 			Message: "inline:1:1: apiVersion is missing, or not a text; inline:1:1: kind is missing, or not a text; inline:1:1: metadata.name is missing, or not a text"}}},
 		{"exclusive and not", config(policy, exclusive, ownArm, func(c *Config) { c.When = AfterPods }), nil, []experiment.FieldError{
-			{Field: "exclusive", Message: "what concerns this arm only (scope: arm) can stay during the trials of others"},
-			{Field: "when", Message: "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before"}}},
+			{Field: "exclusive", Message: "objects that affect this arm only (scope: arm) can stay during the trials of others"},
+			{Field: "when", Message: "exclusive objects are applied before every trial of their arm, when its pods exist already"}}},
 		{"waits", config(policy, func(c *Config) {
 			c.Wait = []Wait{{Kind: "Pod", Name: "x", Condition: "Ready"}, {Kind: "ConfigMap", Name: "policy", Condition: "no ready"}, {Kind: "Pod", APIVersion: "v1", Name: "$(TARE_ARM)", Condition: "Ready"}}
 		}), nil, []experiment.FieldError{
-			{Field: "wait[0]", Message: "Pod x is none of the objects: give its apiVersion"},
+			{Field: "wait[0]", Message: "Pod x is not one of the objects: set its apiVersion"},
 			{Field: "wait[1].condition", Message: `"no ready" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`},
 			{Field: "wait[2].name", Message: "$(TARE_ARM) is not known here: known is $(TARE_NAMESPACE)"}}},
-		{"too large", config(strings.Repeat("#", maxText+1)), nil, []experiment.FieldError{{Message: "the manifests have 1048577 bytes; at most 1048576 are taken"}}},
+		{"too large", config(strings.Repeat("#", maxText+1)), nil, []experiment.FieldError{{Message: "the manifests have 1048577 bytes; the limit is 1048576"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -384,7 +382,7 @@ func TestValidate(t *testing.T) {
 	for i := range maxObjects + 1 {
 		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n", i)
 	}
-	if diff := cmp.Diff([]experiment.FieldError{{Message: "101 objects; at most 100 are taken"}}, config(many.String()).validate()); diff != "" {
+	if diff := cmp.Diff([]experiment.FieldError{{Message: "there are 101 objects; the limit is 100"}}, config(many.String()).validate()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -406,7 +404,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Beside an arm's own layer, what that one applies is left out.
+// In an arm with its own layer of the kind, the objects of that layer are left out.
 func TestAbsentBesideOwn(t *testing.T) {
 	f := newFake("tare-a")
 	a := &active{config: config(policy), on: f}

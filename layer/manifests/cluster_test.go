@@ -22,7 +22,7 @@ import (
 	"tare/testbed/kube/sitetest"
 )
 
-// opened is a site that has not been made yet. Nothing here needs its pods.
+// opened returns a site that has not been created yet. The tests here need no pods.
 func opened(t *testing.T, bed *kube.Testbed, arm string) *kube.Site {
 	t.Helper()
 	return sitetest.Open(t, bed, arm, experiment.Needs{Network: true}, sitetest.Small(experiment.SameNode))
@@ -79,8 +79,8 @@ func checks(t *testing.T, want []string, got []layer.Check) {
 	}
 }
 
-// TestPolicyOnCluster applies an object of a published kind, whose field the API
-// server checks, and has it changed and deleted by somebody else.
+// TestPolicyOnCluster applies an object of a published kind, whose field the API server validates. Then somebody else
+// changes and deletes it.
 func TestPolicyOnCluster(t *testing.T) {
 	t.Parallel()
 	bed := sitetest.Bed(t)
@@ -93,13 +93,13 @@ func TestPolicyOnCluster(t *testing.T) {
 		t.Errorf("a value that the kind does not know: %v", err)
 	}
 	_, err := config(strings.Replace(text("STRICT"), "mtls: {", "mtls: {mood: good, ", 1)).Up(t.Context(), new(layer.Run).At(site))
-	if err == nil || !strings.Contains(err.Error(), "did not take PeerAuthentication strict in "+site.Namespace()+" as it was given: spec.mtls.mood is not there") {
+	if err == nil || !strings.Contains(err.Error(), "the cluster changed PeerAuthentication strict in "+site.Namespace()+" when it was applied: spec.mtls.mood is missing") {
 		t.Errorf("a field that the kind does not know: %v", err)
 	}
 
 	c := config(text("STRICT"))
 	up := layertest.Up(t, c, site)
-	on := []string{"PeerAuthentication strict: there as applied: there as applied: true"}
+	on := []string{"PeerAuthentication strict: exists as applied: exists as applied: true"}
 	checks(t, on, layertest.Before(t, up, site))
 	checks(t, []string{"PeerAuthentication strict: not there: not there: true"}, layertest.Off(t, c, other))
 	checks(t, []string{"PeerAuthentication strict: not there: PeerAuthentication strict in " + site.Namespace() + " there: false"}, layertest.Off(t, c, site))
@@ -122,7 +122,7 @@ func TestPolicyOnCluster(t *testing.T) {
 	if _, err := at.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	checks(t, []string{"PeerAuthentication strict: there as applied: PeerAuthentication strict in " + site.Namespace() + `: spec.mtls.mode is "PERMISSIVE" and not "STRICT": false`}, layertest.Before(t, up, site))
+	checks(t, []string{"PeerAuthentication strict: exists as applied: PeerAuthentication strict in " + site.Namespace() + `: spec.mtls.mode is "PERMISSIVE" instead of "STRICT": false`}, layertest.Before(t, up, site))
 	if err := up.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestPolicyOnCluster(t *testing.T) {
 	}
 }
 
-// TestExclusiveOnCluster has an object of the whole cluster there for its own arm only.
+// TestExclusiveOnCluster creates a cluster-wide object for the trials of its own arm only.
 func TestExclusiveOnCluster(t *testing.T) {
 	t.Parallel()
 	bed := sitetest.Bed(t)
@@ -148,7 +148,7 @@ rules:
 		if err := up.Switch.On(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		checks(t, []string{title + ": there as applied: there as applied: true"}, layertest.Before(t, up, site))
+		checks(t, []string{title + ": exists as applied: exists as applied: true"}, layertest.Before(t, up, site))
 		if err := up.Switch.Off(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ rules:
 		t.Fatal(err)
 	}
 
-	// The same object, not exclusive, and one that somebody else has made.
+	// The next objects are the same one, not exclusive, and one of somebody else.
 	c.Exclusive = false
 	if _, err := c.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "it belongs to the whole cluster, so that other arms would get it too: set exclusive: true") {
 		t.Errorf("not exclusive: %v", err)
@@ -176,7 +176,7 @@ rules:
 	}
 }
 
-// TestWaitOnCluster waits for what controllers do with an object.
+// TestWaitOnCluster waits for the effects of controllers on an object.
 func TestWaitOnCluster(t *testing.T) {
 	t.Parallel()
 	bed := sitetest.Bed(t)
@@ -190,14 +190,14 @@ func TestWaitOnCluster(t *testing.T) {
 	})
 	up := layertest.Up(t, c, site)
 	checks(t, []string{
-		"PodDisruptionBudget b: there as applied: there as applied: true",
+		"PodDisruptionBudget b: exists as applied: exists as applied: true",
 		"PodDisruptionBudget b: status.observedGeneration=1: status.observedGeneration=1: true",
 		"ConfigMap kube-root-ca.crt: metadata.namespace=$(TARE_NAMESPACE): metadata.namespace=" + site.Namespace() + ": true",
 	}, layertest.Before(t, up, site))
 }
 
-// TestSweptOnCluster has policies of one text at two levels beside each other, and the items of a
-// list as the cluster keeps them.
+// TestSweptOnCluster has policies of the same text at two levels next to each other, and compares the items of a list
+// with those that the cluster stores.
 func TestSweptOnCluster(t *testing.T) {
 	t.Parallel()
 	bed := sitetest.Bed(t)
@@ -219,7 +219,7 @@ spec:
 	few, many := opened(t, bed, "few"), opened(t, bed, "many")
 	for site, level := range map[*kube.Site]factor.Word{few: "0", many: "3"} {
 		up := layertest.Up(t, at(level), site)
-		checks(t, []string{"NetworkPolicy rules: there as applied: there as applied: true"}, layertest.Before(t, up, site))
+		checks(t, []string{"NetworkPolicy rules: exists as applied: exists as applied: true"}, layertest.Before(t, up, site))
 	}
 	cluster, err := many.Cluster(t.Context())
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// differences lists the fields of what was applied that an object has not got, or
-// with other values. What the cluster and others have added is no difference, nor
-// is another form of the same value (1000m for 1, 1m0s for 60s).
+// differences lists the applied fields that an object in the cluster lacks or has with other values. Fields added by
+// the cluster and others are no difference, and neither is another form of the same value (1000m for 1, 1m0s for
+// 60s).
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -31,7 +31,7 @@ func differences(path string, applied, live any) []string {
 			case there:
 				found = append(found, differences(at, want[key], value)...)
 			case !empty(want[key]):
-				found = append(found, at+" is not there")
+				found = append(found, at+" is missing")
 			}
 		}
 		return found
@@ -39,7 +39,7 @@ func differences(path string, applied, live any) []string {
 		have, _ := live.([]any)
 		pairs := pair(want, have)
 		if pairs == nil {
-			return []string{fmt.Sprintf("%s has %d items and not the %d that were applied", path, len(have), len(want))}
+			return []string{fmt.Sprintf("%s has %d items instead of the %d that were applied", path, len(have), len(want))}
 		}
 		var found []string
 		for i := range want {
@@ -50,12 +50,12 @@ func differences(path string, applied, live any) []string {
 	if same(applied, live) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s is %s and not %s", path, shown(live), shown(applied))}
+	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair finds the item of have for each of want: by their names where all have
-// one, since others may add to such lists (a container, say), and by position
-// otherwise, where there must be as many. nil: they cannot be paired.
+// pair finds the item of have for each item of want. Items are paired by name if all have names, since others may add
+// to such lists (a container, for example), and otherwise by position, if the lists have the same length. The result
+// is nil if the items cannot be paired.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -75,7 +75,7 @@ func pair(want, have []any) []int {
 	return pairs
 }
 
-// nameOf is the name of an item of a list, a text; nil: it has none.
+// nameOf returns the name of a list's item, a text; nil if it has no name.
 func nameOf(v any) any {
 	m, _ := v.(map[string]any)
 	if name, ok := m["name"].(string); ok {
@@ -84,8 +84,7 @@ func nameOf(v any) any {
 	return nil
 }
 
-// same says whether two single values are one: numbers, durations and quantities
-// by their value.
+// same reports whether two scalars are equal. Numbers, durations and quantities are compared by value.
 func same(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
@@ -136,7 +135,7 @@ func amount(v any) (resource.Quantity, error) {
 	return resource.Quantity{}, resource.ErrFormatWrong
 }
 
-// empty says whether a value may be left out by a cluster without changing anything.
+// empty reports whether a cluster may leave out a value without changing the meaning.
 func empty(v any) bool {
 	value := reflect.ValueOf(v)
 	if kind := value.Kind(); kind == reflect.Map || kind == reflect.Slice {
@@ -152,7 +151,7 @@ func item(path string, v any, i int) string {
 	return strictyaml.Index(path, i)
 }
 
-// shown is a value for a message, on one line and short.
+// shown returns a value for a message, shortened to one line.
 func shown(v any) string {
 	const most = 60
 	var text string

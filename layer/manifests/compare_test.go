@@ -19,24 +19,24 @@ func TestDifferences(t *testing.T) {
 		want          []string
 	}{
 		{"added by others", m{"a": "x"}, m{"a": "x", "b": "y"}, nil},
-		{"another value", m{"spec": m{"mode": "STRICT"}}, m{"spec": m{"mode": "PERMISSIVE"}}, []string{`spec.mode is "PERMISSIVE" and not "STRICT"`}},
-		{"not there", m{"spec": m{"mode": "STRICT"}}, m{"spec": m{}}, []string{"spec.mode is not there"}},
+		{"another value", m{"spec": m{"mode": "STRICT"}}, m{"spec": m{"mode": "PERMISSIVE"}}, []string{`spec.mode is "PERMISSIVE" instead of "STRICT"`}},
+		{"not there", m{"spec": m{"mode": "STRICT"}}, m{"spec": m{}}, []string{"spec.mode is missing"}},
 		{"nothing of it", m{"spec": m{"mode": "STRICT"}}, m{"spec": "x"}, []string{`spec is "x"`}},
 		{"left out as empty", m{"a": m{}, "b": l{}, "c": "", "d": false, "e": int64(0)}, m{}, nil},
-		{"empty, but not there", m{"a": l{}}, m{"a": l{"x"}}, []string{"a has 1 items and not the 0 that were applied"}},
-		{"true is not left out", m{"a": true}, m{}, []string{"a is not there"}},
+		{"empty, but not there", m{"a": l{}}, m{"a": l{"x"}}, []string{"a has 1 items instead of the 0 that were applied"}},
+		{"true is not left out", m{"a": true}, m{}, []string{"a is missing"}},
 		{"forms of quantities", m{"cpu": int64(1), "memory": "1024Mi", "n": 0.5}, m{"cpu": "1000m", "memory": "1Gi", "n": "500m"}, nil},
-		{"another quantity", m{"cpu": "1"}, m{"cpu": "1001m"}, []string{`cpu is "1001m" and not "1"`}},
+		{"another quantity", m{"cpu": "1"}, m{"cpu": "1001m"}, []string{`cpu is "1001m" instead of "1"`}},
 		{"forms of durations", m{"t": "60s"}, m{"t": "1m0s"}, nil},
 		{"forms of numbers", m{"n": int64(2)}, m{"n": 2.0}, nil},
-		{"false for a text", m{"a": "false"}, m{"a": false}, []string{`a is false and not "false"`}},
+		{"false for a text", m{"a": "false"}, m{"a": false}, []string{`a is false instead of "false"`}},
 		{"a container that was added", m{"containers": l{m{"name": "b", "image": "x"}}}, m{"containers": l{m{"name": "sidecar"}, m{"name": "b", "image": "x"}}}, nil},
 		{"a named item that was changed", m{"containers": l{m{"name": "b", "image": "x"}}}, m{"containers": l{m{"name": "b", "image": "y"}}},
-			[]string{`containers[b].image is "y" and not "x"`}},
-		{"a named item that is gone", m{"c": l{m{"name": "b"}}}, m{"c": l{m{"name": "a"}}}, []string{"c has 1 items and not the 1 that were applied"}},
-		{"a rule that was added", m{"rules": l{m{"from": "a"}}}, m{"rules": l{m{"from": "a"}, m{"from": "b"}}}, []string{"rules has 2 items and not the 1 that were applied"}},
-		{"order", m{"rules": l{"a", "b"}}, m{"rules": l{"b", "a"}}, []string{`rules[0] is "b" and not "a"`, `rules[1] is "a" and not "b"`}},
-		{"a list for a text", m{"a": "x"}, m{"a": l{"x"}}, []string{`a is a list of 1 and not "x"`}},
+			[]string{`containers[b].image is "y" instead of "x"`}},
+		{"a named item that is gone", m{"c": l{m{"name": "b"}}}, m{"c": l{m{"name": "a"}}}, []string{"c has 1 items instead of the 1 that were applied"}},
+		{"a rule that was added", m{"rules": l{m{"from": "a"}}}, m{"rules": l{m{"from": "a"}, m{"from": "b"}}}, []string{"rules has 2 items instead of the 1 that were applied"}},
+		{"order", m{"rules": l{"a", "b"}}, m{"rules": l{"b", "a"}}, []string{`rules[0] is "b" instead of "a"`, `rules[1] is "a" instead of "b"`}},
+		{"a list for a text", m{"a": "x"}, m{"a": l{"x"}}, []string{`a is a list of 1 instead of "x"`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestCondition(t *testing.T) {
 		{"a key with dots", `metadata.annotations.example\.org/state=on`, m{"metadata": m{"annotations": m{"example.org/state": "on"}}}, true, "metadata.annotations.example.org/state=on"},
 		{"a placeholder", "status.profile=p-$(TARE_NAMESPACE)", m{"status": m{"profile": "p-ns"}}, true, "status.profile=p-ns"},
 		{"behind", "Ready", m{"metadata": m{"generation": int64(3)}, "status": m{"observedGeneration": int64(2), "conditions": l{m{"type": "Ready", "status": "True"}}}},
-			false, "generation 3 is there, and 2 was seen by its controller"},
+			false, "the object has generation 3, and its controller has seen 2"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestCondition(t *testing.T) {
 		"":          `"" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`,
 		"Ready now": `"Ready now" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`,
 		"a..b=c":    `"a..b=c": a part of the path is empty`,
-		"a.b=":      `"a.b=" gives no value`,
+		"a.b=":      `"a.b=" has no value`,
 	} {
 		if _, err := parseCondition(text); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)

@@ -10,17 +10,17 @@ import (
 	"tare/layer/placeholder"
 )
 
-// condition is what must hold of an object: the condition of a type is True, or
-// the field at a path has a value.
+// condition is a condition of an object: its status condition of a type is True, or
+// its field at a path has a value.
 type condition struct {
-	kind  string // of the condition; "" for a field
+	kind  string // type of the status condition; "" for a field
 	path  []string
 	value string
 }
 
 var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]{0,316}$`)
 
-// parseCondition reads Ready, or status.phase=Ready. A dot in a key is written \. as in
+// parseCondition parses Ready, or status.phase=Ready. A dot in a key is written \. as in
 // kubectl: metadata.annotations.example\.org/state=on.
 func parseCondition(text string) (condition, error) {
 	left, value, isField := strings.Cut(text, "=")
@@ -35,12 +35,12 @@ func parseCondition(text string) (condition, error) {
 		return condition{}, fmt.Errorf("%q: %w", text, err)
 	}
 	if value == "" {
-		return condition{}, fmt.Errorf("%q gives no value", text)
+		return condition{}, fmt.Errorf("%q has no value", text)
 	}
 	return condition{path: path, value: value}, nil
 }
 
-// parsePath reads the path of a field: metadata.annotations.example\.org/state.
+// parsePath parses the path of a field: metadata.annotations.example\.org/state.
 func parsePath(text string) ([]string, error) {
 	const dot = "\x00"
 	path := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "."), `\.`, dot), ".")
@@ -53,7 +53,7 @@ func parsePath(text string) ([]string, error) {
 	return path, nil
 }
 
-// holds says whether it holds, and what is the case.
+// holds reports whether the condition holds, and describes the present state.
 func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values) (ok bool, now string) {
 	if behind, now := stale(u); behind {
 		return false, now
@@ -78,7 +78,7 @@ func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values
 	return got == want, at + "=" + got
 }
 
-// conditionHolds looks into status.conditions.
+// conditionHolds checks a condition in status.conditions.
 func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now string) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -97,12 +97,12 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale says whether a controller that tells how far it got has not seen the
-// object as it is now: what its status says is then of an older one.
+// stale reports whether the controller has not seen the object's current generation, if it reports the
+// observed one. The status then describes an older generation.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {
 		return false, ""
 	}
-	return true, fmt.Sprintf("generation %d is there, and %d was seen by its controller", u.GetGeneration(), observed)
+	return true, fmt.Sprintf("the object has generation %d, and its controller has seen %d", u.GetGeneration(), observed)
 }

@@ -15,68 +15,65 @@ import (
 	"tare/layer/placeholder"
 )
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Files     []File                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
+	Files     []File                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; the run keeps a copy of their content"`
 	Inline    strictyaml.Document    `yaml:"inline" json:"inline,omitempty" doc:"objects: one as a map, several as a list of maps, or text in YAML with documents separated by ---"`
-	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait stands for the level of an arm"`
-	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"lists by their path, or objects by their kind, and how many items each is to have, or how many are made: a factor's name or a number. Items are taken in turn; $(item) is the number of an item or object"`
-	When      When                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"when they are applied: before-pods or after-pods"`
-	Wait      []Wait                 `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
-	Scope     Scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
-	Exclusive bool                   `yaml:"exclusive" json:"exclusive" doc:"they concern other arms too: they are there during the trials of this arm only"`
-	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: how long to wait after they were applied, and likewise deleted, before the next trial"`
+	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait is replaced by the arm's level"`
+	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"number of items of a list, by its path, or of objects of a kind, by the kind: a factor's name or a number. Given items are repeated in turn; $(item) is the number of an item or object"`
+	When      When                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"time at which the objects are applied: before-pods or after-pods"`
+	Wait      []Wait                 `yaml:"wait" json:"wait,omitempty" doc:"conditions that must hold once the objects are applied, and in every trial"`
+	Scope     Scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"range of the objects' effect: namespace: objects affect only the arm's own namespace; arm: objects outside of it affect only this arm, too"`
+	Exclusive bool                   `yaml:"exclusive" json:"exclusive" doc:"the objects would affect other arms, too: they exist during the trials of this arm only"`
+	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }
 
 // File is a file of manifests with its content.
 type File struct {
-	Name string `yaml:"name" json:"name"` // as written
-	Text string `yaml:"text" json:"text"` // as it was read
+	Name string `yaml:"name" json:"name"` // file name as in the experiment file
+	Text string `yaml:"text" json:"text"` // content of the file
 }
 
-// UnmarshalText takes the name.
+// UnmarshalText sets the name.
 func (f *File) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
-		return fmt.Errorf("no file is named")
+		return fmt.Errorf("the name of a file is empty")
 	}
 	f.Name = string(text)
 	return nil
 }
 
-// When says when the objects are applied.
+// When is the time at which the objects are applied.
 type When string
 
-// The moments.
 const (
-	BeforePods When = "before-pods" // what acts on pods as they are made, such as a webhook's policy
+	BeforePods When = "before-pods" // for objects that act on pods at their creation, such as a webhook's policy
 	AfterPods  When = "after-pods"
 )
 
-// Scope says whom the objects concern.
+// Scope is the range of the objects' effect.
 type Scope string
 
-// The scopes.
 const (
 	OwnNamespace Scope = "namespace"
 	OwnArm       Scope = "arm"
 )
 
-// Wait is a condition of an object, one that is applied or another one.
+// Wait is a condition of an object, which the layer applies or which exists anyway.
 type Wait struct {
 	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
 	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
-	APIVersion string `yaml:"apiVersion" json:"apiVersion,omitempty" doc:"of the object, where it is none of those applied"`
-	Namespace  string `yaml:"namespace" json:"namespace,omitempty" doc:"of the object, where it is none of those applied; the arm's if absent"`
+	APIVersion string `yaml:"apiVersion" json:"apiVersion,omitempty" doc:"apiVersion of an object that the layer does not apply"`
+	Namespace  string `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of an object that the layer does not apply; absent: the arm's"`
 	Condition  string `yaml:"condition" json:"condition" required:"true" doc:"type of a condition that is True, such as Ready, or a field and its value, such as status.phase=Ready"`
 }
 
-// Bounds on what is applied.
+// These are limits on the manifests.
 const (
 	maxObjects = 100
-	maxText    = 1 << 20 // bytes of all files and inline
+	maxText    = 1 << 20 // bytes of all files and inline together
 )
 
-// readFiles reads the files.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range c.Files {
@@ -89,7 +86,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// validate checks the objects and what is to be waited for.
+// validate checks the objects and the conditions to wait for.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	total := len(c.Inline)
@@ -97,7 +94,7 @@ func (c *Config) validate() []experiment.FieldError {
 		total += len(f.Text)
 	}
 	if total > maxText {
-		errs.Add("", "the manifests have %d bytes; at most %d are taken", total, maxText)
+		errs.Add("", "the manifests have %d bytes; the limit is %d", total, maxText)
 		return errs
 	}
 	c.checkFactors(&errs)
@@ -109,19 +106,19 @@ func (c *Config) validate() []experiment.FieldError {
 		errs.Add(field, "%s", summary(all))
 	}
 	if len(objects) == 0 && len(problems) == 0 {
-		errs.Add("", "no object is given: name files, or write them below inline")
+		errs.Add("", "there is no object: list files, or write objects below inline")
 	}
 	if len(objects) > maxObjects {
-		errs.Add("", "%d objects; at most %d are taken", len(objects), maxObjects)
+		errs.Add("", "there are %d objects; the limit is %d", len(objects), maxObjects)
 	}
 	if c.Exclusive && c.Scope == OwnArm {
-		errs.Add("exclusive", "what concerns this arm only (scope: arm) can stay during the trials of others")
+		errs.Add("exclusive", "objects that affect this arm only (scope: arm) can stay during the trials of others")
 	}
 	if c.Settle > 0 && !c.Exclusive {
 		errs.Add("settle", "only exclusive objects are applied and deleted between trials")
 	}
 	if c.Exclusive && c.When == AfterPods {
-		errs.Add("when", "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before")
+		errs.Add("when", "exclusive objects are applied before every trial of their arm, when its pods exist already")
 	}
 	for i, w := range c.filled().Wait {
 		if _, err := parseCondition(w.Condition); err != nil {
@@ -133,13 +130,13 @@ func (c *Config) validate() []experiment.FieldError {
 			}
 		}
 		if w.APIVersion == "" && len(problems) == 0 && w.find(objects) < 0 {
-			errs.Add(fmt.Sprintf("wait[%d]", i), "%s %s is none of the objects: give its apiVersion", w.Kind, w.Name)
+			errs.Add(fmt.Sprintf("wait[%d]", i), "%s %s is not one of the objects: set its apiVersion", w.Kind, w.Name)
 		}
 	}
 	return errs
 }
 
-// everyLevel are the objects at the first level of each factor, and the problems at all levels.
+// everyLevel returns the objects at the first level of each factor, and the problems at all levels.
 func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
 	problems = map[string][]string{}
 	for i, v := range c.variants() {
@@ -158,7 +155,7 @@ func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
 	return objects, problems
 }
 
-// find is the position of the object that is applied and waited for; -1: it is none of these.
+// find returns the index of the condition's object; -1 if the layer does not apply it.
 func (w Wait) find(objects []object) int {
 	return slices.IndexFunc(objects, func(o object) bool {
 		return o.GetKind() == w.Kind && o.GetName() == w.Name &&
@@ -166,7 +163,7 @@ func (w Wait) find(objects []object) int {
 	})
 }
 
-// summary is the first problems in a line.
+// summary joins the first problems in one line.
 func summary(problems []string) string {
 	const most = 5
 	if extra := len(problems) - most; extra > 0 {
@@ -175,9 +172,9 @@ func summary(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// rights are those to apply, read and delete the objects, and to read what is
-// waited for. Which resource a kind is, and whether it has namespaces, is known
-// to the cluster only: it is guessed by the rule that nearly all kinds follow.
+// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. The resource
+// name of a kind, and whether it has namespaces, is guessed by the rule that nearly all kinds follow, since only the
+// cluster knows them.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {

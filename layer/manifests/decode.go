@@ -12,8 +12,8 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// Objects are those of the files and of inline as they stand, at every level of each factor:
-// placeholders are not filled in, and namespaces not given.
+// Objects returns the objects of files and inline at every level of each factor. Placeholders are not filled in, and
+// namespaces are not set.
 func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, v := range c.variants() {
@@ -28,14 +28,14 @@ func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// objects decodes all documents of a layer whose factors are filled in. The problems are by field of the config, each
-// with its file, line and column.
+// objects decodes all documents of a layer whose factors are filled in. It returns problems by field of the config,
+// each with its file, line and column.
 func (c *Config) objects() ([]object, map[string][]string) {
 	var all []object
 	problems := map[string][]string{}
 	add := func(field, source, text string) {
 		if len(all) > maxObjects {
-			return // Validate says so
+			return // Validate reports this
 		}
 		objects, found := decode(source, text)
 		all = append(all, objects...)
@@ -63,7 +63,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 					field = fmt.Sprintf("files[%d]", i)
 				}
 			}
-			problems[field] = append(problems[field], fmt.Sprintf("%s:%d: %s is given twice, first in %s:%d", o.source, o.line, title(&o.Unstructured), other.source, other.line))
+			problems[field] = append(problems[field], fmt.Sprintf("%s:%d: %s appears twice, first in %s:%d", o.source, o.line, title(&o.Unstructured), other.source, other.line))
 			continue
 		}
 		first[o.identity()] = o
@@ -74,7 +74,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 	return all, problems
 }
 
-// decode reads the documents of one text. The source names it in problems.
+// decode parses the documents of one text. Problems name the source.
 func decode(source, text string) ([]object, strictyaml.Problems) {
 	var objects []object
 	var problems strictyaml.Problems
@@ -101,17 +101,17 @@ func decode(source, text string) ([]object, strictyaml.Problems) {
 	return objects, problems
 }
 
-// document is a part of a text, with the line on which it begins, from 1.
+// document is a part of a text, with the line number on which it begins, from 1.
 type document struct {
 	text string
 	line int
 }
 
-// split cuts a text at the lines that separate documents: three dashes at the
-// beginning of a line can be nothing else in YAML, not even in a quoted text.
+// split cuts a text at the lines that separate documents. Three dashes at the start of a line always separate
+// documents in YAML, even in a quoted text.
 func split(text string) []document {
 	var documents []document
-	start, at, line, n := 0, 0, 1, 0 // line is where the document under way begins, n the one that is looked at
+	start, at, line, n := 0, 0, 1, 0 // line is the first line of the current document, n the current line
 	for l := range strings.Lines(text) {
 		n++
 		if separates(strings.TrimRight(l, "\r\n")) {
@@ -123,14 +123,14 @@ func split(text string) []document {
 	return append(documents, document{text[start:], line})
 }
 
-// separates says whether a line is --- with at most a comment behind it.
+// separates reports whether a line is ---, optionally followed by a comment.
 func separates(line string) bool {
 	rest, ok := strings.CutPrefix(line, "---")
 	trimmed := strings.TrimLeft(rest, " \t")
 	return ok && (trimmed == "" || trimmed[0] == '#' && trimmed != rest)
 }
 
-// blank says whether a document has comments only.
+// blank reports whether a document has only comments.
 func blank(text string) bool {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -140,7 +140,7 @@ func blank(text string) bool {
 	return true
 }
 
-// decoder turns the tree of one document into the values of encoding/json.
+// decoder converts the syntax tree of one document to the types of encoding/json.
 type decoder struct{ file *strictyaml.File }
 
 func (d decoder) bad(n *strictyaml.Node, hint, format string, args ...any) {
@@ -172,11 +172,11 @@ func (d decoder) mapping(n *strictyaml.Node) map[string]any {
 	lines := map[string]int{}
 	for _, e := range n.Entries {
 		if line, taken := lines[e.Key.Value]; taken {
-			d.bad(e.Key, "", "%s is given twice, first %d lines above", e.Key.Value, e.Key.Line-line)
+			d.bad(e.Key, "", "%s appears twice, first %d lines above", e.Key.Value, e.Key.Line-line)
 			continue
 		}
 		lines[e.Key.Value] = e.Key.Line
-		// To the API server a null is a field that is not given.
+		// The API server treats null as an absent field.
 		if value := d.value(e.Value); value != nil {
 			out[e.Key.Value] = value
 		}
@@ -191,8 +191,7 @@ var (
 	float   = regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
-// number reads a number in the way of kubectl, and refuses what would be one only
-// to some readers of YAML.
+// number parses a number like kubectl, and refuses text that only some readers of YAML take for a number.
 func (d decoder) number(n *strictyaml.Node) any {
 	var whole int64
 	var err error
@@ -206,23 +205,23 @@ func (d decoder) number(n *strictyaml.Node) any {
 	case float.MatchString(n.Value):
 		x, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
-			d.bad(n, "", "%s is not a number that can be kept", n.Value)
+			d.bad(n, "", "%s is a number that JSON cannot represent", n.Value)
 		}
 		return x
 	default:
 		err = strconv.ErrSyntax
 	}
 	if err != nil {
-		d.bad(n, "put it in quotes if it is a text", "%s is not a number that every reader of YAML takes for the same one", n.Value)
+		d.bad(n, "put it in quotes if it is a text", "readers of YAML disagree about the number %s", n.Value)
 	}
 	return whole
 }
 
-// ambiguous are words that kubectl takes for true or false, and others for text.
+// ambiguous matches words that kubectl parses as true or false, and other programs as text.
 var ambiguous = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
 
 func (d decoder) text(n *strictyaml.Node) any {
-	if !n.Quoted && float.MatchString(n.Value) { // too large for the reader
+	if !n.Quoted && float.MatchString(n.Value) { // too large a number for strconv
 		return d.number(n)
 	}
 	if !n.Quoted && ambiguous.MatchString(n.Value) {

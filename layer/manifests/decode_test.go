@@ -75,32 +75,32 @@ func TestDecodeProblems(t *testing.T) {
 		want       []string // line:column: message
 	}{
 		{"not YAML", object("data: [a\n"), []string{"4:7: the list that opens here is not closed"}},
-		{"in the second document", object("---\n") + object("data: {a: 1, a: 2}\n"), []string{"8:14: a is given twice, first 0 lines above"}},
-		{"no object", "- a\n", []string{"1:1: a document is an object: a map with apiVersion, kind and metadata"}},
+		{"in the second document", object("---\n") + object("data: {a: 1, a: 2}\n"), []string{"8:14: a appears twice, first 0 lines above"}},
+		{"no object", "- a\n", []string{"1:1: a document must be an object: a map with apiVersion, kind and metadata"}},
 		{"nothing that is needed", "a: b\n", []string{"1:1: apiVersion is missing, or not a text", "1:1: kind is missing, or not a text", "1:1: metadata.name is missing, or not a text"}},
 		{"forms", "apiVersion: apps\nkind: deployment\nmetadata: {name: a/b, namespace: A b}\n", []string{
 			`1:13: apiVersion is "apps"; expected a version such as v1 or apps/v1`, `2:7: kind is "deployment"; expected a kind such as ConfigMap`,
-			`3:18: metadata.name is "a/b"; expected a name without blanks, slashes and percent signs`,
+			`3:18: metadata.name is "a/b"; expected a name without spaces, slashes and percent signs`,
 			`3:34: metadata.namespace is "A b"; expected lower-case letters, digits and dashes`}},
 		{"numbers for texts", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 1, namespace: 2, labels: {a: 1}}\n", []string{
 			"3:18: metadata.name is missing, or not a text", "3:32: metadata.namespace is not a text", "3:47: metadata.labels.a is not a text"}},
 		{"a copy from a cluster", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, uid: x, resourceVersion: \"1\"}\nstatus: {a: b}\n", []string{
-			"3:26: metadata.uid is given by the cluster, and not taken from a manifest",
-			"3:46: metadata.resourceVersion is given by the cluster, and not taken from a manifest",
-			"4:9: status is written by the cluster, and not taken from a manifest"}},
+			"3:26: metadata.uid is set by the cluster, and ignored in a manifest",
+			"3:46: metadata.resourceVersion is set by the cluster, and ignored in a manifest",
+			"4:9: status is set by the cluster, and ignored in a manifest"}},
 		{"a secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: b}\n", []string{
-			"2:7: a Secret: the run keeps every manifest as it is written, and would keep the secret too"}},
+			"2:7: a Secret: the run stores every manifest as written, and would store the secret, too"}},
 		{"a list", "apiVersion: v1\nkind: List\nmetadata: {name: a}\nitems: []\n", []string{"2:7: a List: write each of its objects as a document of its own"}},
 		{"words", object("data: {a: yes, b: \"yes\", c: off}\n"), []string{
 			"4:11: yes is a text to some readers of YAML, and true or false to others", "4:29: off is a text to some readers of YAML, and true or false to others"}},
 		{"numbers", object("a: 1_000\nb: .inf\nc: 99999999999999999999\n"), []string{
-			"4:4: 1_000 is not a number that every reader of YAML takes for the same one",
-			"5:4: .inf is not a number that every reader of YAML takes for the same one",
-			"6:4: 99999999999999999999 is not a number that every reader of YAML takes for the same one"}},
+			"4:4: readers of YAML disagree about the number 1_000",
+			"5:4: readers of YAML disagree about the number .inf",
+			"6:4: readers of YAML disagree about the number 99999999999999999999"}},
 		{"placeholders", object("data: {a: $(TARE_NAMESPACE), b: $$(TARE_X), c: $(POD_IP), d: x$(TARE_ARM)}\n"), []string{
 			"4:62: $(TARE_ARM) is not known here: known is $(TARE_NAMESPACE)"}},
 		{"Tare's labels", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {tare/owner: me}}\n", []string{
-			"3:42: metadata.labels.tare/owner: names that begin with tare/ are Tare's own"}},
+			"3:42: metadata.labels.tare/owner: names that start with tare/ are reserved for Tare"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, what is decoded can be sent to an API server as it is,
-// and messages hold nothing that acts on a terminal.
+// Decoded objects can be sent to an API server unchanged, whatever a file contains, and messages contain no control
+// sequences for a terminal.
 func FuzzDecode(f *testing.F) {
 	f.Add("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: &x b, c: *x}\n---\n--- # c\n")
 	f.Add("apiVersion: v1\nkind: Secret\nmetadata: {name: \"a\x1b[31m\"}\n")
@@ -166,7 +166,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%v: %v", o, err)
 			}
-			// What the dynamic client does with it. DeepCopyJSON panics on other types.
+			// The dynamic client copies objects like this. DeepCopyJSON panics on other types.
 			sent, err := json.Marshal(u.DeepCopy().Object)
 			if err != nil {
 				t.Fatal(err)

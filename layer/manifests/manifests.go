@@ -1,5 +1,5 @@
-// Package manifests is a layer of Kubernetes objects, such as policies: they are
-// there for its arm, and not for the others.
+// Package manifests is a layer of Kubernetes objects, such as policies. They exist
+// for the arm with the layer, and not for the others.
 //
 //   - manifests:
 //     inline: |
@@ -9,15 +9,15 @@
 //     spec: {mtls: {mode: STRICT}}
 //
 // Objects without a namespace are put into the arm's own, by server-side apply,
-// before the arm's pods are made, so that what acts on new pods (an injection, a
-// profile) acts on them. What is outside of that namespace would concern the other
-// arms too, and is refused, unless the file says that it does not (scope: arm) or
-// that it is to be there during the trials of this arm only (exclusive).
+// before the arm's pods are created, so that they act on these pods (an injection, a
+// profile). Objects outside of that namespace would affect the other
+// arms, too. They are refused, unless the file declares that they do not (scope: arm) or
+// that they exist during the trials of this arm only (exclusive).
 //
 // Proof, before every trial: each object is read back, every field that was
-// applied has its value, its controller has seen it as it is, and the conditions
-// hold. In the other arms the objects are not there. That shows that the cluster
-// holds the objects, not that anything acts on them: that is for the layer proof.
+// applied has its value, its controller has seen its current generation, and the conditions
+// hold. In the other arms the objects do not exist. This shows that the cluster
+// has the objects, but not their effect. The layer proof can show their effect.
 package manifests
 
 import (
@@ -41,26 +41,26 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 
-// Declare says that the layer needs a cluster, and rights to what it applies.
+// Declare declares that the layer needs a cluster, and rights to the objects that it applies.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		ReadFiles:    c.readFiles,
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
-		Elsewhere:    "no objects are there: put a command in front of the programs by the layer wrap, or turn something on by the layer switch",
+		Elsewhere:    "there are no Kubernetes objects: put a command in front of the programs with the layer wrap, or turn something on with the layer switch",
 		Rights:       c.rights,
 		ProvesBeside: true,
 	}
 }
 
-// Up applies the objects, unless they come after the pods (settle). Exclusive ones are
-// applied by the switch; Up only sees that they are not there yet.
+// Up applies the objects, unless they come after the pods (settle). Exclusive objects are applied by the switch; Up
+// only checks that they do not exist yet.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	// Longer than the site's own limits, whose errors say more.
+	// DownLimit is longer than the site's own timeouts, whose errors are more precise.
 	timeouts := site.Parameters().Timeouts
 	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
 	a := &active{config: c.filled(), on: site}
@@ -74,8 +74,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the objects are not there at another arm's site, but for those
-// that the arm's own layer applies: of those its proof shows the fields.
+// ProveOff shows that the objects do not exist at another arm's site. Objects that the arm's own layer applies are
+// left out, since its own proof shows their fields.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -88,12 +88,12 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	c = c.filled()
 	check, err := c.absent(ctx, site, site.Parameters().Namespace != "", own)
 	if check.Name == "" && err == nil {
-		return nil, nil // both have the same objects
+		return nil, nil // both layers have the same objects
 	}
 	return []layer.Check{check}, err
 }
 
-// shared says why an object is not the arm's alone, or "".
+// shared returns the reason why an object affects other arms, too, or "".
 func shared(namespaced bool, namespace, own string, given bool) string {
 	switch {
 	case !namespaced:

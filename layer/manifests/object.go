@@ -14,14 +14,14 @@ import (
 	"tare/layer/placeholder"
 )
 
-// object is one object of the manifests, with the place where it stands.
+// object is one object of the manifests, with its source and line.
 type object struct {
 	unstructured.Unstructured
 	source string
 	line   int
 }
 
-// title is what messages and checks call an object.
+// title returns the name of an object in messages and checks.
 func title(u *unstructured.Unstructured) string {
 	text := u.GetKind() + " " + u.GetName()
 	if u.GetNamespace() != "" {
@@ -30,7 +30,7 @@ func title(u *unstructured.Unstructured) string {
 	return text
 }
 
-// identity tells objects apart: versions of one kind are the same objects.
+// identity returns a key of the object. Different API versions of a kind have the same key.
 func (o object) identity() string {
 	group, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	if err != nil {
@@ -46,15 +46,15 @@ var (
 	label      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
-// fromServer are fields of metadata that only a copy of an object in a cluster has.
+// fromServer are fields of metadata that only the cluster sets.
 var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
 
-// object decodes one document and reports what no cluster would take, or what a
-// run must not hold.
+// object decodes one document and reports errors that every cluster would report, and content that a run must not
+// store.
 func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	o := object{source: source, line: n.Line}
 	if n.Form != strictyaml.Map {
-		d.bad(n, "", "a document is an object: a map with apiVersion, kind and metadata")
+		d.bad(n, "", "a document must be an object: a map with apiVersion, kind and metadata")
 		return o, false
 	}
 	o.Object = d.mapping(n)
@@ -70,7 +70,7 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	bare := placeholdersGone(o.GetName())
 	check(versioned.MatchString(o.GetAPIVersion()), "apiVersion", o.GetAPIVersion(), "a version such as v1 or apps/v1", "apiVersion")
 	check(kindName.MatchString(o.GetKind()), "kind", o.GetKind(), "a kind such as ConfigMap", "kind")
-	check(objectName.MatchString(bare), "metadata.name", o.GetName(), "a name without blanks, slashes and percent signs", "metadata", "name")
+	check(objectName.MatchString(bare), "metadata.name", o.GetName(), "a name without spaces, slashes and percent signs", "metadata", "name")
 	if metadata, ok := o.Object["metadata"].(map[string]any); ok && metadata["namespace"] != nil && o.GetNamespace() == "" {
 		d.bad(place("metadata", "namespace"), "", "metadata.namespace is not a text")
 	}
@@ -82,21 +82,21 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	return o, len(d.file.Problems()) == 0
 }
 
-// refuse reports what a layer must not have.
+// refuse reports content that manifests must not have.
 func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
 	if strings.HasSuffix(o.GetKind(), "List") && o.Object["items"] != nil {
 		d.bad(place("kind"), "separate them by ---", "a %s: write each of its objects as a document of its own", o.GetKind())
 	}
 	if o.GetKind() == "Secret" && o.GetAPIVersion() == "v1" {
-		d.bad(place("kind"), "make it in the cluster before the run", "a Secret: the run keeps every manifest as it is written, and would keep the secret too")
+		d.bad(place("kind"), "create it in the cluster before the run", "a Secret: the run stores every manifest as written, and would store the secret, too")
 	}
 	if o.Object["status"] != nil {
-		d.bad(place("status"), "leave it out", "status is written by the cluster, and not taken from a manifest")
+		d.bad(place("status"), "leave it out", "status is set by the cluster, and ignored in a manifest")
 	}
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range fromServer {
 		if metadata[field] != nil {
-			d.bad(place("metadata", field), "leave it out", "metadata.%s is given by the cluster, and not taken from a manifest", field)
+			d.bad(place("metadata", field), "leave it out", "metadata.%s is set by the cluster, and ignored in a manifest", field)
 		}
 	}
 	for _, kind := range []string{"labels", "annotations"} {
@@ -110,7 +110,7 @@ func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
 				d.bad(place("metadata", kind, key), "put it in quotes", "metadata.%s.%s is not a text", kind, key)
 			}
 			if strings.HasPrefix(key, "tare/") {
-				d.bad(place("metadata", kind, key), "", "metadata.%s.%s: names that begin with tare/ are Tare's own", kind, key)
+				d.bad(place("metadata", kind, key), "", "metadata.%s.%s: names that start with tare/ are reserved for Tare", kind, key)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (d decoder) placeholders(n *strictyaml.Node) {
 	}
 }
 
-// placeholdersGone is a text with a valid name in the place of each placeholder.
+// placeholdersGone replaces each placeholder of a text by a valid name.
 func placeholdersGone(text string) string {
 	filled, err := placeholder.Values{placeholder.Namespace: "x"}.Fill(text)
 	if err != nil {
@@ -140,7 +140,7 @@ func placeholdersGone(text string) string {
 	return filled
 }
 
-// within is the node below n by its keys, or the nearest one that there is.
+// within returns the node at the keys below n, or its nearest existing ancestor.
 func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	for _, key := range keys {
 		next := n.Get(key)
@@ -152,8 +152,8 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	return n
 }
 
-// placed makes the object of a site: placeholders filled in, and in its namespace
-// where it names none, unless the kind has none.
+// placed returns the object for a site: placeholders are filled in, and an object without a namespace gets the
+// site's, unless its kind has no namespaces.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
 	filled, err := mapped(o.Object, func(text string) (any, error) { return values.Fill(text) })
 	if err != nil {
@@ -169,7 +169,7 @@ func (o object) placed(values placeholder.Values, namespaced bool) (*unstructure
 	return u, nil
 }
 
-// mapped copies a value with what becomes of each of its texts; keys stay.
+// mapped copies a value and applies a function to each of its texts. Keys of maps stay unchanged.
 func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:

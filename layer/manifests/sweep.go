@@ -14,17 +14,17 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// A layer of manifests is swept by factors of the file's own: $(rules) in the texts stands for
-// the level, a list is made as long as a factor says, and of a kind as many objects are made.
+// The factors of a layer of manifests have names from the experiment file: $(rules) in the texts is replaced by the
+// level, and a factor can set the length of a list or the number of objects of a kind.
 
-// itemNumber stands, within the items of such a list and within such objects, for their number, from 1.
+// itemNumber is replaced by the number, from 1, of a list's item or of a repeated object.
 const itemNumber = "$(item)"
 
-// maxItems is the most that a list may be made long, and the most objects that are made of one.
+// maxItems is the greatest length of such a list, and the greatest number of objects made of one.
 const maxItems = 1000
 
-// filled is the layer with the levels in force in the place of its factors; of a factor of several
-// levels, as before expansion, the first.
+// filled returns the layer with its factors replaced by their levels. A factor with several levels, before expansion,
+// is replaced by its first level.
 func (c *Config) filled() *Config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -52,7 +52,7 @@ func (c *Config) filled() *Config {
 	return &out
 }
 
-// variants are the layer at every level of each factor, the others at their first one.
+// variants returns the layer once for every level of each factor, with the other factors at their first level.
 func (c *Config) variants() []*Config {
 	list := []*Config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
@@ -66,7 +66,7 @@ func (c *Config) variants() []*Config {
 	return list
 }
 
-// checkFactors refuses names that cannot stand in a text, and factors that nothing uses.
+// checkFactors reports names that cannot stand in a text, and factors that are never used.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	texts := []string{string(c.Inline)}
 	for _, f := range c.Files {
@@ -85,8 +85,8 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat goes through the kinds of Repeat, or else its paths of lists, with how many objects or items there are to be. The
-// problems are by field of the config.
+// repeat calls do for each entry of Repeat that is a kind (kinds), or for each that is a path of a list, with the
+// number of objects or items. Problems are by field of the config.
 func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
@@ -97,14 +97,14 @@ func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at str
 		}
 		n, err := strconv.Atoi(string(c.Repeat[at]))
 		if err != nil || n < 0 || n > maxItems {
-			bad("%q is neither one of the factors nor a number from 0 to %d", c.Repeat[at], maxItems)
+			bad("%q is neither the name of a factor nor a number from 0 to %d", c.Repeat[at], maxItems)
 			continue
 		}
 		do(at, n, bad)
 	}
 }
 
-// multiplied makes as many objects of a kind as Repeat says.
+// multiplied repeats the objects of each kind in Repeat.
 func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
 	c.repeat(true, problems, func(kind string, n int, bad func(string, ...any)) {
 		var made []object
@@ -116,7 +116,7 @@ func (c *Config) multiplied(objects []object, problems map[string][]string) []ob
 			}
 			found = true
 			if n > 1 && !strings.Contains(o.GetName(), itemNumber) {
-				bad("%s:%d: put %s, the number of an object, into the name of %s, so that none is there twice", o.source, o.line, itemNumber, title(&o.Unstructured))
+				bad("%s:%d: put %s, the number of an object, into the name of %s, so that the names differ", o.source, o.line, itemNumber, title(&o.Unstructured))
 				continue
 			}
 			for i := range n {
@@ -133,7 +133,7 @@ func (c *Config) multiplied(objects []object, problems map[string][]string) []ob
 	return objects
 }
 
-// lengthen makes the lists of objects as long as Repeat says. The objects are changed.
+// lengthen repeats the items of each list in Repeat. It changes the objects.
 func (c *Config) lengthen(objects []object, problems map[string][]string) {
 	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)
@@ -158,22 +158,22 @@ func (c *Config) lengthen(objects []object, problems map[string][]string) {
 			within.(map[string]any)[path[len(path)-1]] = made
 		}
 		if !found {
-			bad("no object has a list there")
+			bad("no object has a list at this path")
 		}
 	})
 }
 
-// lengthened gives a list n items: those that it has in turn, again from the first where
-// there are fewer, each with its number filled in.
+// lengthened returns a list with n items: the given ones in turn, starting again after the last one, each with its
+// number filled in.
 func lengthened(list []any, n int) ([]any, error) {
 	if n > len(list) {
 		for _, item := range list {
 			if !numbered(item) {
-				return nil, fmt.Errorf("the list has %d items and is to have %d: put %s, the number of an item, into each, so that none is there twice", len(list), n, itemNumber)
+				return nil, fmt.Errorf("the list has %d items and needs %d: put %s, the number of an item, into each, so that the items differ", len(list), n, itemNumber)
 			}
 		}
 		if len(list) == 0 {
-			return nil, fmt.Errorf("the list has no item of which %d could be made", n)
+			return nil, fmt.Errorf("the list has no item to make %d of", n)
 		}
 	}
 	made := make([]any, n)
@@ -183,7 +183,7 @@ func lengthened(list []any, n int) ([]any, error) {
 	return made, nil
 }
 
-// numbered says whether a value holds the number of its item.
+// numbered reports whether a value contains the placeholder for its item's number.
 func numbered(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -196,8 +196,8 @@ func numbered(v any) bool {
 	return false
 }
 
-// withNumber copies a value with the number of its item filled in. A text that is nothing else
-// becomes a number.
+// withNumber copies a value with its item's number filled in. A text that consists of the placeholder alone becomes a
+// number.
 func withNumber(v any, n int64) any {
 	out, _ := mapped(v, func(text string) (any, error) {
 		if text == itemNumber {

@@ -34,7 +34,7 @@ func sweeping(levels ...factor.Word) *Config {
 	})
 }
 
-// specOf is the policy at one level, as JSON.
+// specOf returns the spec of the policy at one level, as JSON.
 func specOf(t *testing.T, c *Config) string {
 	t.Helper()
 	objects, problems := c.filled().objects()
@@ -48,8 +48,8 @@ func specOf(t *testing.T, c *Config) string {
 	return objects[0].GetName() + " " + string(text)
 }
 
-// Levels stand in texts, and lists are as long as the level says: the items in turn, each with its
-// number, which is one where it stands alone.
+// Texts contain the level, and lists have the length that the level sets: the items in turn, each with its number. A
+// placeholder that stands alone becomes a number.
 func TestSwept(t *testing.T) {
 	for level, want := range map[factor.Word]string{
 		"0": `rules-0 {"files":[],"mode":"Enhance","replicas":0}`,
@@ -77,8 +77,7 @@ func TestSwept(t *testing.T) {
 	}
 }
 
-// Of a kind as many objects are made as the level says, each with its number, where the one that
-// is given stands.
+// Each object is repeated as often as the level says, each with its number, at the position of the original.
 func TestMultiplied(t *testing.T) {
 	const text = "kind: Template\napiVersion: v1\nmetadata: {name: t}\n---\nkind: Rule\napiVersion: v1\nmetadata: {name: r-$(item)}\nspec: {of: $(rules), number: $(item)}\n---\nkind: Last\napiVersion: v1\nmetadata: {name: l}\n"
 	multiplying := func(levels ...factor.Word) *Config {
@@ -115,7 +114,7 @@ func TestValidateSweeps(t *testing.T) {
 	}{
 		{"fine", sweeping("0", "1", "2"), nil},
 		{"too few items at the highest level", sweeping("0", "2", "4"), []experiment.FieldError{{Field: "repeat.spec.policy.files",
-			Message: "inline:1: the list has 2 items and is to have 4: put $(item), the number of an item, into each, so that none is there twice"}}},
+			Message: "inline:1: the list has 2 items and needs 4: put $(item), the number of an item, into each, so that the items differ"}}},
 		{"names", config(policy, func(c *Config) {
 			c.Factors = factor.Named{"Rules": factor.Of[factor.Word]("1"), "rules": {}, "mode": factor.Of[factor.Word]("1")}
 		}), []experiment.FieldError{
@@ -123,19 +122,19 @@ func TestValidateSweeps(t *testing.T) {
 			{Field: "factors.mode", Message: "nothing holds $(mode), so that all levels would do the same"},
 			{Field: "factors.rules", Message: "it has no level"}}},
 		{"no list", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data.mode": "2"} }),
-			[]experiment.FieldError{{Field: "repeat.data.mode", Message: "no object has a list there"}}},
+			[]experiment.FieldError{{Field: "repeat.data.mode", Message: "no object has a list at this path"}}},
 		{"no number", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data": "many"} }),
-			[]experiment.FieldError{{Field: "repeat.data", Message: `"many" is neither one of the factors nor a number from 0 to 1000`}}},
+			[]experiment.FieldError{{Field: "repeat.data", Message: `"many" is neither the name of a factor nor a number from 0 to 1000`}}},
 		{"objects without a number", config("kind: Rule\napiVersion: v1\nmetadata: {name: r}\n", func(c *Config) { c.Repeat = map[string]factor.Word{"Rule": "2"} }),
-			[]experiment.FieldError{{Field: "repeat.Rule", Message: "inline:1: put $(item), the number of an object, into the name of Rule r, so that none is there twice"}}},
+			[]experiment.FieldError{{Field: "repeat.Rule", Message: "inline:1: put $(item), the number of an object, into the name of Rule r, so that the names differ"}}},
 		{"no object of the kind", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"Nobody": "2"} }),
 			[]experiment.FieldError{{Field: "repeat.Nobody", Message: "there is no object of this kind"}}},
 		{"no number of objects", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"Nobody": "many"} }),
-			[]experiment.FieldError{{Field: "repeat.Nobody", Message: `"many" is neither one of the factors nor a number from 0 to 1000`}}},
+			[]experiment.FieldError{{Field: "repeat.Nobody", Message: `"many" is neither the name of a factor nor a number from 0 to 1000`}}},
 		{"no path", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data..x": "1"} }),
 			[]experiment.FieldError{{Field: "repeat.data..x", Message: "a part of the path is empty"}}},
 		{"nothing to repeat", config("kind: A\napiVersion: v1\nmetadata: {name: a}\nspec: {l: []}\n", func(c *Config) { c.Repeat = map[string]factor.Word{"spec.l": "1"} }),
-			[]experiment.FieldError{{Field: "repeat.spec.l", Message: "inline:1: the list has no item of which 1 could be made"}}},
+			[]experiment.FieldError{{Field: "repeat.spec.l", Message: "inline:1: the list has no item to make 1 of"}}},
 		{"no object at one level", config("$(rules)apiVersion: v1\nkind: A\nmetadata: {name: a}\n", func(c *Config) {
 			c.Factors = factor.Named{"rules": factor.Of[factor.Word]("#", "")}
 		}), []experiment.FieldError{{Field: "inline", Message: "inline:2:1: apiVersion is missing, or not a text"}}},

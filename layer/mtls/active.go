@@ -14,29 +14,28 @@ import (
 	"tare/testbed/local"
 )
 
-// active is the layer at one site.
 type active struct {
 	settings
 	site    surroundings
 	ids     identities
 	helpers helpers
-	at      [2]testbed.Place // of the proxies, by side
-	remote  bool             // that is in sidecars of pods
+	at      [2]testbed.Place // places of the proxies, by side
+	remote  bool             // the proxies are in sidecars of pods
 	proxies [2]*proxy        // by side
-	own     [2]netip.Addr    // the proxies' addresses, where the kernel is not to choose
+	own     [2]netip.Addr    // the proxies' addresses; unset where the kernel chooses
 	proofs  []layer.Check
-	before  [2]counters // of the proxies when the trial began
+	before  [2]counters // the proxies' counters at the beginning of the trial
 }
 
-// surroundings is what the layer needs of a site.
+// surroundings are the capabilities of a site that the layer uses.
 type surroundings struct {
 	testbed.Site
 	testbed.Network
-	testbed.Wire    // nil where sidecars watch
-	testbed.Courier // nil likewise
+	testbed.Wire    // nil where the sidecars watch the wire
+	testbed.Courier // nil where the sidecars watch the wire
 }
 
-// Unwrap is the site.
+// Unwrap returns the site.
 func (s surroundings) Unwrap() testbed.Site { return s.Site }
 
 func surround(site testbed.Site) (surroundings, error) {
@@ -44,12 +43,12 @@ func surround(site testbed.Site) (surroundings, error) {
 	wire, ok2 := testbed.As[testbed.Wire](site)
 	courier, ok3 := testbed.As[testbed.Courier](site)
 	if _, sidecars := testbed.As[testbed.Sidecars](site); !ok1 || !sidecars && (!ok2 || !ok3) {
-		return surroundings{}, errors.New("this testbed has no pods whose connections could go through proxies and be watched")
+		return surroundings{}, errors.New("this testbed has no pods whose connections can be redirected to proxies and captured")
 	}
 	return surroundings{site, network, wire, courier}, nil
 }
 
-// Up starts the proxies and has the pods' connections go through them; in sidecars, when the pods are there.
+// Up starts the proxies and redirects the pods' connections to them. With sidecars it does both once the pods run.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	a, err := c.up(ctx, s.Site)
 	if err != nil {
@@ -65,7 +64,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// up raises the layer at a site, or asks for sidecars in its pods.
+// up puts the layer up at a site, or requests sidecars for its pods.
 func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err error) {
 	a = &active{settings: c.settings(), helpers: helpers{}}
 	if a.site, err = surround(site); err != nil {
@@ -83,7 +82,7 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err erro
 	return a, nil
 }
 
-// ask asks for the sidecars.
+// ask requests sidecars for the pods of the site.
 func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	a.remote = true
 	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.Program.implementation().capabilities}
@@ -95,17 +94,17 @@ func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 	return nil
 }
 
-// raise starts helpers and proxies, and redirects the connections last.
+// raise starts the helpers, then the proxies, and then redirects the connections.
 func (a *active) raise(ctx context.Context) error {
 	program := a.Program.implementation()
-	path, err := program.program, error(nil) // on PATH of the sidecar's image
+	path, err := program.program, error(nil) // the program is on PATH in the sidecar's image
 	if !a.remote {
 		if path, err = program.find(); err != nil {
 			return fmt.Errorf("%w (%s)", err, program.hint)
 		}
 	}
 	if !a.remote && a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
-		return fmt.Errorf("%s in a pod becomes another user, and a user namespace has one: run Tare as root, or choose placement: %s", program.program, Node)
+		return fmt.Errorf("%s in a pod switches to another user, but a user namespace has only one: run Tare as root, or choose placement: %s", program.program, Node)
 	}
 	if a.encrypts() {
 		if a.ids, err = issue(a.Key); err != nil {
@@ -134,7 +133,7 @@ func (a *active) raise(ctx context.Context) error {
 	}
 	for _, s := range []side{serverSide, clientSide} {
 		r := a.redirect(s)
-		if err := a.helpers[a.at[s]].Ask(ctx, order{Redirect: &r}, nil); err != nil {
+		if err := a.helpers[a.at[s]].Ask(ctx, request{Redirect: &r}, nil); err != nil {
 			return fmt.Errorf("%s: %w", a.at[s], err)
 		}
 	}
@@ -142,16 +141,15 @@ func (a *active) raise(ctx context.Context) error {
 	return err
 }
 
-// ownAddresses finds the nodes' addresses in the networks of their pods: what comes from
-// there, or goes there, takes the way of the pods, through a tunnel between the nodes if
-// there is one.
+// ownAddresses finds the nodes' addresses in the networks of their pods. Connections from and to these addresses go
+// the way of the pods' connections, through a tunnel between the nodes if there is one.
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {
 		return fmt.Errorf("this testbed has no nodes for proxies (placement: %s)", Node)
 	}
 	for s, node := range nodes.Nodes()[:2] {
-		err := a.helpers[node.Place()].Ask(ctx, order{Source: &sourceOrder{Network: node.PodNetwork()}}, &a.own[s])
+		err := a.helpers[node.Place()].Ask(ctx, request{Source: &sourceRequest{Network: node.PodNetwork()}}, &a.own[s])
 		if err != nil {
 			return fmt.Errorf("%s: %w", node.Place(), err)
 		}
@@ -159,7 +157,7 @@ func (a *active) ownAddresses(ctx context.Context) error {
 	return nil
 }
 
-// redirect is the rule at a proxy's place.
+// redirect returns the redirection at a proxy's place.
 func (a *active) redirect(s side) redirect {
 	r := redirect{Ports: a.site.Ports(), To: s.listen(), At: a.own[s]}
 	switch {
@@ -175,7 +173,7 @@ func (a *active) redirect(s side) redirect {
 	return r
 }
 
-// costs is what the proxies have used.
+// costs returns the CPU time and memory that the proxies have used.
 func (a *active) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for s, p := range a.proxies {
@@ -192,15 +190,15 @@ func (a *active) costs() ([]layer.Cost, error) {
 	return costs, nil
 }
 
-// down lets connections go their own way again and takes everything away.
+// down removes the redirections, then the proxies and the helpers.
 func (a *active) down(ctx context.Context) error {
 	var errs []error
 	for _, where := range slices.Sorted(maps.Keys(a.helpers)) {
 		h := a.helpers[where]
 		if !slices.Contains(a.at[:], where) {
-			continue // it has put no rules up, and may have no right to look
+			continue // this place has no rules, and its program may have no right to list rules
 		}
-		if err := h.Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
+		if err := h.Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", where, err))
 		}
 	}

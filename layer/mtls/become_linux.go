@@ -14,15 +14,15 @@ import (
 	"tare/testbed/frames"
 )
 
-// path is where the directory is.
-func (o dirOrder) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
+// path returns the path of the proxy's directory.
+func (o dirRequest) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
 
-// toldFile is where a proxy prints.
-func (o dirOrder) toldFile() string { return o.path() + ".told" }
+// outputFile returns the path of the file with a proxy's standard output.
+func (o dirRequest) outputFile() string { return o.path() + ".told" }
 
-// become writes the files of a proxy and has this process be it, with the id that the testbed
-// knows.
-func (o becomeOrder) become() error {
+// become writes the files of a proxy and replaces this process by the proxy. The process id, which the testbed knows,
+// stays the same.
+func (o becomeRequest) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {
 		return err
@@ -35,8 +35,8 @@ func (o becomeOrder) become() error {
 	return errors.Join(err, owned.Remove(dir))
 }
 
-// write writes its files, for nobody else to read.
-func (o becomeOrder) write(dir string) error {
+// write writes the proxy's files, readable for their owner only.
+func (o becomeRequest) write(dir string) error {
 	for name, text := range o.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
@@ -45,15 +45,15 @@ func (o becomeOrder) write(dir string) error {
 	return nil
 }
 
-func (o becomeOrder) exec(path, dir string) error {
+func (o becomeRequest) exec(path, dir string) error {
 	if err := o.write(dir); err != nil {
 		return err
 	}
 	if err := os.Chdir(dir); err != nil {
 		return err
 	}
-	if o.Told {
-		f, err := os.OpenFile(o.toldFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if o.ToFile {
+		f, err := os.OpenFile(o.outputFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return err
 		}
@@ -64,23 +64,23 @@ func (o becomeOrder) exec(path, dir string) error {
 	return fmt.Errorf("%s: %w", path, unix.Exec(path, o.Args, os.Environ()))
 }
 
-// mostTold is as much as is told of at a time, in bytes.
-const mostTold = 64 << 10
+// longestOutput is the longest part of a proxy's output that one answer holds, in bytes.
+const longestOutput = 64 << 10
 
-// tell gives what the proxy has printed since it was asked last.
-func (h *helper) tell(o dirOrder) (string, error) {
-	f, err := os.Open(o.toldFile())
+// output returns the output that a proxy has printed since the last call.
+func (h *helper) output(o dirRequest) (string, error) {
+	f, err := os.Open(o.outputFile())
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.NewSectionReader(f, h.told, mostTold))
-	h.told += int64(len(text))
+	text, err := io.ReadAll(io.NewSectionReader(f, h.outputRead, longestOutput))
+	h.outputRead += int64(len(text))
 	return string(text), err
 }
 
-// watching begins to count the frames that leave the pod or come to it.
-func (h *helper) watching(o watchOrder) (err error) {
+// watching starts counting the frames that leave or enter the pod.
+func (h *helper) watching(o watchRequest) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err
 	}

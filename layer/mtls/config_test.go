@@ -18,7 +18,7 @@ import (
 	"tare/layer"
 )
 
-// The configurations of the proxies. That the proxies take them, TestLayer shows.
+// The golden files are configurations of the proxies. TestLayer shows that the proxies accept them.
 func TestGolden(t *testing.T) {
 	plain := settings{Mode: Plaintext, Program: Envoy, Protocol: TCP, Placement: Sidecar, Workers: 2, Key: P256, Version: TLS13, Resumption: true}
 	with := func(change func(*settings)) settings {
@@ -63,17 +63,17 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"defaults":            {nil, ""},
-		"cipher":              {func(c *Config) { c.Cipher = factor.Of(AES256) }, "cipher: Envoy chooses the cipher of TLSv1.3 itself: give version: TLSv1.2 as well, or leave the cipher out"},
+		"cipher":              {func(c *Config) { c.Cipher = factor.Of(AES256) }, "cipher: Envoy chooses the cipher of TLSv1.3 itself: set version: TLSv1.2 as well, or leave the cipher out"},
 		"cipher of TLS 1.2":   {func(c *Config) { c.Cipher, c.Version = factor.Of(AES256), factor.Of(TLS12) }, ""},
 		"cipher with HAProxy": {func(c *Config) { c.Cipher, c.Proxy = factor.Of(AES256), factor.Of(HAProxy) }, ""},
 		"cipher and no TLS": {func(c *Config) {
 			c.Cipher, c.Version, c.Mode = factor.Of(AES256), factor.Of(TLS12), factor.Of(Plaintext)
 		}, "cipher: with mode: plaintext-proxies nothing is encrypted"},
-		"requests of bytes": {func(c *Config) { c.RequestsPerConnection = factor.Of(1) }, "requestsPerConnection: with protocol: tcp a connection is passed on as one connection, whatever is in it: give protocol: http"},
+		"requests of bytes": {func(c *Config) { c.RequestsPerConnection = factor.Of(1) }, "requestsPerConnection: with protocol: tcp the proxies do not see requests: set protocol: http"},
 		"requests":          {func(c *Config) { c.RequestsPerConnection, c.Protocol = factor.Of(1, 10), factor.Of(HTTP) }, ""},
 		"requests and HAProxy": {func(c *Config) {
 			c.RequestsPerConnection, c.Protocol, c.Proxy = factor.Of(1, 10), factor.Of(HTTP), factor.Of(HAProxy)
-		}, "requestsPerConnection: 10: HAProxy has either 1 or, without this parameter, no end of them"},
+		}, "requestsPerConnection: 10: HAProxy supports only 1 or, without this parameter, an unlimited number"},
 		"both modes": {func(c *Config) {
 			c.Mode, c.Cipher, c.Version = factor.Of(Plaintext, Mutual), factor.Of(AES128), factor.Of(TLS12)
 		}, ""},
@@ -92,7 +92,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Client and server are let in by the authority of their set-up, and by no other.
+// Client and server trust the authority of their own set-up, and no other.
 func TestIdentities(t *testing.T) {
 	for _, k := range []Key{P256, P384, RSA2048} {
 		ids, err := issue(k)
@@ -137,7 +137,7 @@ func TestParseStats(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if d := cmp.Diff(map[string]uint64{"TLSv1.3": 7}, below(got, "listener.inbound.ssl.versions.")); d != "" {
+	if d := cmp.Diff(map[string]uint64{"TLSv1.3": 7}, withPrefix(got, "listener.inbound.ssl.versions.")); d != "" {
 		t.Error(d)
 	}
 	if _, err := parseStats("upstream connect error"); err == nil || err.Error() != `envoy's stats: "upstream connect error" is not NAME: VALUE` {
@@ -192,7 +192,7 @@ func TestParseTable(t *testing.T) {
 		t.Error(d, err)
 	}
 	for _, text := range []string{"", "Unknown command: 'show stat'\n", "# pxname,svname\n\"a"} {
-		if _, err := parseTable(text); err == nil || !strings.HasPrefix(err.Error(), "haproxy's stats are no table of proxies") {
+		if _, err := parseTable(text); err == nil || !strings.HasPrefix(err.Error(), "haproxy's answer to \"show stat\" is no table of proxies") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -207,30 +207,30 @@ func FuzzParseTable(f *testing.F) {
 	})
 }
 
-// What is told comes in pieces, between other lines, and about other connections, too.
-func TestEar(t *testing.T) {
-	e := newEar()
-	for _, part := range []string{"starting\ntare-told 1.2.3.4:5 TLSv1.3 C spiffe://x\ntare-to", "ld 1.2.3.4:6 - - -\n", strings.Repeat("x", 2*longestTold), "\ntare-told short\n"} {
+// Records of connections arrive in pieces, between other lines, and next to records of other connections.
+func TestLogReader(t *testing.T) {
+	e := newLogReader()
+	for _, part := range []string{"starting\ntare-told 1.2.3.4:5 TLSv1.3 C spiffe://x\ntare-to", "ld 1.2.3.4:6 - - -\n", strings.Repeat("x", 2*longestRecord), "\ntare-told short\n"} {
 		if n, err := e.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	got, err := e.of(t.Context(), "1.2.3.4:6", tellLimit)
-	if want := (told{"1.2.3.4:6", "-", "-", "-"}); got != want || err != nil {
+	got, err := e.record(t.Context(), "1.2.3.4:6", recordLimit)
+	if want := (connRecord{"1.2.3.4:6", "-", "-", "-"}); got != want || err != nil {
 		t.Error(got, err)
 	}
-	if _, err := e.of(t.Context(), "1.2.3.4:5", 0); err == nil || err.Error() != "nothing told within 0s of the connection from 1.2.3.4:5" {
-		t.Error("what was told of another connection before is forgotten:", err)
+	if _, err := e.record(t.Context(), "1.2.3.4:5", 0); err == nil || err.Error() != "the proxy printed no record of the connection from 1.2.3.4:5 within 0s" {
+		t.Error("earlier records of other connections must be dropped:", err)
 	}
 }
 
 func FuzzEar(f *testing.F) {
 	f.Add([]byte("tare-told a b c d\n"), []byte("x"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		e := newEar()
+		e := newLogReader()
 		_, _ = e.Write(a)
 		_, _ = e.Write(b)
-		if len(e.rest) > longestTold {
+		if len(e.rest) > longestRecord {
 			t.Errorf("%d bytes are kept", len(e.rest))
 		}
 	})
@@ -238,7 +238,7 @@ func FuzzEar(f *testing.F) {
 
 // A marker that does not arrive proves nothing about its way.
 func TestASilentWireIsNoProof(t *testing.T) {
-	m := sighting{sent: sent{Refused: "connection refused"}}
+	m := markerOutcome{sent: sent{Refused: "connection refused"}}
 	for _, way := range []bool{true, false} {
 		if c := m.checkWay(way); c.OK || c.Observed != "does not arrive: connection refused" {
 			t.Errorf("%+v", c)
@@ -249,13 +249,13 @@ func TestASilentWireIsNoProof(t *testing.T) {
 	}
 }
 
-// Where something else hides what the pods send, a marker that is not seen is no sign of TLS.
+// If another layer hides the pods' frames, a marker that is not seen is no evidence of TLS.
 func TestHiddenByAnotherLayer(t *testing.T) {
-	m := sighting{dark: true}
+	m := markerOutcome{hidden: true}
 	if c := m.checkWire(true); !c.OK || c.Observed != "in clear in 0 frames, nor is a datagram: something else hides both" {
 		t.Errorf("%+v", c)
 	}
-	m.dark = false
+	m.hidden = false
 	if c := m.checkWire(true); c.OK {
 		t.Errorf("%+v", c)
 	}
@@ -271,7 +271,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// What a resumed session shows where there are to be none.
+// A resumed session fails the check where resumption is off.
 func TestResumption(t *testing.T) {
 	a := &active{settings: settings{Mode: Mutual, Version: TLS13}}
 	c := counters{Handshakes: 2, Resumed: 1, Versions: map[string]uint64{"TLSv1.3": 2}}

@@ -8,8 +8,8 @@ import (
 	"text/template"
 )
 
-// envoy runs upstream Envoy with a static configuration. It is not Istio's build of it, whose
-// filters for metrics and metadata come on top.
+// envoy runs upstream Envoy with a static configuration. Istio's build of Envoy adds filters for metrics and
+// metadata, which this one does not have.
 var envoy = implementation{
 	program:   string(Envoy),
 	version:   []string{"--version"},
@@ -29,12 +29,12 @@ var envoy = implementation{
 		return "/stats?usedonly&filter=" + url.QueryEscape(`^(listener|cluster|http)\.(`+s.String()+`)\.`)
 	},
 	identify: func(id string) string { return id },
-	// For the rules and the mark of sockets, and to watch.
+	// NET_ADMIN is for the rules and the mark of sockets, NET_RAW for watching the wire.
 	capabilities: []string{"NET_ADMIN", "NET_RAW"},
 	count:        countEnvoy,
-	tell: func(ctx context.Context, a admin, on bool) error {
+	logConnections: func(ctx context.Context, a admin, on bool) error {
 		a.method = "POST"
-		_, err := a.ask(ctx, "/runtime_modify?"+tellKey+"="+map[bool]string{true: "100", false: "0"}[on])
+		_, err := a.ask(ctx, "/runtime_modify?"+logKey+"="+map[bool]string{true: "100", false: "0"}[on])
 		return err
 	},
 }
@@ -42,17 +42,17 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// tellKey switches on that connections are told of on standard output (see told).
-const tellKey = "tare.tell"
+// logKey is the runtime key that makes Envoy print a record of each connection (see connRecord).
+const logKey = "tare.tell"
 
-// countEnvoy reads the counters of the proxy.
+// countEnvoy reads the counters of a proxy.
 func countEnvoy(text string, s side) (counters, error) {
 	stats, err := parseStats(text)
 	if err != nil {
 		return counters{}, err
 	}
 	listener, cluster := "listener."+s.String()+".", "cluster."+s.String()+"."
-	tls := listener // that faces the other proxy
+	tls := listener // tls is the listener that faces the other proxy
 	if s == clientSide {
 		tls = cluster
 	}
@@ -64,7 +64,7 @@ func countEnvoy(text string, s side) (counters, error) {
 		Requests:    stats["http."+s.String()+".downstream_rq_total"],
 		Handshakes:  stats[tls+"ssl.handshake"],
 		Resumed:     stats[tls+"ssl.session_reused"],
-		Versions:    below(stats, tls+"ssl.versions."),
+		Versions:    withPrefix(stats, tls+"ssl.versions."),
 		Strangers:   stats[tls+"ssl.fail_verify_error"] + stats[tls+"ssl.fail_verify_san"] + stats[tls+"ssl.fail_verify_no_cert"],
 	}
 	return c, nil

@@ -20,16 +20,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The headers of a probe in a request.
+// These are headers of a probe's request.
 const (
 	markerHeader   = "X-Tare-Marker"
-	identityHeader = "X-Forwarded-Client-Cert" // that Envoy puts in
+	identityHeader = "X-Forwarded-Client-Cert" // Envoy adds this header
 )
 
 // longestMarker is the longest line of a probe, in bytes.
 const longestMarker = 4096
 
-// serve answers each connection with what it saw of it, until the listener is closed.
+// serve answers each connection with a description of the connection, until the listener is closed.
 func serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -44,14 +44,14 @@ func serve(l net.Listener) {
 	}
 }
 
-// answerProbe takes a line or a request.
+// answerProbe reads a line or an HTTP request and answers it.
 func answerProbe(conn net.Conn) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
 	peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
 		return err
 	}
-	h := heard{Peer: netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())}
+	h := probeAnswer{Peer: netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())}
 	method, err := in.Peek(len("GET "))
 	if err != nil {
 		return err
@@ -78,8 +78,8 @@ func answerProbe(conn net.Conn) error {
 	return response.Write(conn)
 }
 
-// send sends the marker. That it does not arrive is a result.
-func (o sendOrder) send(ctx context.Context) sent {
+// send sends the marker. A marker that does not arrive is a result, not an error.
+func (o sendRequest) send(ctx context.Context) sent {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	var s sent
@@ -89,7 +89,7 @@ func (o sendOrder) send(ctx context.Context) sent {
 	return s
 }
 
-func (o sendOrder) exchange(ctx context.Context, s *sent) error {
+func (o sendRequest) exchange(ctx context.Context, s *sent) error {
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		return errors.Join(raw.Control(func(socket uintptr) {
 			if o.Mark != 0 {
@@ -123,12 +123,12 @@ func (o sendOrder) exchange(ctx context.Context, s *sent) error {
 		return err
 	}
 	if s.Heard.Marker != o.Marker {
-		return errors.New("the answer is to another marker")
+		return errors.New("the answer belongs to another marker")
 	}
 	return nil
 }
 
-func (o sendOrder) write(conn net.Conn) error {
+func (o sendRequest) write(conn net.Conn) error {
 	if !o.HTTP {
 		_, err := io.WriteString(conn, o.Marker+"\n")
 		return err
@@ -141,7 +141,7 @@ func (o sendOrder) write(conn net.Conn) error {
 	return request.Write(conn)
 }
 
-func (o sendOrder) read(conn net.Conn, h *heard) error {
+func (o sendRequest) read(conn net.Conn, h *probeAnswer) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
 	if !o.HTTP {
 		return decode(in, h)
@@ -158,24 +158,24 @@ func (o sendOrder) read(conn net.Conn, h *heard) error {
 }
 
 // decode reads an answer of answerProbe.
-func decode(from io.Reader, h *heard) error {
+func decode(from io.Reader, h *probeAnswer) error {
 	err := json.NewDecoder(from).Decode(h)
 	var other *json.SyntaxError
 	if errors.As(err, &other) {
-		return errors.New("the answer is not the server's")
+		return errors.New("the answer does not come from the probe's server")
 	}
 	return err
 }
 
-// over speaks TLS on a connection. The server is checked by its authority alone: which
-// identity it has, the proofs compare.
-func (o tlsOrder) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
+// over starts TLS on a connection. It verifies only that the authority has certified the server. The proofs compare
+// the server's identity.
+func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {
 		return nil, errors.New("the authority has no certificate")
 	}
 	config := &tls.Config{
-		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // an identity is no host name: VerifyConnection looks
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // a SPIFFE identity is no host name, so VerifyConnection checks the certificate
 		VerifyConnection: func(c tls.ConnectionState) error {
 			_, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: authority})
 			return err

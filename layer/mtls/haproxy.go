@@ -11,10 +11,9 @@ import (
 	"text/template"
 )
 
-// haproxy runs HAProxy, from 2.6 on. It cannot mark its sockets (before 3.0), and is told by
-// its user in the rules of the pod; of certificates it tells the common name, and not the
-// rest. It counts handshakes, and does not say of which version: the configuration allows
-// one alone, and the probes show that it is that one.
+// haproxy runs HAProxy 2.6 or newer. Before version 3.0 it cannot mark its sockets, so the rules of the pod recognise
+// them by their user. HAProxy prints only the common name of certificates. It counts handshakes, but not by TLS
+// version: the configuration allows a single version, and the probes verify it.
 var haproxy = implementation{
 	program:   string(HAProxy),
 	version:   []string{"-v"},
@@ -22,13 +21,13 @@ var haproxy = implementation{
 	file:      "haproxy.cfg",
 	configure: template.Must(template.New("haproxy").Parse(haproxyText)),
 	args:      func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
-	admin:     func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // it fills the address up
+	admin:     func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // HAProxy pads an abstract address with zero bytes to its full length
 	ready:     "show info",
 	about:     "show info",
 	describe:  parseInfo,
 	stats:     func(side) string { return "show stat" },
 	count:     countHAProxy,
-	tell: func(ctx context.Context, a admin, on bool) error {
+	logConnections: func(ctx context.Context, a admin, on bool) error {
 		answer, err := a.ask(ctx, "experimental-mode on; set var proc.tell "+map[bool]string{true: "bool(1)", false: "bool(0)"}[on])
 		if err == nil && strings.TrimSpace(answer) != "" {
 			err = fmt.Errorf("%s: %s", a.side.part(), strings.TrimSpace(answer))
@@ -37,14 +36,14 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// As for Envoy, and to become that user.
+	// NET_ADMIN and NET_RAW are needed as for Envoy, SETUID and SETGID to switch to the other user.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 
 //go:embed haproxy.cfg.tmpl
 var haproxyText string
 
-// User is the id of the user that the proxy becomes; 0: it stays who it is.
+// User returns the id of the user that the proxy switches to; 0: it keeps its user.
 func (p plan) User() uint32 {
 	if p.IsClient() && p.Placement == Sidecar {
 		return p.Program.implementation().user
@@ -52,10 +51,10 @@ func (p plan) User() uint32 {
 	return 0
 }
 
-// Account is the last part of the identity that the other proxy must have.
+// Account returns the last part of the identity that the other proxy must have.
 func (p plan) Account() string { return account(p.Peer()) }
 
-// parseInfo reads the answer to "show info", "Name: value" a line.
+// parseInfo reads the answer to "show info", one "Name: value" per line.
 func parseInfo(text string) (what string, workers int, err error) {
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -69,14 +68,14 @@ func parseInfo(text string) (what string, workers int, err error) {
 	return "haproxy " + info["Version"], workers, nil
 }
 
-// countHAProxy reads the counters of the proxy.
+// countHAProxy reads the counters of a proxy.
 func countHAProxy(text string, s side) (counters, error) {
 	rows, err := parseTable(text)
 	if err != nil {
 		return counters{}, err
 	}
 	front, server := rows[s.String()+"/FRONTEND"], rows[s.String()+"/original"]
-	tls := front // that faces the other proxy
+	tls := front // tls is the frontend or backend that faces the other proxy
 	if s == clientSide {
 		tls = server
 	}
@@ -87,17 +86,17 @@ func countHAProxy(text string, s side) (counters, error) {
 	}, nil
 }
 
-// parseTable reads the answer to "show stat", a table in CSV with a "# " before the names of
-// its columns. Rows are by "PROXY/SERVER"; what is no number is left out.
+// parseTable reads the answer to "show stat", a CSV table whose header starts with "# ". It returns rows by
+// "PROXY/SERVER", with their numeric columns only.
 func parseTable(text string) (map[string]map[string]uint64, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "# ")))
 	r.FieldsPerRecord = -1
 	all, err := r.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("haproxy's stats are no table of proxies: %w", err)
+		return nil, fmt.Errorf("haproxy's answer to \"show stat\" is no table of proxies: %w", err)
 	}
 	if len(all) == 0 || len(all[0]) < 2 || all[0][0] != "pxname" {
-		return nil, errors.New("haproxy's stats are no table of proxies")
+		return nil, errors.New("haproxy's answer to \"show stat\" is no table of proxies")
 	}
 	rows := map[string]map[string]uint64{}
 	for _, fields := range all[1:] {

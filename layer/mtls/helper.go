@@ -2,112 +2,112 @@ package mtls
 
 import "net/netip"
 
-// order is one line to the helper at a place; exactly one member is set. What a member says
-// is done in the helper's network namespace.
-type order struct {
-	Redirect *redirect    `json:"redirect,omitempty"`
-	Restore  *struct{}    `json:"restore,omitempty"`  // removes the rules, if there are any
-	Rules    *struct{}    `json:"rules,omitempty"`    // answered by how many there are
-	Source   *sourceOrder `json:"source,omitempty"`   // answered by an address
-	Listen   *listenOrder `json:"listen,omitempty"`   // answered by a port
-	Unlisten *struct{}    `json:"unlisten,omitempty"` // ends that
-	Send     *sendOrder   `json:"send,omitempty"`     // answered by a sent
-	Admin    *adminOrder  `json:"admin,omitempty"`    // answered by a text
-	Watch    *watchOrder  `json:"watch,omitempty"`    // begins to count frames
-	Unwatch  *struct{}    `json:"unwatch,omitempty"`  // ends that, answered by how many there were
-	Become   *becomeOrder `json:"become,omitempty"`   // has this process become a proxy
-	Forget   *dirOrder    `json:"forget,omitempty"`   // removes the files of a proxy
-	Told     *dirOrder    `json:"told,omitempty"`     // answered by what a proxy has printed since it was asked last
+// request is one line to the helper at a place; exactly one field is set. The helper acts in its own network
+// namespace.
+type request struct {
+	Redirect *redirect      `json:"redirect,omitempty"`
+	Restore  *struct{}      `json:"restore,omitempty"`  // remove the rules, if there are any
+	Rules    *struct{}      `json:"rules,omitempty"`    // count the rules; the response is their number
+	Source   *sourceRequest `json:"source,omitempty"`   // find this place's own address; the response is the address
+	Listen   *listenRequest `json:"listen,omitempty"`   // start answering probes; the response is the port
+	Unlisten *struct{}      `json:"unlisten,omitempty"` // stop answering probes
+	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response is a sent
+	Admin    *adminRequest  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
+	Watch    *watchRequest  `json:"watch,omitempty"`    // start counting frames
+	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
+	Become   *becomeRequest `json:"become,omitempty"`   // replace this process by a proxy
+	Forget   *dirRequest    `json:"forget,omitempty"`   // remove the files of a proxy
+	Output   *dirRequest    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
 }
 
-// becomeOrder is all that a proxy is started from.
-type becomeOrder struct {
-	dirOrder
-	Files map[string]string `json:"files"` // by their names there, which is where it works
+// becomeRequest holds everything that a proxy is started from.
+type becomeRequest struct {
+	dirRequest
+	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
-	// Told says that its standard output goes to a file, since nobody can read it while it runs.
-	Told bool `json:"told,omitempty"`
+	// ToFile is set if the proxy's standard output goes to a file, since nobody can read it while the proxy runs.
+	ToFile bool `json:"told,omitempty"`
 }
 
-// dirOrder names the directory of a proxy, among the temporary ones of its place.
-type dirOrder struct {
+// dirRequest names the directory of a proxy, below the temporary directory of its place.
+type dirRequest struct {
 	Dir string `json:"dir"`
 }
 
-// watchOrder asks for the frames that hold a pattern, but for those that stay in the pod.
-type watchOrder struct {
+// watchRequest asks for the number of frames that hold a pattern, except frames that stay in the pod.
+type watchRequest struct {
 	Pattern string `json:"pattern"`
 }
 
-// redirect has connections go to a proxy. It is in force for all ports at once.
+// redirect redirects connections to a proxy. All its ports take effect at once.
 type redirect struct {
-	Own       bool         `json:"own"`       // those that programs here make, and not those that arrive here
-	Addresses []netip.Addr `json:"addresses"` // that they go to; none: any
-	Ports     []uint16     `json:"ports"`     // that they go to
+	Own       bool         `json:"own"`       // redirect connections that local programs open, instead of connections that arrive here
+	Addresses []netip.Addr `json:"addresses"` // destination addresses of the connections; none: any address
+	Ports     []uint16     `json:"ports"`     // destination ports of the connections
 	To        uint16       `json:"to"`        // port of the proxy
-	// At is the proxy's address; invalid: that of the interface on which they arrive, which a
-	// tunnel's has not.
+	// At is the proxy's address. If it is invalid, it is the address of the interface on which the connections
+	// arrive. A tunnel's interface has no address.
 	At netip.Addr `json:"at"`
-	// Mark and User are those of sockets that are left alone; 0: of no such user.
+	// Mark and User identify sockets whose connections are left alone; 0: none.
 	Mark uint32 `json:"mark,omitempty"`
 	User uint32 `json:"user,omitempty"`
 }
 
-// rules is how many rules that makes.
+// rules returns the number of nftables rules for the redirection.
 func (r redirect) rules() int { return max(len(r.Addresses), 1) * len(r.Ports) }
 
-// sourceOrder asks for this place's own address in a network.
-type sourceOrder struct {
+// sourceRequest asks for this place's own address in a network.
+type sourceRequest struct {
 	Network netip.Prefix `json:"network"`
 }
 
-// listenOrder asks to answer what comes to a port: the last one that is free.
-type listenOrder struct {
+// listenRequest asks the helper to answer probes on the last free one of some ports.
+type listenRequest struct {
 	Ports []uint16 `json:"ports"`
 }
 
-// heard is what the server saw of a connection, which it answers with.
-type heard struct {
-	Peer     netip.AddrPort `json:"peer"`     // that it came from
-	Marker   string         `json:"marker"`   // that was sent
-	Identity string         `json:"identity"` // that a proxy put into the request (X-Forwarded-Client-Cert)
+// probeAnswer is the probe server's description of a connection, which it sends as its answer.
+type probeAnswer struct {
+	Peer     netip.AddrPort `json:"peer"`     // source address and port of the connection
+	Marker   string         `json:"marker"`   // marker that arrived
+	Identity string         `json:"identity"` // identity that a proxy added to the request (X-Forwarded-Client-Cert)
 }
 
-// sendOrder asks to send a marker, and for what the server says about it.
-type sendOrder struct {
+// sendRequest asks the helper to send a marker and to return the server's answer.
+type sendRequest struct {
 	To     netip.AddrPort `json:"to"`
-	From   netip.Addr     `json:"from"` // invalid: the kernel chooses
+	From   netip.Addr     `json:"from"` // source address; invalid: the kernel chooses
 	Marker string         `json:"marker"`
-	HTTP   bool           `json:"http,omitempty"` // in a request
-	Mark   int            `json:"mark,omitempty"` // of the socket
-	TLS    *tlsOrder      `json:"tls,omitempty"`  // nil: without
+	HTTP   bool           `json:"http,omitempty"` // send the marker in an HTTP request
+	Mark   int            `json:"mark,omitempty"` // mark of the socket
+	TLS    *tlsClient     `json:"tls,omitempty"`  // nil: the connection has no TLS
 }
 
-// tlsOrder is the client's side of TLS.
-type tlsOrder struct {
-	Authority string    `json:"authority"`          // that the server must be certified by
-	Identity  *identity `json:"identity,omitempty"` // of the client; nil: none
+// tlsClient is the client's side of TLS.
+type tlsClient struct {
+	Authority string    `json:"authority"`          // authority that must have certified the server
+	Identity  *identity `json:"identity,omitempty"` // identity of the client; nil: none
 }
 
-// sent is what became of a marker. Without an answer, Refused says why.
+// sent is the outcome of sending a marker. If there was no answer, Refused is the reason.
 type sent struct {
 	Refused string         `json:"refused,omitempty"`
-	Local   netip.AddrPort `json:"local"` // that it was sent from
-	Heard   heard          `json:"heard"`
-	// Of the connection, where it had TLS.
+	Local   netip.AddrPort `json:"local"` // source address and port of the connection
+	Heard   probeAnswer    `json:"heard"`
+	// Version, Identity and Key describe the TLS of the connection, if it had TLS.
 	Version  string `json:"version,omitempty"`
-	Identity string `json:"identity,omitempty"` // of the server
-	Key      string `json:"key,omitempty"`      // kind of key of the server
+	Identity string `json:"identity,omitempty"` // identity of the server
+	Key      string `json:"key,omitempty"`      // kind of the server's key
 }
 
-// arrived says whether the server answered.
+// arrived reports whether the server answered.
 func (s sent) arrived() bool { return s.Refused == "" }
 
-// direct says whether the connection that was made is the one that came to the server.
+// direct reports whether the connection that reached the server is the one that the client opened.
 func (s sent) direct() bool { return s.arrived() && s.Local == s.Heard.Peer }
 
-// adminOrder asks a proxy at an address: a request if there is a method, or else a line.
-type adminOrder struct {
+// adminRequest sends a proxy's admin address an HTTP request if a method is set, and otherwise a line of text.
+type adminRequest struct {
 	Address string `json:"address"`
 	Method  string `json:"method,omitempty"`
 	Text    string `json:"text"`

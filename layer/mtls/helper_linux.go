@@ -20,24 +20,23 @@ import (
 	"tare/testbed/orders"
 )
 
-// Helper is the main function of the process at each place that the layer works in: it puts
-// the rules up there, asks the proxy, and is either side of a probe. It serves orders from
-// standard input until that ends.
+// Helper is the main function of the helper at each place where the layer works. It installs the rules, queries the
+// proxy, and is client or server of a probe. It serves requests from standard input until standard input ends.
 func Helper(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
-	return orders.Main(ctx, h.obey)
+	return orders.Main(ctx, h.handle)
 }
 
-// helper works in the network namespace that it was started in.
+// helper acts in the network namespace that it was started in.
 type helper struct {
-	listener net.Listener
-	watch    *frames.Watch
-	told     int64 // of what a proxy has printed, what was told of
+	listener   net.Listener
+	watch      *frames.Watch
+	outputRead int64 // bytes of a proxy's output that have been returned so far
 }
 
-// obey does what an order says.
-func (h *helper) obey(ctx context.Context, o order) (any, error) {
+// handle executes a request.
+func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	switch {
 	case o.Redirect != nil:
 		return nil, o.Redirect.install()
@@ -62,18 +61,18 @@ func (h *helper) obey(ctx context.Context, o order) (any, error) {
 		return h.unwatch()
 	case o.Become != nil:
 		err := o.Become.become()
-		fmt.Fprintln(os.Stderr, err) // there is no proxy: nobody waits for an answer
+		fmt.Fprintln(os.Stderr, err) // there is no proxy, and nobody waits for a response
 		os.Exit(1)
 	case o.Forget != nil:
 		return nil, owned.Remove(o.Forget.path())
-	case o.Told != nil:
-		return h.tell(*o.Told)
+	case o.Output != nil:
+		return h.output(*o.Output)
 	}
-	return nil, errors.New("an order that says nothing")
+	return nil, errors.New("an empty request")
 }
 
-// find gives this place's own address in the network.
-func (o sourceOrder) find() (netip.Addr, error) {
+// find returns this place's own address in the network.
+func (o sourceRequest) find() (netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return netip.Addr{}, err
@@ -86,8 +85,8 @@ func (o sourceOrder) find() (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no address in %s", o.Network)
 }
 
-// listen answers what comes to the last of the ports that nobody else listens on.
-func (h *helper) listen(o listenOrder) (uint16, error) {
+// listen answers probes on the last of the ports that is free.
+func (h *helper) listen(o listenRequest) (uint16, error) {
 	h.unlisten()
 	for i := len(o.Ports) - 1; i >= 0; i-- {
 		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", o.Ports[i]))
@@ -101,7 +100,7 @@ func (h *helper) listen(o listenOrder) (uint16, error) {
 		go serve(l)
 		return o.Ports[i], nil
 	}
-	return 0, fmt.Errorf("the ports %v are all in use: none is left for a probe", o.Ports)
+	return 0, fmt.Errorf("no port is free for a probe: the ports %v are all in use", o.Ports)
 }
 
 func (h *helper) unlisten() {
@@ -111,8 +110,8 @@ func (h *helper) unlisten() {
 	}
 }
 
-// ask asks a proxy.
-func (o adminOrder) ask(ctx context.Context) (string, error) {
+// ask sends the request or line to the proxy and returns its answer.
+func (o adminRequest) ask(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, orders.Limit/2)
 	defer cancel()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -131,18 +130,18 @@ func (o adminOrder) ask(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswered))
+	text, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(text)))
 	}
 	return string(text), err
 }
 
-// mostAnswered is as much as is read of a proxy's answer, in bytes.
-const mostAnswered = 1 << 20
+// longestAnswer is the longest answer read from a proxy, in bytes.
+const longestAnswer = 1 << 20
 
-// say sends a line and reads until the proxy closes.
-func (o adminOrder) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
+// say sends a line and reads until the proxy closes the connection.
+func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
 	conn, err := dial(ctx, "", "")
 	if err != nil {
 		return "", err
@@ -154,9 +153,9 @@ func (o adminOrder) say(ctx context.Context, dial func(context.Context, string, 
 		return "", err
 	}
 	var text bytes.Buffer
-	_, err = io.Copy(&text, io.LimitReader(conn, mostAnswered))
+	_, err = io.Copy(&text, io.LimitReader(conn, longestAnswer))
 	return text.String(), err
 }
 
-// probeLimit is how long one try of a probe may take: next to nothing where all is well.
+// probeLimit is the timeout of one try of a probe. A probe normally takes milliseconds.
 const probeLimit = 5 * time.Second

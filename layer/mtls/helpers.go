@@ -10,10 +10,10 @@ import (
 	"tare/testbed/orders"
 )
 
-// helpers are those of the layer, by where they are.
+// helpers are the layer's helpers, by place.
 type helpers map[testbed.Place]*orders.Helper
 
-// start starts one at a place, unless there is one.
+// start starts a helper at a place, unless one runs there.
 func (h helpers) start(ctx context.Context, site testbed.Site, where testbed.Place) error {
 	if h[where] != nil {
 		return nil
@@ -26,7 +26,7 @@ func (h helpers) start(ctx context.Context, site testbed.Site, where testbed.Pla
 	return nil
 }
 
-// close ends them all.
+// close ends all helpers.
 func (h helpers) close(ctx context.Context) error {
 	var errs []error
 	for where, one := range h {
@@ -38,10 +38,10 @@ func (h helpers) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkRules says that so many of the layer's rules should be in force at a place.
+// checkRules checks the number of the layer's rules that are in force at a place.
 func (h helpers) checkRules(ctx context.Context, where testbed.Place, want int) (layer.Check, error) {
 	n := 0
-	if err := h[where].Ask(ctx, order{Rules: &struct{}{}}, &n); err != nil {
+	if err := h[where].Ask(ctx, request{Rules: &struct{}{}}, &n); err != nil {
 		return layer.Check{}, fmt.Errorf("%s: %w", where, err)
 	}
 	return layer.Check{Layer: kind, Name: "redirection in the " + string(where),

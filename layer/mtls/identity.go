@@ -18,7 +18,6 @@ import (
 // Key is a kind of key and its size.
 type Key string
 
-// The keys.
 const (
 	P256    Key = "ecdsa-p256"
 	P384    Key = "ecdsa-p384"
@@ -32,10 +31,10 @@ func (Key) Values() []string {
 	return []string{string(P256), string(P384), string(RSA2048), string(RSA3072), string(RSA4096)}
 }
 
-// rsa says whether the key is one of RSA.
+// rsa reports whether the key is an RSA key.
 func (k Key) rsa() bool { return k == RSA2048 || k == RSA3072 || k == RSA4096 }
 
-// make makes a key.
+// make generates a key.
 func (k Key) make() (crypto.Signer, error) {
 	switch k {
 	case P256:
@@ -52,7 +51,7 @@ func (k Key) make() (crypto.Signer, error) {
 	return nil, fmt.Errorf("no key is called %q", k)
 }
 
-// keyOf names the kind of key of a certificate.
+// keyOf returns the kind of a certificate's key.
 func keyOf(c *x509.Certificate) string {
 	switch public := c.PublicKey.(type) {
 	case *ecdsa.PublicKey:
@@ -63,15 +62,15 @@ func keyOf(c *x509.Certificate) string {
 	return fmt.Sprintf("%T", c.PublicKey)
 }
 
-// The SPIFFE identities (SPIFFE-ID.md, section 2), in the form that Istio gives them.
+// These are SPIFFE identities (SPIFFE-ID.md, section 2) in the form that Istio uses.
 const (
 	clientIdentity   = "spiffe://tare/ns/site/sa/client"
 	serverIdentity   = "spiffe://tare/ns/site/sa/server"
-	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // of the same authority, and not to be let in
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // certified by the same authority, but to be refused
 )
 
-// lifetime is how long certificates are valid: longer than any run. The authority's key is
-// gone before that.
+// lifetime is the validity of certificates: longer than any run. The authority's key is discarded right after the
+// certificates are issued.
 const lifetime = 90 * 24 * time.Hour
 
 // identity is a certificate with its key, in PEM.
@@ -80,13 +79,13 @@ type identity struct {
 	Key         string `json:"key"`
 }
 
-// identities are those of one set-up.
+// identities are the certificates of one set-up.
 type identities struct {
-	authority                string // its certificate, in PEM
+	authority                string // the authority's certificate, in PEM
 	client, server, stranger identity
 }
 
-// issue makes an authority, and what it certifies.
+// issue creates an authority and the certificates that it issues.
 func issue(k Key) (ids identities, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -113,8 +112,8 @@ func issue(k Key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify makes a key and its certificate. The common name is the last part of the identity,
-// since HAProxy has no way to tell the rest.
+// certify generates a key and its certificate. The common name is the last part of the identity, since HAProxy cannot
+// print other parts of a certificate.
 func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id string, k Key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

@@ -11,21 +11,20 @@ import (
 	"tare/testbed"
 )
 
-// arrivalLimit is how long a datagram may take, through a tunnel that begins with a handshake.
+// arrivalLimit is the timeout of a datagram. A tunnel may need a handshake first.
 const arrivalLimit = 6 * time.Second
 
-// sighting is what became of a marker that was sent from pod to pod.
-type sighting struct {
+// markerOutcome is the outcome of a marker sent from pod to pod.
+type markerOutcome struct {
 	sent
-	size  int  // of the marker, bytes
-	clear int  // frames on the wire that show it in clear
-	dark  bool // a datagram that no proxy touches is not to be seen in clear either
+	size   int  // size of the marker in bytes
+	clear  int  // number of frames on the wire that show the marker in clear
+	hidden bool // a datagram that bypasses the proxies cannot be seen in clear either
 }
 
-// sendMarker sends a random marker from the client pod to the server pod and looks for it on
-// the wire. Where it should be seen and is not, a datagram shows whether it is something
-// else that hides it, such as a tunnel between the nodes.
-func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendOrder, seen bool) (m sighting, err error) {
+// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. If the marker
+// should be seen and is not, a datagram shows whether something else hides both, such as a tunnel between the nodes.
+func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
 	o.Marker = evidence.Marker()
 	m.size = len(o.Marker)
 	stop := func() (int, error) { return 0, nil }
@@ -34,20 +33,20 @@ func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendOrder,
 			return m, err
 		}
 	}
-	err = h[testbed.ClientPod].Ask(ctx, order{Send: &o}, &m.sent)
+	err = h[testbed.ClientPod].Ask(ctx, request{Send: &o}, &m.sent)
 	var watched error
 	m.clear, watched = stop()
 	if err := errors.Join(err, watched); err != nil {
 		return m, err
 	}
 	if seen && m.arrived() && m.clear == 0 && site.Courier != nil {
-		m.dark, err = dark(ctx, site)
+		m.hidden, err = hidden(ctx, site)
 	}
 	return m, err
 }
 
-// dark says that a datagram arrives and is not seen in clear on the wire.
-func dark(ctx context.Context, site surroundings) (bool, error) {
+// hidden reports whether a datagram arrives without being seen in clear on the wire.
+func hidden(ctx context.Context, site surroundings) (bool, error) {
 	marker := []byte(evidence.Marker())
 	stop, err := site.Watch(ctx, marker)
 	if err != nil {
@@ -58,10 +57,10 @@ func dark(ctx context.Context, site surroundings) (bool, error) {
 	return arrived && frames == 0, errors.Join(err, watched)
 }
 
-// checkWay says that the marker should arrive by the connection that it was sent on, or by
-// another one, which a proxy has made.
-func (m sighting) checkWay(direct bool) layer.Check {
-	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than it was sent on"}
+// checkWay checks whether the marker arrives by the connection that the client opened (direct), or by another one,
+// which a proxy opened.
+func (m markerOutcome) checkWay(direct bool) layer.Check {
+	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than the one it was sent on"}
 	c := layer.Check{Layer: kind, Name: "marker from pod to pod", Expected: say[direct], Observed: say[m.direct()]}
 	if !m.arrived() {
 		c.Observed = "does not arrive: " + m.Refused
@@ -70,13 +69,13 @@ func (m sighting) checkWay(direct bool) layer.Check {
 	return c
 }
 
-// checkWire says that it should be seen in clear on the wire, or should not.
-func (m sighting) checkWire(clear bool) layer.Check {
+// checkWire checks whether the marker is seen in clear on the wire, or not.
+func (m markerOutcome) checkWire(clear bool) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
 	c.OK = m.arrived() && (m.clear > 0) == clear
 	if clear {
 		c.Expected = "in clear in at least 1 frame, or as hidden as a datagram"
-		if m.dark {
+		if m.hidden {
 			c.OK, c.Observed = true, c.Observed+", nor is a datagram: something else hides both"
 		}
 	}

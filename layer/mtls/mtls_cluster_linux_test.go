@@ -11,7 +11,7 @@ import (
 	"tare/testbed/kube/sitetest"
 )
 
-// imageVariable names an image on the test cluster that has Envoy: make systems builds one.
+// imageVariable names an image with Envoy on the test cluster: make systems builds one.
 const imageVariable = "TARE_TEST_SYSTEMS"
 
 // TestOnCluster puts the layer around pods, in both modes, and shows that its proofs can fail.
@@ -39,7 +39,7 @@ func TestOnCluster(t *testing.T) {
 	}
 }
 
-// onCluster goes through the life of the layer in pods that have its sidecars.
+// onCluster tests the layer from Up to Down in pods with its sidecars.
 func onCluster(t *testing.T, a *active, c *Config) {
 	ctx := t.Context()
 	if err := a.raise(ctx); err != nil {
@@ -71,7 +71,7 @@ func onCluster(t *testing.T, a *active, c *Config) {
 	if got := outcome(t, checks, err); !strings.Contains(got, "trial through the proxies: false: ") {
 		t.Errorf("a gigabyte that was not sent:\n%s", got)
 	}
-	if err := a.helpers[a.at[serverSide]].Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
+	if err := a.helpers[a.at[serverSide]].Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	checks, err = a.prove(ctx, a.site)

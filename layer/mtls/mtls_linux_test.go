@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// openSite opens a site at which the program can be put up, or skips the test.
+// openSite opens a site at which the program can run, or skips the test.
 func openSite(t *testing.T, p Program) testbed.Site {
 	t.Helper()
 	if _, err := p.implementation().find(); err != nil {
@@ -42,7 +42,7 @@ func openSite(t *testing.T, p Program) testbed.Site {
 	return localtest.Network(t, 0, 1500)
 }
 
-// config is the layer with its defaults, changed.
+// config returns the layer with changed defaults.
 func config(change func(*Config)) *Config {
 	c := New().(*Config)
 	if change != nil {
@@ -61,7 +61,7 @@ func up(t *testing.T, site testbed.Site, change func(*Config)) *active {
 	return a
 }
 
-// outcome is that of checks: "name: true", one a line, and all of those that fail.
+// outcome describes checks: "name: true", one per line. It adds what failed checks expected and observed.
 func outcome(t *testing.T, checks []layer.Check, err error) string {
 	t.Helper()
 	if err != nil {
@@ -125,9 +125,9 @@ func TestLayer(t *testing.T) {
 	}
 }
 
-// works goes through the life of the layer at a site.
+// works tests the layer at a site from Up to Down.
 func works(t *testing.T, site testbed.Site, change func(*Config)) {
-	t.Setenv("TMPDIR", t.TempDir()) // others may put the layer up at the same time
+	t.Setenv("TMPDIR", t.TempDir()) // other tests may put the layer up at the same time
 	ctx := t.Context()
 	c := config(change)
 	checks, err := c.ProveOff(ctx, new(layer.Run).At(site))
@@ -174,7 +174,7 @@ func works(t *testing.T, site testbed.Site, change func(*Config)) {
 	assert(t, "after", outcome(t, checks, err), off)
 }
 
-// HTTP/2 is passed on as such, whole.
+// HTTP/2 passes through the proxies unchanged.
 func TestHTTP2(t *testing.T) {
 	site := openSite(t, Envoy)
 	a := up(t, site, func(c *Config) { c.Protocol = factor.Of(HTTP) })
@@ -187,7 +187,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// Where the ports of the service are taken, a probe finds another; where all are, it says so.
+// If some ports of the service are taken, a probe finds another one. If all are taken, the error names them.
 func TestPortsInUse(t *testing.T) {
 	h := &helper{}
 	defer h.unlisten()
@@ -197,15 +197,15 @@ func TestPortsInUse(t *testing.T) {
 	}
 	defer l.Close()
 	taken := uint16(l.Addr().(*net.TCPAddr).Port)
-	if _, err := h.listen(listenOrder{Ports: []uint16{taken}}); err == nil || err.Error() != fmt.Sprintf("the ports [%d] are all in use: none is left for a probe", taken) {
+	if _, err := h.listen(listenRequest{Ports: []uint16{taken}}); err == nil || err.Error() != fmt.Sprintf("no port is free for a probe: the ports [%d] are all in use", taken) {
 		t.Error(err)
 	}
-	if port, err := h.listen(listenOrder{Ports: []uint16{0, taken}}); err != nil || port != 0 {
+	if port, err := h.listen(listenRequest{Ports: []uint16{0, taken}}); err != nil || port != 0 {
 		t.Error(port, err)
 	}
 }
 
-// A proxy that refuses its configuration says why, and nothing is left.
+// The error contains a proxy's complaint about its configuration, and nothing is left behind.
 func TestFailedUpLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	site := openSite(t, Envoy)
@@ -230,7 +230,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 }
 
 func TestWithoutPods(t *testing.T) {
-	const want = "this testbed has no pods whose connections could go through proxies and be watched"
+	const want = "this testbed has no pods whose connections can be redirected to proxies and captured"
 	site := localtest.Host(t)
 	if _, err := New().Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

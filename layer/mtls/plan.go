@@ -5,16 +5,16 @@ import (
 	"net/netip"
 )
 
-// plan is all that the configuration of a proxy is made from.
+// plan holds all values that the configuration of a proxy is made from.
 type plan struct {
 	settings
 	Side   side
-	From   netip.Addr // that the client's proxy connects from; invalid: the kernel chooses
+	From   netip.Addr // source address of the client's proxy; invalid: the kernel chooses
 	Mark   int
 	Listen uint16
 }
 
-// Ciphers is the name of the cipher asked for: that of TLS 1.2 depends on the certificates.
+// Ciphers returns the name of the cipher. With TLS 1.2 it depends on the certificates.
 func (p plan) Ciphers() string {
 	if p.Cipher == "" {
 		return ""
@@ -29,15 +29,15 @@ func (p plan) Ciphers() string {
 	return "ECDHE-ECDSA-" + name
 }
 
-// TLS13 says whether TLS is of that version.
+// TLS13 reports whether TLS 1.3 is set.
 func (p plan) TLS13() bool { return p.Version == TLS13 }
 
-// EnvoyVersion is a version of TLS in Envoy's configuration.
+// EnvoyVersion returns the name of a TLS version in Envoy's configuration.
 func (v Version) EnvoyVersion() string {
 	return map[Version]string{TLS12: "TLSv1_2", TLS13: "TLSv1_3"}[v]
 }
 
-// Source is what the client's proxy connects from.
+// Source returns the source address of the client's proxy.
 func (p plan) Source() netip.Addr {
 	if p.From.IsValid() {
 		return p.From
@@ -45,16 +45,16 @@ func (p plan) Source() netip.Addr {
 	return netip.IPv4Unspecified()
 }
 
-// IsClient says whether it is the client's proxy.
+// IsClient reports whether the plan is for the client's proxy.
 func (p plan) IsClient() bool { return p.Side == clientSide }
 
-// Encrypts says whether the proxies speak TLS with each other.
+// Encrypts reports whether the proxies use TLS with each other.
 func (p plan) Encrypts() bool { return p.encrypts() }
 
-// HTTP says whether they take requests apart.
+// HTTP reports whether the proxies parse requests.
 func (p plan) HTTP() bool { return p.Protocol == HTTP }
 
-// Peer is the identity that the other proxy must have.
+// Peer returns the identity that the other proxy must have.
 func (p plan) Peer() string {
 	if p.IsClient() {
 		return serverIdentity
@@ -62,15 +62,15 @@ func (p plan) Peer() string {
 	return clientIdentity
 }
 
-// Tell is the format in which a connection is told of: see parseTold.
-func (p plan) Tell() string {
-	return fmt.Sprintf("%s %%UPSTREAM_LOCAL_ADDRESS%% %%DOWNSTREAM_TLS_VERSION%% %%DOWNSTREAM_TLS_CIPHER%% %%DOWNSTREAM_PEER_URI_SAN%%", toldMark)
+// LogFormat returns the format of the record that a proxy prints of a connection: see parseRecord.
+func (p plan) LogFormat() string {
+	return fmt.Sprintf("%s %%UPSTREAM_LOCAL_ADDRESS%% %%DOWNSTREAM_TLS_VERSION%% %%DOWNSTREAM_TLS_CIPHER%% %%DOWNSTREAM_PEER_URI_SAN%%", recordMark)
 }
 
-// TellKey is what switches it on.
-func (p plan) TellKey() string { return tellKey }
+// LogKey returns the key that turns these records on.
+func (p plan) LogKey() string { return logKey }
 
-// AdminName is the name by which the proxy answers.
+// AdminName returns the name of the proxy's admin address.
 func (p plan) AdminName() string {
 	if p.Program == HAProxy {
 		return "abns@tare-mtls-" + p.Side.String()
@@ -78,8 +78,8 @@ func (p plan) AdminName() string {
 	return "@tare-mtls-" + p.Side.String()
 }
 
-// ToldMark begins what the proxy tells of a connection.
-func (p plan) ToldMark() string { return toldMark }
+// RecordMark returns the beginning of each record of a connection.
+func (p plan) RecordMark() string { return recordMark }
 
-// NoLimit is the number of connections and requests that may be open at a time: as many as there are.
+// NoLimit returns the largest number of open connections or requests: Envoy's way to set no limit.
 func (p plan) NoLimit() uint32 { return 1<<32 - 1 }

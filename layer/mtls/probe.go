@@ -9,8 +9,8 @@ import (
 	"tare/testbed"
 )
 
-// probe puts the layer around a site of the local testbed that is thrown away, with either
-// program and all proofs.
+// probe puts the layer around a temporary site of the local testbed, once for each proxy program, and makes all
+// proofs.
 func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{find(ctx, Envoy), find(ctx, HAProxy)}
 }

@@ -13,11 +13,10 @@ import (
 	"tare/testbed"
 )
 
-// tellLimit is how long a proxy may take to tell of a connection: it does within a quarter of
-// a second.
-const tellLimit = 5 * time.Second
+// recordLimit is the timeout for a proxy's record of a connection, which normally appears within 0.25 s.
+const recordLimit = 5 * time.Second
 
-// describe records which proxies there are, once.
+// describe records the name and version of the proxies. It is called once.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for s, p := range a.proxies {
@@ -38,8 +37,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, and how. It also
-// reads the counters for through.
+// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also reads the
+// counters that through compares with.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -47,10 +46,10 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	}
 	server := a.helpers[serverSide.pod()]
 	var port uint16
-	if err := server.Ask(ctx, order{Listen: &listenOrder{Ports: a.site.Ports()}}, &port); err != nil {
+	if err := server.Ask(ctx, request{Listen: &listenRequest{Ports: a.site.Ports()}}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
-	defer func() { _ = server.Ask(context.WithoutCancel(ctx), order{Unlisten: &struct{}{}}, nil) }()
+	defer func() { _ = server.Ask(context.WithoutCancel(ctx), request{Unlisten: &struct{}{}}, nil) }()
 	to := netip.AddrPortFrom(a.site.Address(testbed.PodToPod), port)
 	for _, part := range []func(context.Context, netip.AddrPort) ([]layer.Check, error){a.proveWay, a.proveStrangers} {
 		more, err := part(ctx, to)
@@ -84,38 +83,38 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows the way of a marker.
+// proveWay shows the way of a marker from pod to pod.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tell := a.Program.implementation().tell
-	if tell != nil {
-		if err := tell(ctx, a.proxies[serverSide].admin, true); err != nil {
+	logConnections := a.Program.implementation().logConnections
+	if logConnections != nil {
+		if err := logConnections(ctx, a.proxies[serverSide].admin, true); err != nil {
 			return nil, err
 		}
 	}
-	m, err := a.helpers.sendMarker(ctx, a.site, sendOrder{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
+	m, err := a.helpers.sendMarker(ctx, a.site, sendRequest{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
 	if err != nil {
 		return nil, err
 	}
 	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.encrypts())}
-	if tell != nil && m.arrived() && !m.direct() {
-		t, err := a.proxies[serverSide].ear.of(ctx, m.Heard.Peer.String(), tellLimit)
+	if logConnections != nil && m.arrived() && !m.direct() {
+		t, err := a.proxies[serverSide].log.record(ctx, m.Heard.Peer.String(), recordLimit)
 		if err != nil {
 			t.identity = err.Error()
 		}
-		checks = append(checks, a.checkTold(t))
+		checks = append(checks, a.checkRecord(t))
 	}
-	if tell != nil {
-		if err := tell(ctx, a.proxies[serverSide].admin, false); err != nil {
+	if logConnections != nil {
+		if err := logConnections(ctx, a.proxies[serverSide].admin, false); err != nil {
 			return nil, err
 		}
 	}
 	if a.encrypts() && a.Protocol == HTTP && a.Program == Envoy {
 		want := "URI=" + clientIdentity
-		checks = append(checks, layer.Check{Layer: kind, Name: "peer that the program is told of", Expected: want,
+		checks = append(checks, layer.Check{Layer: kind, Name: "peer identity that the proxy reports to the program", Expected: want,
 			Observed: cmp.Or(m.Heard.Identity, "of nobody"), OK: strings.Contains(";"+m.Heard.Identity+";", ";"+want+";")})
 	}
 	now, err := a.count(ctx)
@@ -125,8 +124,8 @@ func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check
 	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
 }
 
-// checkTold says what the server's proxy should have seen of the marker's connection.
-func (a *active) checkTold(t told) layer.Check {
+// checkRecord compares the server proxy's record of the marker's connection with the expected peer and TLS version.
+func (a *active) checkRecord(t connRecord) layer.Check {
 	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
 	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
 	if !a.encrypts() {
@@ -147,24 +146,24 @@ func (a *active) checkTold(t told) layer.Check {
 	return c
 }
 
-// proveStrangers shows whom the server's proxy lets in, by connections that pass by the
-// client's.
+// proveStrangers shows which clients the server's proxy accepts. These clients connect to it without the client's
+// proxy.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	var checks []layer.Check
 	var s sent
 	for _, client := range []struct {
 		name string
-		with *tlsOrder
+		with *tlsClient
 		in   bool
 	}{
 		{"client without TLS", nil, !a.encrypts()},
-		{"client without a certificate", &tlsOrder{Authority: a.ids.authority}, false},
-		{"client with a stranger's certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
-		{"client with its certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.client}, true},
+		{"client without a certificate", &tlsClient{Authority: a.ids.authority}, false},
+		{"client with a stranger's certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.stranger}, false},
+		{"client with its certificate", &tlsClient{Authority: a.ids.authority, Identity: &a.ids.client}, true},
 	} {
 		s = sent{}
-		o := sendOrder{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
-		if err := a.helpers[a.at[clientSide]].Ask(ctx, order{Send: &o}, &s); err != nil {
+		o := sendRequest{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: client.with}
+		if err := a.helpers[a.at[clientSide]].Ask(ctx, request{Send: &o}, &s); err != nil {
 			return nil, err
 		}
 		if checks = append(checks, s.check(client.name, client.in)); !a.encrypts() {
@@ -176,7 +175,7 @@ func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer
 	return append(checks, layer.Check{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}), nil
 }
 
-// check says that a probe should be let in, or refused.
+// check checks whether a probe was accepted, or refused.
 func (s sent) check(name string, in bool) layer.Check {
 	say := map[bool]string{true: "let in", false: "refused"}
 	c := layer.Check{Layer: kind, Name: name, Expected: say[in], Observed: say[s.arrived()], OK: s.arrived() == in}
@@ -186,9 +185,9 @@ func (s sent) check(name string, in bool) layer.Check {
 	return c
 }
 
-// ProveOff shows that at a site without the layer no rule of it is in force, and that a
-// marker arrives by the connection that it was sent on: no proxy is on its way, in the pods
-// or on the nodes. An arm with proxies of its own shows by its own proofs what they do.
+// ProveOff shows that a site without the layer has no rule of the layer, and that a marker arrives by the connection
+// that the client opened: there is no proxy on the way, in the pods or on the nodes. It is not used for
+// arms with proxies of their own, whose own proofs show the way of their connections.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
 	site, err := surround(s.Site)
 	if err != nil {
@@ -211,10 +210,10 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 		checks = append(checks, check)
 	}
 	var port uint16
-	if err := h[testbed.ServerPod].Ask(ctx, order{Listen: &listenOrder{Ports: site.Ports()}}, &port); err != nil {
+	if err := h[testbed.ServerPod].Ask(ctx, request{Listen: &listenRequest{Ports: site.Ports()}}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
-	m, err := h.sendMarker(ctx, site, sendOrder{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)
+	m, err := h.sendMarker(ctx, site, sendRequest{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)
 	if err != nil {
 		return nil, err
 	}

@@ -10,12 +10,12 @@ import (
 	"tare/testbed"
 )
 
-// What a proof is worth shows where it must fail.
+// The proofs must be able to fail.
 func TestProofsFail(t *testing.T) {
 	ctx := t.Context()
 	site := openSite(t, Envoy)
 	a := up(t, site, nil)
-	// has asserts that these checks fail, and say so.
+	// has asserts that these checks fail, with this text.
 	has := func(what string, checks []layer.Check, err error, want ...string) {
 		t.Helper()
 		got := outcome(t, checks, err)
@@ -30,7 +30,7 @@ func TestProofsFail(t *testing.T) {
 	has("off, while it is on", checks, err,
 		"redirection in the client-pod: false: expected 0 rules, observed 20 rules\n",
 		"redirection in the server-pod: false: expected 0 rules, observed 10 rules\n",
-		"marker from pod to pod: false: expected arrives by the connection that it was sent on, observed arrives by another connection than it was sent on\n",
+		"marker from pod to pod: false: expected arrives by the connection that it was sent on, observed arrives by another connection than the one it was sent on\n",
 		"marker on the wire: false: ")
 
 	if _, err := a.prove(ctx, site); err != nil {
@@ -39,7 +39,7 @@ func TestProofsFail(t *testing.T) {
 	checks, err = a.through(ctx, layer.Did{Sent: 1e9})
 	has("a gigabyte that was not sent", checks, err, "trial through the proxies: false: expected 1000000000 bytes or more through each, observed client-proxy: 0 bytes, ")
 
-	// Proxies that do not encrypt, where they should.
+	// The proxies do not encrypt although they should.
 	plain := up2(t, a, site, Plaintext)
 	plain.Mode, plain.ids = Mutual, a.ids
 	checks, err = plain.prove(ctx, site)
@@ -50,7 +50,7 @@ func TestProofsFail(t *testing.T) {
 		"client with its certificate: false: expected let in, observed refused (",
 		"handshakes so far: false: expected all of TLSv1.3, at least 1, observed 0 of 0, 0 of them resumed\n")
 
-	// Proxies that encrypt, where they should not.
+	// The proxies encrypt although they should not.
 	a = up2(t, plain, site, Mutual)
 	a.Mode = Plaintext
 	checks, err = a.prove(ctx, site)
@@ -59,13 +59,13 @@ func TestProofsFail(t *testing.T) {
 		"client without TLS: false: expected let in, observed refused", "handshakes so far: false: expected none, observed ")
 	a.Mode = Mutual
 
-	// The version is not the one asked for.
+	// The TLS version is not the one that was set.
 	a.Version = TLS12
 	checks, err = a.prove(ctx, site)
 	has("another version", checks, err, "peer that the server's proxy saw: false: ", "server that the client sees: false: ", "handshakes so far: false: expected all of TLSv1.2, at least 1, observed 0 of ")
 	a.Version = TLS13
 
-	// Somebody else who tried meanwhile.
+	// A stranger has tried to connect meanwhile.
 	if _, err := a.prove(ctx, site); err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +73,16 @@ func TestProofsFail(t *testing.T) {
 	checks, err = a.through(ctx, layer.Did{})
 	has("a stranger in the trial", checks, err, "handshakes of the trial: false: ", ", and 1 strangers were refused\n")
 
-	// They do not look into connections, where they should.
+	// The proxies do not parse HTTP although they should.
 	a.Protocol = HTTP
 	checks, err = a.prove(ctx, site)
-	has("tcp in place of http", checks, err, "marker taken for: false: expected http, observed client-proxy: tcp; server-proxy: tcp\n", "peer that the program is told of: false: ")
+	has("tcp in place of http", checks, err, "marker taken for: false: expected http, observed client-proxy: tcp; server-proxy: tcp\n", "peer identity that the proxy reports to the program: false: ")
 	a.Protocol = TCP
 
-	// Rules that are gone.
+	// The rules are gone.
 	restore := func(where testbed.Place) {
 		t.Helper()
-		if err := a.helpers[where].Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
+		if err := a.helpers[where].Ask(ctx, request{Restore: &struct{}{}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestProofsFail(t *testing.T) {
 	checks, err = a.through(ctx, transfer(t, site, testbed.PodToPod, TCP, 2))
 	has("a trial without rules", checks, err, "trial through the proxies: false: expected 2097152 bytes or more through each, observed client-proxy: 0 bytes, connections: 0; server-proxy: 0 bytes, connections: 0\n")
 
-	// A proxy that is gone is an error that says so.
+	// The error names a proxy that has ended.
 	if err := a.proxies[serverSide].process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func up2(t *testing.T, before *active, site testbed.Site, m Mode) *active {
 	return up(t, site, func(c *Config) { c.Mode = factor.Of(m) })
 }
 
-// Keys are written for nobody else to read.
+// Only the owner can read the files with keys.
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	ids, err := issue(P256)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := (becomeOrder{Files: files}).write(dir); err != nil {
+	if err := (becomeRequest{Files: files}).write(dir); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadDir(dir)

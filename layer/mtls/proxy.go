@@ -13,20 +13,19 @@ import (
 	"tare/testbed/orders"
 )
 
-// readyLimit is how long a proxy may take to start.
+// readyLimit is the timeout for the start of a proxy.
 const readyLimit = 20 * time.Second
 
-// proxy is one that runs.
+// proxy is a running proxy.
 type proxy struct {
 	process testbed.Process
 	admin   admin
-	ear     *ear
-	ended   chan struct{} // closed when it has; then why is set
+	log     *logReader
+	ended   chan struct{} // closed when the proxy has ended; why is set by then
 	why     error
 }
 
-// start starts the proxy of a side and waits until it takes connections. Its files are gone
-// after that.
+// start starts the proxy of a side and waits until it accepts connections. Then it removes the proxy's files.
 func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err error) {
 	program := a.Program.implementation()
 	p := plan{settings: a.settings, Side: s, Mark: mark, Listen: s.listen()}
@@ -41,27 +40,27 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	if err != nil {
 		return nil, err
 	}
-	become := becomeOrder{dirOrder: dirOrder{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), Told: a.remote}
+	become := becomeRequest{dirRequest: dirRequest{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), ToFile: a.remote}
 	where := a.at[s]
-	cmd, err := orders.Command(a.site, where, kind, order{Become: &become})
+	cmd, err := orders.Command(a.site, where, kind, request{Become: &become})
 	if err != nil {
 		return nil, err
 	}
 	helper := a.helpers[where]
-	defer func() { // also where it has not become the proxy
-		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), order{Forget: &become.dirOrder}, nil))
+	defer func() { // also if the process has not become the proxy
+		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), request{Forget: &become.dirRequest}, nil))
 	}()
-	up := &proxy{ear: newEar(), ended: make(chan struct{})}
+	up := &proxy{log: newLogReader(), ended: make(chan struct{})}
 	up.admin = admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), method: program.method, side: s}
 	if !a.remote {
-		cmd.Stdout = up.ear
+		cmd.Stdout = up.log
 	} else {
-		up.ear.fetch = func(ctx context.Context) (text string, err error) {
-			err = helper.Ask(ctx, order{Told: &become.dirOrder}, &text)
+		up.log.fetch = func(ctx context.Context) (text string, err error) {
+			err = helper.Ask(ctx, request{Output: &become.dirRequest}, &text)
 			return text, err
 		}
 	}
-	// It outlives the context, until it is taken down.
+	// The proxy outlives the context, until down ends it.
 	up.process, err = a.site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 		defer close(up.ended)
 		_, up.why = up.process.Wait()
 		if exit := (*testbed.ExitError)(nil); errors.As(up.why, &exit) {
-			exit.Args = become.Args // that it has become
+			exit.Args = become.Args // command line of the proxy that the process has become
 		}
 	}()
 	if err := up.await(ctx, program); err != nil {
@@ -79,7 +78,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	return up, nil
 }
 
-// files are those of a proxy, by their names.
+// files returns the contents of a proxy's files, by file name.
 func (a *active) files(p plan) (map[string]string, error) {
 	program, config := p.Program.implementation(), &strings.Builder{}
 	if err := program.configure.Execute(config, p); err != nil {
@@ -98,7 +97,7 @@ func (a *active) files(p plan) (map[string]string, error) {
 	return files, nil
 }
 
-// await waits until it takes connections.
+// await waits until the proxy accepts connections.
 func (p *proxy) await(ctx context.Context, program *implementation) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -117,12 +116,12 @@ func (p *proxy) await(ctx context.Context, program *implementation) error {
 	}
 }
 
-// failed says how it has ended; nil if it has not.
+// failed returns the reason why the proxy has ended; nil if it runs.
 func (p *proxy) failed() error {
 	select {
 	case <-p.ended:
 		if p.why == nil {
-			return errors.New("it has ended")
+			return errors.New("the proxy has ended")
 		}
 		return p.why
 	default:
@@ -130,7 +129,7 @@ func (p *proxy) failed() error {
 	}
 }
 
-// end ends it.
+// end ends the proxy.
 func (p *proxy) end() error {
 	err := p.process.Kill()
 	<-p.ended

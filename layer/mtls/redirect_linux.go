@@ -10,15 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// table is the name of the layer's rules.
+// table is the name of the nftables table with the layer's rules.
 const table = "tare-mtls"
 
-// beforeService is the priority of the rules: what arrives at a node is redirected before a
-// service's address is translated there.
+// beforeService is the priority of the rules: a node redirects arriving connections before it translates the address
+// of a service.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
-// install puts the rules up in the network namespace of this process, in place of those that
-// are there.
+// install installs the rules in the network namespace of this process, in place of the layer's earlier rules.
 func (r redirect) install() error {
 	if err := removeRules(); err != nil {
 		return err
@@ -48,12 +47,12 @@ func (r redirect) install() error {
 	return nil
 }
 
-// rule is "meta mark != MARK meta skuid != USER ip daddr ADDRESS tcp dport PORT redirect to :TO", or
-// "… dnat to AT:TO".
+// rule returns "meta mark != MARK meta skuid != USER ip daddr ADDRESS tcp dport PORT redirect to :TO", or "… dnat to
+// AT:TO".
 func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 	const (
-		destinationOffset = 16 // of the address in the IPv4 header
-		portOffset        = 2  // of the destination port in the TCP header
+		destinationOffset = 16 // offset of the destination address in the IPv4 header
+		portOffset        = 2  // offset of the destination port in the TCP header
 	)
 	var e []expr.Any
 	except := func(key expr.MetaKey, value uint32) {
@@ -82,7 +81,7 @@ func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 2, RegProtoMin: 1})
 }
 
-// chains lists the chains of the layer's table, on a connection to the kernel.
+// chains lists the chains of the layer's table, and returns the connection to the kernel that it used.
 func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	var all []*nftables.Chain
 	if conn, err = nftables.New(); err == nil {
@@ -99,7 +98,7 @@ func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	return conn, own, nil
 }
 
-// countRules says how many of the layer's rules are in force here.
+// countRules returns the number of the layer's rules that are in force here.
 func countRules() (n int, err error) {
 	conn, own, err := chains()
 	for _, c := range own {
@@ -112,7 +111,7 @@ func countRules() (n int, err error) {
 	return n, err
 }
 
-// removeRules removes them, if there are any.
+// removeRules removes the layer's rules, if there are any.
 func removeRules() error {
 	conn, own, err := chains()
 	if err != nil || len(own) == 0 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// parseStats reads the counters and gauges of Envoy's text format, "name: value" a line.
-// Histograms, and what was never used, are left out there.
+// parseStats reads the counters and gauges of Envoy's text format, one "name: value" per line. It skips histograms
+// and texts. Envoy itself leaves out values that were never set.
 func parseStats(text string) (map[string]uint64, error) {
 	stats := map[string]uint64{}
 	for line := range strings.Lines(text) {
@@ -29,8 +29,8 @@ func parseStats(text string) (map[string]uint64, error) {
 	return stats, nil
 }
 
-// below gives the stats whose names begin so, by the rest of their names.
-func below(stats map[string]uint64, prefix string) map[string]uint64 {
+// withPrefix returns the stats whose names start with a prefix, by the rest of their names.
+func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	found := map[string]uint64{}
 	for name, n := range stats {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
@@ -40,7 +40,7 @@ func below(stats map[string]uint64, prefix string) map[string]uint64 {
 	return found
 }
 
-// parseServerInfo reads what Envoy says of itself.
+// parseServerInfo reads Envoy's version and number of workers.
 func parseServerInfo(text string) (what string, workers int, err error) {
 	var info struct {
 		Version string
@@ -49,7 +49,7 @@ func parseServerInfo(text string) (what string, workers int, err error) {
 	if err := json.Unmarshal([]byte(text), &info); err != nil {
 		return "", 0, fmt.Errorf("envoy's server_info: %w", err)
 	}
-	// COMMIT/VERSION/Clean/RELEASE/BoringSSL
+	// The version has the form COMMIT/VERSION/Clean/RELEASE/BoringSSL.
 	fields := strings.Split(info.Version, "/")
 	if len(fields) < 4 || info.Options.Concurrency == 0 {
 		return "", 0, fmt.Errorf("envoy's server_info: version %q, %d workers", info.Version, info.Options.Concurrency)

@@ -8,8 +8,8 @@ import (
 	"tare/layer"
 )
 
-// through shows that the proxies moved what the trial sent, if the workload tells that, and
-// by which TLS.
+// through shows that the proxies moved the bytes that the trial sent, if the workload reports that number, and that
+// they used the TLS that is set.
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *active) count(ctx context.Context) (both [2]counters, err error) {
 	return both, nil
 }
 
-// checkMoved says that either proxy should have moved so many bytes.
+// checkMoved checks that each proxy moved at least the given number of bytes.
 func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	c := layer.Check{Layer: kind, Name: name, Expected: fmt.Sprintf("%d bytes or more through each", size), OK: true}
 	var seen []string
@@ -60,8 +60,8 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol says what either proxy should have taken the marker for: only one that takes
-// connections for HTTP counts requests.
+// checkProtocol checks the protocol that each proxy parsed the marker as: only a proxy that parses HTTP counts
+// requests.
 func checkProtocol(want Protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
@@ -77,8 +77,7 @@ func checkProtocol(want Protocol, from, to [2]counters) layer.Check {
 	return c
 }
 
-// checkHandshakes says that all TLS should have been of the version asked for, or that there
-// should have been none.
+// checkHandshakes checks that all TLS handshakes were of the version that is set, or that there were none.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
 	if !a.encrypts() {
@@ -100,8 +99,7 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	return check
 }
 
-// checkReuse says that the client's proxy should have opened another connection after so
-// many requests.
+// checkReuse checks that the client's proxy opened another connection after the set number of requests.
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)

@@ -16,11 +16,11 @@ import (
 	"tare/testbed"
 )
 
-// piece is what one connection or request moves to the server, in bytes.
+// piece is the payload of one connection or request, in bytes.
 const piece = 1 << 20
 
-// traffic is one side of a transfer. A client sends pieces, one after the other, each on a
-// connection or in a request of its own; the server serves for ever.
+// traffic is one side of a transfer. A client sends pieces one after the other, each on its own connection or in its
+// own request. The server serves until it is killed.
 func traffic(what []string) error {
 	protocol, address := Protocol(what[1]), what[2]
 	if what[0] == "serve" {
@@ -62,10 +62,10 @@ func traffic(what []string) error {
 	return nil
 }
 
-// http2 is HTTP/2 without TLS, as gRPC in a mesh has it.
+// http2 is HTTP/2 without TLS, as used by gRPC in a mesh.
 const http2 Protocol = "http2"
 
-// versions are those of HTTP that a protocol stands for.
+// versions returns the HTTP versions of a protocol.
 func versions(p Protocol) *http.Protocols {
 	v := new(http.Protocols)
 	v.SetHTTP1(p != http2)
@@ -94,7 +94,7 @@ func sendPiece(protocol Protocol, address string) ([]byte, error) {
 	return io.ReadAll(conn)
 }
 
-// transfer moves pieces from the client pod to the server pod, and gives their size.
+// transfer moves pieces from the client pod to the server pod, and returns their total size.
 func transfer(t *testing.T, site testbed.Site, path testbed.Path, protocol Protocol, count int) layer.Did {
 	t.Helper()
 	network, _ := testbed.As[testbed.Network](site)

@@ -12,13 +12,13 @@ type podWire struct{ helper *orders.Helper }
 
 var _ testbed.Wire = (*podWire)(nil)
 
-// Watch counts the frames that hold the pattern, which is a text.
+// Watch counts the frames that hold the pattern, a text.
 func (w *podWire) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
-	if err := w.helper.Ask(ctx, order{Watch: &watchOrder{Pattern: string(pattern)}}, nil); err != nil {
+	if err := w.helper.Ask(ctx, request{Watch: &watchRequest{Pattern: string(pattern)}}, nil); err != nil {
 		return nil, err
 	}
 	return func() (n int, err error) {
-		err = w.helper.Ask(context.WithoutCancel(ctx), order{Unwatch: &struct{}{}}, &n)
+		err = w.helper.Ask(context.WithoutCancel(ctx), request{Unwatch: &struct{}{}}, &n)
 		return n, err
 	}, nil
 }

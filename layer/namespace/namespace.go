@@ -1,13 +1,11 @@
-// Package namespace is the layer that a cluster puts around a workload by the
-// labels and annotations of its namespace: sidecar injection, a mesh's ambient
-// mode, policies that select namespaces.
+// Package namespace is the layer of labels and annotations on the arm's namespace in a cluster: sidecar injection, a
+// mesh's ambient mode, policies that select namespaces.
 //
 //   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
 //
-// Proof, before every trial: the API server has the namespace with each of them,
-// and the namespaces of arms without the layer with none. That shows what was
-// asked for, and not that anything acts on it: add the layer pod (sidecars), manifests
-// (a condition) or proof to the arm.
+// Proof, before every trial: the API server reports the namespace with each of them, and the namespaces of arms
+// without the layer with none. This does not show that anything acts on them: to show that, add the layer pod
+// (sidecars), manifests (a condition) or proof to the arm.
 package namespace
 
 import (
@@ -25,7 +23,7 @@ import (
 
 const name = "namespace"
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
 	Labels      map[string]string `yaml:"labels" doc:"labels of the namespace"`
 	Annotations map[string]string `yaml:"annotations" doc:"annotations of the namespace"`
@@ -37,50 +35,50 @@ var Kind = layer.Kind{
 	Summary: "labels and annotations of the arm's namespace",
 	Example: "labels: {istio.io/dataplane-mode: ambient}",
 	New:     func() layer.Layer { return &Config{} },
-	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with namespaces that Tare makes"),
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with namespaces that Tare creates"),
 }
 
-// Declare says that the layer needs a cluster.
+// Declare declares that the layer needs a cluster.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
-		Elsewhere:    "what its labels turn on is not there; a mesh's proxies are the layer mtls",
+		Elsewhere:    "no mechanism acts on labels there; for a mesh's proxies use the layer mtls",
 		Shapes:       true,
 		ProvesBeside: true,
 	}
 }
 
-// validate checks what the tags cannot say.
+// validate checks rules that the struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Labels)+len(c.Annotations) == 0 {
-		errs.Add("", "no label and no annotation is given: the layer would do nothing")
+		errs.Add("", "there is no label and no annotation: the layer would do nothing")
 	}
 	pairs.Validate(&errs, "labels", c.Labels, true, taken)
 	pairs.Validate(&errs, "annotations", c.Annotations, false, taken)
 	return errs
 }
 
-// taken says who needs a label that the layer must leave alone.
+// taken returns the reason why a key is reserved; "" if it is free.
 func taken(key string) string {
 	switch {
 	case pairs.Reserved(key):
-		return "Tare knows namespaces by " + key
+		return "Tare identifies namespaces by " + key
 	case key == "kubernetes.io/metadata.name":
-		return "Kubernetes knows namespaces by " + key
+		return "Kubernetes identifies namespaces by " + key
 	}
 	return ""
 }
 
-// Up has the namespace made with the labels and annotations.
+// Up registers the labels and annotations for the namespace, which is created later.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
 	if given := site.Parameters().Namespace; given != "" {
-		return nil, fmt.Errorf("all arms share the namespace %s that the experiment gives, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare makes a namespace for each arm", given)
+		return nil, fmt.Errorf("all arms share the experiment's namespace %s, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare creates a namespace for each arm", given)
 	}
 	idle := false // the namespace would have been the same without the layer
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
@@ -92,7 +90,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}
 	settle := func(context.Context) ([]layer.Check, error) {
 		if idle {
-			return nil, fmt.Errorf("the namespace %s is like that without the layer, so its arm is a copy of the arm without it", site.Namespace())
+			return nil, fmt.Errorf("the layer does not change the namespace %s, so its arm is a copy of the arm without it", site.Namespace())
 		}
 		return nil, nil
 	}
@@ -100,12 +98,12 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: settle, Before: before}, nil
 }
 
-// lacking counts what a namespace lacks of the layer.
+// lacking counts the layer's labels and annotations that a namespace lacks.
 func (c *Config) lacking(ns *corev1.Namespace) int {
 	return len(c.Labels) - pairs.Among(c.Labels, ns.Labels) + len(c.Annotations) - pairs.Among(c.Annotations, ns.Annotations)
 }
 
-// checks shows which of the labels and annotations a namespace has.
+// checks compares the labels and annotations of a namespace with the layer's.
 func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	var out []layer.Check
 	for _, m := range []struct {
@@ -135,8 +133,8 @@ func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the namespace has none of them, but for those that the arm's own
-// layer gives it.
+// ProveOff shows that the namespace has none of the layer's labels and annotations, except those that the arm's own
+// layer sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil

@@ -35,8 +35,8 @@ func TestChecks(t *testing.T) {
 			[]layer.Check{check("labels", labels, "inject absent, mode absent", false), check("annotations", annotations, "a absent", false)},
 			[]layer.Check{check("labels", "none of "+labels, "inject absent, mode absent", true), check("annotations", "none of "+annotations, "a absent", true)}},
 		{"with some", named(map[string]string{"inject": "enabled", "mode": "hunter2"}, map[string]string{"a": "2"}),
-			[]layer.Check{check("labels", labels, `inject="enabled", mode of another value`, false), check("annotations", annotations, "a of another value", false)},
-			[]layer.Check{check("labels", "none of "+labels, `inject="enabled", mode of another value`, false), check("annotations", "none of "+annotations, "a of another value", true)}},
+			[]layer.Check{check("labels", labels, `inject="enabled", mode with another value`, false), check("annotations", annotations, "a with another value", false)},
+			[]layer.Check{check("labels", "none of "+labels, `inject="enabled", mode with another value`, false), check("annotations", "none of "+annotations, "a with another value", true)}},
 	} {
 		if diff := cmp.Diff(test.on, c.checks(test.ns, true)); diff != "" {
 			t.Errorf("%s, on (-want +got):\n%s", test.name, diff)
@@ -69,12 +69,12 @@ func TestValidate(t *testing.T) {
 		config Config
 		want   []experiment.FieldError
 	}{
-		"nothing":               {Config{}, bad("", "no label and no annotation is given: the layer would do nothing")},
+		"nothing":               {Config{}, bad("", "there is no label and no annotation: the layer would do nothing")},
 		"a label":               {Config{Labels: map[string]string{"istio.io/dataplane-mode": "ambient"}}, nil},
 		"an annotation of text": {Config{Annotations: map[string]string{"a": "any text: {}"}}, nil},
-		"a label of text":       {Config{Labels: map[string]string{"a": "b c"}}, bad("labels.a", `"b c" is no value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`)},
-		"Tare's own":            {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare knows namespaces by tare/owner")},
-		"Kubernetes' own":       {Config{Labels: map[string]string{"kubernetes.io/metadata.name": "x"}}, bad("labels.kubernetes.io/metadata.name", "Kubernetes knows namespaces by kubernetes.io/metadata.name")},
+		"a label of text":       {Config{Labels: map[string]string{"a": "b c"}}, bad("labels.a", `"b c" is not a valid value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`)},
+		"Tare's own":            {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare identifies namespaces by tare/owner")},
+		"Kubernetes' own":       {Config{Labels: map[string]string{"kubernetes.io/metadata.name": "x"}}, bad("labels.kubernetes.io/metadata.name", "Kubernetes identifies namespaces by kubernetes.io/metadata.name")},
 	} {
 		if diff := cmp.Diff(test.want, test.config.validate()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -82,7 +82,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestElsewhere checks that other testbeds are refused in words.
+// TestElsewhere checks the error on other testbeds.
 func TestElsewhere(t *testing.T) {
 	c := &Config{Labels: map[string]string{"a": "1"}}
 	var site struct{ testbed.Site }
@@ -95,8 +95,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// What another arm's layer gives a namespace is shown to be absent, but for the keys
-// that the arm's own layer gives.
+// Labels of another arm's layer are shown to be absent, except for keys that the arm's own layer sets.
 func TestBesideOwn(t *testing.T) {
 	other := &Config{Labels: map[string]string{"a": "1", "b": "2"}, Annotations: map[string]string{"c": "3"}}
 	rest := layer.Without(other, &Config{Labels: map[string]string{"a": "9"}})

@@ -1,5 +1,4 @@
-// Package pairs compares labels, annotations and the like with what they are to be, for
-// the proofs of layers.
+// Package pairs compares labels, annotations and similar maps with wanted values, for the proofs of layers.
 package pairs
 
 import (
@@ -13,7 +12,7 @@ import (
 	"tare/experiment"
 )
 
-// Among counts the pairs of want that has holds.
+// Among counts the pairs of want that has contains.
 func Among(want, has map[string]string) int {
 	n := 0
 	for k, v := range want {
@@ -24,8 +23,8 @@ func Among(want, has map[string]string) int {
 	return n
 }
 
-// Written shows the keys of want with their values in has. A value that has nothing to
-// do with the layer is not shown: it may be a secret.
+// Written returns the keys of want with their values in has. A value that differs from the wanted one is left out,
+// since it may be a secret.
 func Written(want, has map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -33,7 +32,7 @@ func Written(want, has map[string]string) string {
 		case !ok:
 			out = append(out, k+" absent")
 		case v != want[k]:
-			out = append(out, k+" of another value")
+			out = append(out, k+" with another value")
 		default:
 			out = append(out, fmt.Sprintf("%s=%q", k, v))
 		}
@@ -41,21 +40,21 @@ func Written(want, has map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// Reserved says whether a key is one by which Tare knows its own things again.
+// Reserved reports whether Tare uses a key to identify its own objects.
 func Reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-// Validate reports every problem of the pairs of a field. Labels have values of a certain form; taken says of a key who
-// needs it, so that it is not to be given, or "".
+// Validate reports every problem of the pairs of a field. labels is set if the values must be valid for labels. taken
+// returns the reason why a key is reserved, or "".
 func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := field + "." + key
 		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-			errs.Add(at, "%q is no key: %s", key, wrong[0])
+			errs.Add(at, "%q is not a valid key: %s", key, wrong[0])
 		}
 		if wrong := validation.IsValidLabelValue(given[key]); labels && len(wrong) > 0 {
-			errs.Add(at, "%q is no value: %s", given[key], wrong[0])
+			errs.Add(at, "%q is not a valid value: %s", given[key], wrong[0])
 		}
 		if why := taken(key); why != "" {
 			errs.Add(at, "%s", why)
@@ -63,7 +62,7 @@ func Validate(errs *experiment.FieldErrors, field string, given map[string]strin
 	}
 }
 
-// With are the pairs of a map, which may be nil, and others; it is nil if there are none.
+// With returns the pairs of two maps, which may be nil. It returns nil if there are no pairs.
 func With(m, add map[string]string) map[string]string {
 	out := maps.Clone(m)
 	if out == nil && len(add) > 0 {

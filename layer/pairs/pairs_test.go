@@ -8,7 +8,7 @@ func TestPairs(t *testing.T) {
 	if got := Among(want, has); got != 1 {
 		t.Errorf("%d among them, want 1", got)
 	}
-	if got, text := Written(want, has), `a="1", b of another value, c absent`; got != text {
+	if got, text := Written(want, has), `a="1", b with another value, c absent`; got != text {
 		t.Errorf("got %s, want %s", got, text)
 	}
 }

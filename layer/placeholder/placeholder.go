@@ -1,10 +1,9 @@
-// Package placeholder fills in what is known only when a site is there, such as
-// the name of its namespace, in texts of an experiment file: $(TARE_NAMESPACE).
+// Package placeholder fills in values in texts of an experiment file that are known only when a site exists, such as
+// the name of its namespace: $(TARE_NAMESPACE).
 //
-// The form is that of variables in a pod's command, so that it stands in YAML
-// without quotes and means nothing to a shell or to templates. Only names that
-// begin with TARE_ are Tare's; every other $(NAME) is left as it is, and so is
-// $$(TARE_NAMESPACE), without its first $.
+// The form is that of variables in a pod's command. It needs no quotes in YAML and means nothing to a shell or to
+// templates. Only names that begin with TARE_ are placeholders. Every other $(NAME) is left unchanged, and
+// $$(TARE_NAMESPACE) only loses its first $.
 package placeholder
 
 import (
@@ -15,19 +14,19 @@ import (
 	"strings"
 )
 
-// The names. A layer's documentation says which of them it fills in.
+// These are the names. The documentation of a layer lists those that it fills in.
 const (
-	Namespace = "TARE_NAMESPACE" // of the arm's site
-	Context   = "TARE_CONTEXT"   // of the kubeconfig, of the arm's cluster
+	Namespace = "TARE_NAMESPACE" // namespace of the arm's site
+	Context   = "TARE_CONTEXT"   // context of the kubeconfig for the arm's cluster
 	Server    = "TARE_SERVER"    // address of the server's pod, as the client's pod reaches it
 )
 
-// Values are what to fill in, by name.
+// Values are the values to fill in, by name.
 type Values map[string]string
 
 var pattern = regexp.MustCompile(`\$?\$\((TARE_[A-Za-z0-9_]*)\)`)
 
-// Check says that a text holds a name that is none of those known.
+// Check returns an error if a text contains an unknown placeholder.
 func Check(text string, known ...string) error {
 	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
 		if !strings.HasPrefix(found[0], "$$") && !slices.Contains(known, found[1]) {
@@ -40,7 +39,7 @@ func Check(text string, known ...string) error {
 	return nil
 }
 
-// Fill fills a text in. It is an error when the text asks for what has no value.
+// Fill fills in the placeholders of a text. A placeholder without a value is an error.
 func (v Values) Fill(text string) (string, error) {
 	if err := Check(text, slices.Sorted(maps.Keys(v))...); err != nil {
 		return "", err

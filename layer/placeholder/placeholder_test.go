@@ -9,7 +9,7 @@ func TestFill(t *testing.T) {
 	values := Values{Namespace: "tare-1", Context: "$(TARE_NAMESPACE)"}
 	for text, want := range map[string]string{
 		"":                                    "",
-		"x-$(TARE_NAMESPACE).$(TARE_CONTEXT)": "x-tare-1.$(TARE_NAMESPACE)", // what is filled in is not read again
+		"x-$(TARE_NAMESPACE).$(TARE_CONTEXT)": "x-tare-1.$(TARE_NAMESPACE)", // filled-in values are not searched for placeholders
 		"$$(TARE_NAMESPACE) $(POD_IP) $TARE_NAMESPACE $(": "$(TARE_NAMESPACE) $(POD_IP) $TARE_NAMESPACE $(",
 		"$$$(TARE_NAMESPACE)":                             "$$(TARE_NAMESPACE)",
 	} {

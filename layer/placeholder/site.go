@@ -9,8 +9,7 @@ import (
 	"tare/testbed/kube"
 )
 
-// CheckCommand checks a command of the file: there is a program, and placeholders are
-// among those known.
+// CheckCommand checks a command of the experiment file: it must name a program, and its placeholders must be known.
 func CheckCommand(errs *experiment.FieldErrors, field string, args reference.Arguments, known ...string) {
 	*errs = append(*errs, args.ValidateCommand(field)...)
 	for _, arg := range args {
@@ -20,7 +19,7 @@ func CheckCommand(errs *experiment.FieldErrors, field string, args reference.Arg
 	}
 }
 
-// At are the values at a site; on this machine there are none.
+// At returns the values at a site. On this machine there are none.
 func At(ctx context.Context, site testbed.Site) (Values, error) {
 	s, err := kube.Of(site)
 	if err != nil {

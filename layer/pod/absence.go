@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// absent adds what shows that the confinement of the layer is not in force.
+// absent adds the aspects that show that the layer's confinement is not in force.
 func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
 	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
-	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s sight) shown {
+	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s podView) shown {
 		got := shown{observed: s.facts.Confidential, ok: s.facts.Confidential != c.Confidential}
 		if got.observed == "" {
-			got.observed, got.caveat = none+" to be seen from the pod", "the pod cannot see whether its machine is confidential: only the labels of its node say so"
+			got.observed, got.caveat = none+" to be seen from the pod", "the pod cannot see whether its machine is confidential: the only evidence is the labels of its node"
 		}
 		return got
 	}})
 	add(seccomp == unconfined || c.Privileged, confined())
-	word := func(s sight) string { return seccompWord(s.pod) }
+	word := func(s podView) string { return seccompWord(s.pod) }
 	add(strings.HasPrefix(seccomp, localhost), aspect{name: "seccomp", spec: true}.value(false, seccomp, word))
 	add(profile != "" && profile != runtimeDefault, noAppArmor(profile))
 	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
 }
 
-// unsandboxed shows that the programs are in no sandbox of a kind.
+// unsandboxed shows that the programs are not in the given sandbox.
 func unsandboxed(sandbox string) aspect {
 	if sandbox == gvisor {
-		return aspect{name: "sandbox", expected: "not gVisor", show: func(s sight) shown {
-			text := cmp.Or(s.facts.Sandbox, none+" that shows itself")
+		return aspect{name: "sandbox", expected: "not gVisor", show: func(s podView) shown {
+			text := cmp.Or(s.facts.Sandbox, none+" that can be seen")
 			return shown{observed: text + ", " + kernels(s), ok: s.facts.Sandbox != gvisor}
 		}}
 	}
-	return aspect{name: "kernel", expected: "the node's", show: func(s sight) shown {
+	return aspect{name: "kernel", expected: "the node's", show: func(s podView) shown {
 		mine, nodes := s.facts.BootID, s.node.Status.NodeInfo.BootID
 		switch {
 		case mine == "" || nodes == "":
@@ -46,9 +46,9 @@ func unsandboxed(sandbox string) aspect {
 
 // confined shows that a seccomp filter is in force.
 func confined() aspect {
-	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s sight) shown {
+	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s podView) shown {
 		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, untold)), ok: s.facts.Seccomp == seccompFilter}
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, unreported)), ok: s.facts.Seccomp == seccompFilter}
 		if s.facts.Sandbox != "" {
 			got.ok, got.caveat = has != unconfined && has != none, answers(s, "seccomp mode")
 		}
@@ -56,21 +56,21 @@ func confined() aspect {
 	}}
 }
 
-// noAppArmor shows that another profile is in force, or none. What is not told
-// shows nothing, unless another module confines, or a sandbox answers.
+// noAppArmor shows that another AppArmor profile is in force, or none. If the pod does not report its profile, the
+// check fails, unless another security module confines the programs or a sandbox answers for the kernel.
 func noAppArmor(profile string) aspect {
 	named, local := strings.CutPrefix(profile, localhost)
 	if !local {
 		named = unconfinedAppArmor
 	}
-	return aspect{name: "AppArmor", expected: "not " + named, show: func(s sight) shown {
+	return aspect{name: "AppArmor", expected: "not " + named, show: func(s podView) shown {
 		has, _ := profileInForce(s.facts.AppArmor)
-		got := shown{observed: cmp.Or(s.facts.AppArmor, untold), ok: has != "" && has != named}
+		got := shown{observed: cmp.Or(s.facts.AppArmor, unreported), ok: has != "" && has != named}
 		switch {
 		case has != "":
 		case s.facts.Sandbox != "":
 			asked := appArmorWord(s.pod)
-			got = shown{observed: cmp.Or(asked, untold), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
+			got = shown{observed: cmp.Or(asked, unreported), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
 		case s.facts.SELinux != "":
 			got.observed, got.ok = "none: SELinux is in force", true
 		}
@@ -78,8 +78,7 @@ func noAppArmor(profile string) aspect {
 	}}
 }
 
-// noCapabilities shows that the programs could not get the capabilities that the
-// layer adds, or keeps.
+// noCapabilities shows that the programs could not get the capabilities that the layer adds or keeps.
 func (c *Config) noCapabilities() aspect {
 	var added capSet
 	if c.Capabilities != nil {
@@ -88,14 +87,14 @@ func (c *Config) noCapabilities() aspect {
 	if c.Privileged || added == 0 {
 		added = everything
 	}
-	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s sight) shown {
+	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s podView) shown {
 		set, text := bounding(s)
-		return shown{observed: text, ok: text != untold && set&added == 0}
+		return shown{observed: text, ok: text != unreported && set&added == 0}
 	}}
 }
 
 // nodeUsers shows that the pod is in the node's user namespace.
-func nodeUsers(s sight) shown {
+func nodeUsers(s podView) shown {
 	got := ownUsers(s)
 	if s.facts.UIDMap != "" && s.facts.Sandbox == "" {
 		got.ok = s.facts.UIDMap == hostUsers

@@ -17,7 +17,7 @@ import (
 	"tare/testbed/kube"
 )
 
-// Up has the site's pods made in the way of the layer.
+// Up registers the layer's change to the pods of the site, which are created later.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -46,22 +46,22 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// rights are those for looking at what the proofs compare pods with.
+// rights are the rights to read the objects that the proofs compare pods with.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var rights []experiment.Right
 	if len(c.RuntimeClass) > 0 {
 		rights = append(rights, experiment.Right{Group: "node.k8s.io", Resource: "runtimeclasses", Verbs: []string{"get"}, Optional: true,
-			Why: "the handler of a RuntimeClass says which sandbox it stands for"})
+			Why: "the handler of a RuntimeClass identifies its sandbox"})
 	}
 	if namespace != "" && len(c.security()) > 0 {
 		rights = append(rights, experiment.Right{Resource: "namespaces", Verbs: []string{"get"}, Optional: true,
-			Why: "whether the namespace's level of Pod Security allows the pods is said before they are made"})
+			Why: "to check that the namespace's level of Pod Security allows the pods before they are created"})
 	}
 	return rights
 }
 
-// admit checks that a given namespace allows the pods. Namespaces that Tare makes get
-// the level of Pod Security that layers need (experiment.Needs).
+// admit checks that an existing namespace allows the pods. Namespaces that Tare creates get the level of Pod Security
+// that the layers need (experiment.Needs).
 func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	needs := c.security()
 	if len(needs) == 0 || s.Parameters().Namespace == "" {
@@ -69,7 +69,7 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	}
 	ns, err := s.ReadNamespace(ctx)
 	if errors.IsForbidden(err) {
-		return nil // the API server will tell when it refuses the pods
+		return nil // if the API server refuses the pods, its error says so
 	}
 	if err != nil {
 		return err
@@ -80,8 +80,8 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 // levels are the levels of Pod Security, from the strictest on.
 var levels = []string{restricted, baseline, privileged}
 
-// allowed says why a namespace does not allow the pods. Where it has no level of its
-// own, the cluster's default holds, which only the API server knows.
+// allowed returns an error if a namespace does not allow the pods. If the namespace has no level of its own, the
+// cluster's default applies, which only the API server knows.
 func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	has, ok := ns.Labels[enforce]
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
@@ -91,15 +91,14 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	for _, n := range needs {
 		why = append(why, n.Why)
 	}
-	return fmt.Errorf("the namespace %s allows pods of the level %s of Pod Security only, and the level %s is needed: %s: kubectl label --overwrite namespace %s %s=%s, or let Tare make namespaces",
+	return fmt.Errorf("the namespace %s allows only pods of the Pod Security level %s, but the level %s is needed: %s: kubectl label --overwrite namespace %s %s=%s, or let Tare make namespaces",
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
 
-// ProveOff shows that the pods are not as the layer makes them, but for what the arm's
-// own layer asks for.
+// ProveOff shows that the pods do not have the layer's settings, except those that the arm's own layer sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
-	if own != nil && own.Patch != "" { // it may ask for anything
+	if own != nil && own.Patch != "" { // the patch may set anything
 		return []layer.Check{notLookedFor()}, nil
 	}
 	site, err := kube.Of(s.Site)
@@ -117,39 +116,37 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if len(off) == 0 {
 		return nil, nil
 	}
-	sights, err := c.look(ctx, site, map[string]*corev1.Node{})
+	views, err := c.look(ctx, site, map[string]*corev1.Node{})
 	if err != nil {
 		return nil, err
 	}
-	return append(checks(off, sights, true), checks(off, sights, false)...), nil
+	return append(checks(off, views, true), checks(off, views, false)...), nil
 }
 
-// active is the layer at one site.
 type active struct {
 	config  *Config
 	site    *kube.Site
 	sandbox string
 	nodes   map[string]*corev1.Node
-	settled []types.UID // the pods that settle has looked at
+	settled []types.UID // the pods that settle has checked
 }
 
-// settle shows what the specification of the pods says once they run, and that
-// their nodes can do what is asked of them: a run whose layer cannot be on ends
-// before its first trial.
+// settle checks the specification of the running pods, and that their nodes support what the layer asks for. A run
+// whose layer cannot be on thus ends before its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
-	sights, err := a.config.look(ctx, a.site, a.nodes)
+	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.config.capable(sights); err != nil {
+	if err := a.config.capable(views); err != nil {
 		return nil, err
 	}
 	on := a.config.aspects(true, a.sandbox)
-	once := checks(on, sights, true)
-	a.settled = uids(sights)
-	for _, k := range checks(on, sights, false) {
+	once := checks(on, views, true)
+	a.settled = uids(views)
+	for _, k := range checks(on, views, false) {
 		if !k.OK {
-			return nil, fmt.Errorf("it is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
+			return nil, fmt.Errorf("the layer is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
 		}
 	}
 	pods, err := a.site.Pods(ctx)
@@ -162,35 +159,34 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return once, nil
 }
 
-// before shows that the layer is on, by what the pods see of themselves. Of pods that
-// have been made again since settle, the specification is looked at too.
+// before shows that the layer is on, by what processes in the pods see. If pods have been created again since settle,
+// it checks their specification, too.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
-	sights, err := a.config.look(ctx, a.site, a.nodes)
+	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
 		return nil, err
 	}
 	on := a.config.aspects(true, a.sandbox)
-	out := checks(on, sights, false)
-	if !slices.Equal(a.settled, uids(sights)) {
-		out = append(checks(on, sights, true), out...)
+	out := checks(on, views, false)
+	if !slices.Equal(a.settled, uids(views)) {
+		out = append(checks(on, views, true), out...)
 	}
 	return out, nil
 }
 
-func uids(sights []sight) []types.UID {
+func uids(views []podView) []types.UID {
 	var ids []types.UID
-	for _, s := range sights {
+	for _, s := range views {
 		ids = append(ids, s.pod.UID)
 	}
 	return ids
 }
 
-// offBeside lists what shows that the layer is not on in an arm that has a layer pod of
-// its own. It is what off lists, but for the fields that the arm's own layer sets: their
-// values are shown by the proof of that one.
+// offBeside lists aspects that show that the layer is off in an arm with its own layer pod. They are those of an arm
+// without a layer pod, except for the fields that the arm's own layer sets, whose values its own proof shows.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
-	if len(rest.NodeSelector) > 0 { // only a node with all of them is one that the layer chooses
+	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes with all these labels
 		rest.NodeSelector = c.NodeSelector
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
@@ -201,24 +197,24 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container has no filter and all capabilities. This arm's own layer
-	// may take the filter away or add capabilities, so that neither is evidence.
+	// A privileged container has no filter and all capabilities. This arm's own layer may remove the filter or add
+	// capabilities, too, so neither is evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
 
-// unprivileged shows that Tare's container is no privileged one.
+// unprivileged shows that the container of the programs is not privileged.
 func unprivileged() aspect {
-	return aspect{name: "privileged", expected: "false", spec: true, show: func(s sight) shown {
+	return aspect{name: "privileged", expected: "false", spec: true, show: func(s podView) shown {
 		flag := security(s.pod).Privileged
 		is := flag != nil && *flag
 		return shown{observed: fmt.Sprint(is), ok: !is}
 	}}
 }
 
-// notLookedFor is the check in an arm whose own layer has a patch: the patch may ask for
-// the same as the layer of another arm.
+// notLookedFor is the check in an arm whose own layer has a patch. The patch may set the same fields as another arm's
+// layer.
 func notLookedFor() layer.Check {
-	return layer.Check{Layer: name, Name: "the layer of another arm", Expected: "not on", Observed: "not looked for", OK: true,
-		Caveat: "this arm's layer " + name + " has a patch, which may ask for anything: that nothing of another arm's layer " + name + " is on here is not shown"}
+	return layer.Check{Layer: name, Name: "the layer of another arm", Expected: "not on", Observed: "not checked", OK: true,
+		Caveat: "this arm's layer " + name + " has a patch, which may set any field: Tare cannot show that another arm's layer " + name + " is off here"}
 }

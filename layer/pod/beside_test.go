@@ -10,8 +10,8 @@ import (
 	"tare/testbed"
 )
 
-// TestOffBeside checks what shows that another arm's layer is not on in an arm that
-// has one of its own, and that it fails where the other is on.
+// TestOffBeside checks that another arm's layer is shown to be off in an arm with its own layer pod, and that the
+// check fails if the other layer is on.
 func TestOffBeside(t *testing.T) {
 	everything := &Config{
 		Labels: map[string]string{"a": "1", "b": "2"}, RuntimeClass: factor.Of("gvisor"), NodeSelector: map[string]string{"pool": "x", "zone": "b"},
@@ -52,8 +52,7 @@ func TestOffBeside(t *testing.T) {
 	}
 }
 
-// A baseline with a layer pod of its own is shown not to be in the sandbox of
-// another arm's.
+// A baseline with its own layer pod is shown not to be in the sandbox of another arm's layer.
 func TestNotSandboxedBesideOwn(t *testing.T) {
 	other, own := &Config{RuntimeClass: factor.Of("gvisor")}, &Config{Labels: map[string]string{"a": "1"}}
 	s := shaped(t, own, nil)
@@ -72,7 +71,7 @@ func TestNotSandboxedBesideOwn(t *testing.T) {
 	}
 }
 
-// TestSplit checks that pods that no layer shapes are not looked at.
+// TestSplit checks that pods outside the layer are not checked.
 func TestSplit(t *testing.T) {
 	client, node := &corev1.Pod{}, &corev1.Pod{}
 	got, beside := split(map[testbed.Place]*corev1.Pod{testbed.ClientPod: client, testbed.ClientNode: node, testbed.ServerNode: node})
@@ -84,22 +83,22 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestUnavailable checks what cannot be seen in an arm that must not have it.
+// TestUnavailable checks evidence that cannot be seen in an arm without the layer.
 func TestUnavailable(t *testing.T) {
 	appArmor := &Config{AppArmor: factor.Of("Localhost/mine")}
 	for _, test := range []struct {
 		name             string
 		config           *Config
-		change           func(*sight)
+		change           func(*podView)
 		ok               bool
 		observed, caveat string
 	}{
-		{"AppArmor", appArmor, func(s *sight) { s.facts.AppArmor = "" }, false, "not told", ""},
-		{"AppArmor, with SELinux", appArmor, func(s *sight) { s.facts.AppArmor, s.facts.SELinux = "", "system_u:system_r:container_t:s0" }, true, "none: SELinux is in force", ""},
-		{"AppArmor in gVisor", appArmor, func(s *sight) { s.facts.AppArmor, s.facts.Sandbox = "", gvisor }, true, "RuntimeDefault",
-			"what the pod sees of its AppArmor profile is the answer of gvisor and not of the node's kernel: only the specification says it"},
-		{"a confidential machine", &Config{Confidential: "TDX"}, func(*sight) {}, true, "none to be seen from the pod",
-			"the pod cannot see whether its machine is confidential: only the labels of its node say so"},
+		{"AppArmor", appArmor, func(s *podView) { s.facts.AppArmor = "" }, false, "not reported", ""},
+		{"AppArmor, with SELinux", appArmor, func(s *podView) { s.facts.AppArmor, s.facts.SELinux = "", "system_u:system_r:container_t:s0" }, true, "none: SELinux is in force", ""},
+		{"AppArmor in gVisor", appArmor, func(s *podView) { s.facts.AppArmor, s.facts.Sandbox = "", gvisor }, true, "RuntimeDefault",
+			"the pod's AppArmor profile is reported by gvisor and not by the node's kernel: the only evidence is the specification"},
+		{"a confidential machine", &Config{Confidential: "TDX"}, func(*podView) {}, true, "none to be seen from the pod",
+			"the pod cannot see whether its machine is confidential: the only evidence is the labels of its node"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := plain()

@@ -10,10 +10,10 @@ import (
 	"tare/testbed/launcher"
 )
 
-// capSet is a set of capabilities, by number.
+// capSet is a set of capabilities: bit n is set if it contains the capability with number n.
 type capSet uint64
 
-// parseCaps reads a set as /proc writes it.
+// parseCaps parses a set in the hexadecimal format of /proc.
 func parseCaps(hex string) (capSet, error) {
 	set, err := strconv.ParseUint(hex, 16, 64)
 	if err != nil {
@@ -22,7 +22,7 @@ func parseCaps(hex string) (capSet, error) {
 	return capSet(set), nil
 }
 
-// capsOf is the set of the capabilities named.
+// capsOf returns the set of the named capabilities.
 func capsOf(names ...string) capSet { return capSet(launcher.CapabilityBits(names...)) }
 
 func (s capSet) String() string {

@@ -14,15 +14,15 @@ import (
 	"tare/testbed/kube/sitetest"
 )
 
-// opened is a site that has not been made yet.
+// opened returns a site whose pods have not been created yet.
 func opened(t *testing.T, bed *kube.Testbed, arm string, needs experiment.Needs) *kube.Site {
 	t.Helper()
 	needs.Network = true
 	return sitetest.Open(t, bed, arm, needs, sitetest.Small(experiment.SameNode))
 }
 
-// TestOnCluster puts layers around real pods: each must be shown to be on there,
-// off in the pods of a plain arm, and not off where it is on.
+// TestOnCluster puts layers around real pods. The checks must pass there, the layer must be shown to be off in the
+// pods of a plain arm, and the check for its absence must fail where it is on.
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
 	bed := sitetest.Bed(t)
@@ -58,12 +58,12 @@ func TestOnCluster(t *testing.T) {
 	}
 }
 
-// TestRefusedByCluster checks that what a cluster cannot do ends with the reason.
+// TestRefusedByCluster checks that the error names the reason if a cluster cannot provide the layer.
 func TestRefusedByCluster(t *testing.T) {
 	t.Parallel()
 	bed := sitetest.Bed(t)
 	_, err := (&Config{RuntimeClass: factor.Of("kata")}).Up(t.Context(), new(layer.Run).At(opened(t, bed, "kata", experiment.Needs{})))
-	if err == nil || !strings.Contains(err.Error(), "has no RuntimeClass kata: kubectl get runtimeclasses lists those it has") {
+	if err == nil || !strings.Contains(err.Error(), "has no RuntimeClass kata: list its classes with kubectl get runtimeclasses") {
 		t.Errorf("a RuntimeClass that is not there: %v", err)
 	}
 

@@ -8,8 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// seccompWord is the profile that the specification gives the programs, in the
-// words of the experiment file.
+// seccompWord returns the seccomp profile in the pod's specification, in the words of the experiment file.
 func seccompWord(pod *corev1.Pod) string {
 	profile := cmp.Or(security(pod).SeccompProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).SeccompProfile)
 	if profile == nil {
@@ -18,7 +17,7 @@ func seccompWord(pod *corev1.Pod) string {
 	return word(string(profile.Type), profile.LocalhostProfile)
 }
 
-// appArmorWord is the same of AppArmor; "" if there is no profile.
+// appArmorWord returns the AppArmor profile in the same words; "" if there is none.
 func appArmorWord(pod *corev1.Pod) string {
 	profile := cmp.Or(security(pod).AppArmorProfile, cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{}).AppArmorProfile)
 	if profile == nil {
@@ -34,7 +33,7 @@ func word(kind string, file *string) string {
 	return kind
 }
 
-// security is the security context of the container in which programs run.
+// security returns the security context of the container in which programs run.
 func security(pod *corev1.Pod) *corev1.SecurityContext {
 	for _, c := range pod.Spec.Containers {
 		if isTare(c) && c.SecurityContext != nil {
@@ -44,38 +43,38 @@ func security(pod *corev1.Pod) *corev1.SecurityContext {
 	return &corev1.SecurityContext{}
 }
 
-// untold is what checks show where a pod tells nothing.
-const untold = "not told"
+// unreported is the observation of a check if the pod reports no value.
+const unreported = "not reported"
 
-// The modes of seccomp as the agent words them.
+// These are the agent's words for the modes of seccomp.
 const (
 	seccompOff    = "disabled"
 	seccompFilter = "filter"
 )
 
-// seccomp shows that the profile is in force.
+// seccomp shows that the seccomp profile is in force.
 func (c *Config) seccomp() aspect {
 	want := c.Seccomp.OrZero()
 	mode := seccompFilter
-	if want == unconfined || c.Privileged { // runtimes give privileged containers no filter
+	if want == unconfined || c.Privileged { // container runtimes give privileged containers no filter
 		mode = seccompOff
 	}
-	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s sight) shown {
+	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s podView) shown {
 		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, untold)), ok: has == want}
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, unreported)), ok: has == want}
 		switch {
 		case s.facts.Sandbox != "":
 			got.caveat = answers(s, "seccomp mode")
 		case s.facts.Seccomp != mode:
 			got.ok = false
 		case strings.HasPrefix(want, localhost):
-			got.caveat = "a filter is in force; that it is this profile's only the specification says"
+			got.caveat = "a filter is in force; the only evidence for its profile is the specification"
 		}
 		return got
 	}}
 }
 
-// profileInForce splits what the kernel says of AppArmor: "NAME (MODE)".
+// profileInForce splits the kernel's description of AppArmor: "NAME (MODE)".
 func profileInForce(s string) (profile, mode string) {
 	s = strings.TrimSpace(s)
 	if i := strings.LastIndex(s, " ("); i >= 0 {
@@ -84,10 +83,10 @@ func profileInForce(s string) (profile, mode string) {
 	return s, ""
 }
 
-// unconfinedAppArmor is what the kernel says where no profile is in force.
+// unconfinedAppArmor is the kernel's word for no profile.
 const unconfinedAppArmor = "unconfined"
 
-// appArmor shows that the profile is in force.
+// appArmor shows that the AppArmor profile is in force.
 func appArmor(want string) aspect {
 	named, local := strings.CutPrefix(want, localhost)
 	expected := map[bool]string{true: named}[local]
@@ -95,11 +94,11 @@ func appArmor(want string) aspect {
 	case unconfined:
 		expected = unconfinedAppArmor
 	case runtimeDefault:
-		expected = "a profile of the container runtime"
+		expected = "any profile of the container runtime"
 	}
-	return aspect{name: "AppArmor", expected: expected, show: func(s sight) shown {
+	return aspect{name: "AppArmor", expected: expected, show: func(s podView) shown {
 		profile, mode := profileInForce(s.facts.AppArmor)
-		got := shown{observed: cmp.Or(s.facts.AppArmor, untold)}
+		got := shown{observed: cmp.Or(s.facts.AppArmor, unreported)}
 		switch {
 		case profile == "":
 		case want == unconfined:
@@ -110,16 +109,15 @@ func appArmor(want string) aspect {
 			got.ok = profile == named
 		}
 		if got.ok && mode == "complain" {
-			got.caveat = "the AppArmor profile is in the mode complain: it notes what it would refuse, and refuses nothing"
+			got.caveat = "the AppArmor profile is in complain mode: it logs violations, but refuses nothing"
 		}
 		return got
 	}}
 }
 
-// capable says that a node cannot do what the layer asks for, where its kubelet
-// does not say so itself.
-func (c *Config) capable(sights []sight) error {
-	for _, s := range sights {
+// capable returns an error if a node cannot do what the layer asks for and its kubelet does not report that.
+func (c *Config) capable(views []podView) error {
+	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
 			return fmt.Errorf("the pod %s on node %s sees no AppArmor: the node's kernel lacks it, or a sandbox hides it, so appArmor: %s changes nothing",
 				s.pod.Name, s.pod.Spec.NodeName, c.AppArmor.OrZero())
@@ -132,17 +130,17 @@ var everything = capsOf(all)
 
 var sysAdmin = capsOf("SYS_ADMIN")
 
-// bounding is the set of capabilities that no program in the pod can exceed.
-func bounding(s sight) (capSet, string) {
+// bounding returns the bounding set of the programs in the pod: capabilities outside this set cannot be gained.
+func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
-		return 0, untold
+		return 0, unreported
 	}
 	return set, set.String()
 }
 
-// capabilities shows which capabilities the programs have. Those of root are what
-// the bounding set allows; others have none, whatever it allows.
+// capabilities shows the programs' capabilities. Programs of root have their bounding set; programs of other users
+// have none.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
@@ -152,9 +150,9 @@ func (c *Config) capabilities() aspect {
 		dropped = everything
 	}
 	lost := dropped &^ added
-	return aspect{name: "capabilities", expected: boundaries(added, lost), show: func(s sight) shown {
+	return aspect{name: "capabilities", expected: boundaries(added, lost), show: func(s podView) shown {
 		set, text := bounding(s)
-		if text == untold {
+		if text == unreported {
 			return shown{observed: text}
 		}
 		if s.facts.UID == 0 {
@@ -163,7 +161,7 @@ func (c *Config) capabilities() aspect {
 				return shown{observed: fmt.Sprintf("%s, effective %s", text, effective)}
 			}
 		}
-		// A runtime may lack capabilities itself, so that ALL means all that it has.
+		// The runtime may lack capabilities itself. ALL then means all that it has.
 		missing := added &^ set
 		if added == everything {
 			missing = sysAdmin &^ set
@@ -172,7 +170,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries says what a set must and must not have.
+// boundaries describes a condition: the set must contain the first set and nothing of the second.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:

@@ -13,16 +13,15 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// fill puts what the securityContext says into the layer's own fields, by which it is proved. Where
-// that cannot be, it stays, and validate says why.
+// fill moves the fields of the securityContext to the layer's own fields, which have proofs. If that fails, the
+// securityContext stays and validate reports the problem.
 func (c *Config) fill() {
 	if settled, err := c.settled(); err == nil {
 		*c = *settled
 	}
 }
 
-// settled is the layer without a securityContext. What the layer has no field for becomes
-// a patch.
+// settled returns the layer without a securityContext. Parts without a field of the layer become a patch.
 func (c *Config) settled() (*Config, error) {
 	text, out := c.SecurityContext, *c
 	if out.SecurityContext = ""; text == "" {
@@ -30,11 +29,11 @@ func (c *Config) settled() (*Config, error) {
 	}
 	asJSON, err := yaml.ToJSON([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("it is no YAML: %w", err)
+		return nil, fmt.Errorf("not valid YAML: %w", err)
 	}
 	var s corev1.SecurityContext
 	if err := yaml.UnmarshalStrict(asJSON, &s); err != nil {
-		return nil, fmt.Errorf("it is none of a container: %w", err)
+		return nil, fmt.Errorf("not the securityContext of a container: %w", err)
 	}
 	twice := ""
 	set := func(given bool, name string, field any, value any) {
@@ -66,7 +65,7 @@ func (c *Config) settled() (*Config, error) {
 		profile("appArmor", &out.AppArmor, string(p.Type), p.LocalhostProfile)
 	}
 	if wrong != "" {
-		return nil, fmt.Errorf("%s: a profile has the type RuntimeDefault, Unconfined, or Localhost with its localhostProfile", wrong)
+		return nil, fmt.Errorf("%s: the type of a profile is RuntimeDefault, Unconfined, or Localhost with a localhostProfile", wrong)
 	}
 	s.Capabilities, s.RunAsUser, s.Privileged, s.SeccompProfile, s.AppArmorProfile = nil, nil, nil, nil, nil
 	if s != (corev1.SecurityContext{}) {
@@ -77,7 +76,7 @@ func (c *Config) settled() (*Config, error) {
 		set(true, "patch", &out.Patch, strictyaml.Document(patch))
 	}
 	if twice != "" {
-		return nil, fmt.Errorf("%s stands beside it and says a part of the same: write both in one of them", twice)
+		return nil, fmt.Errorf("it sets the same as the layer's field %s: use only one of them", twice)
 	}
 	return &out, nil
 }

@@ -9,7 +9,7 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// A securityContext says what the layer's own fields say.
+// A securityContext has the same effect as the layer's own fields.
 func TestSecurityContext(t *testing.T) {
 	user := int64(0)
 	for text, want := range map[string]*Config{
@@ -28,11 +28,11 @@ func TestSecurityContext(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"{runAsUsr: 0}":                       `it is none of a container: error unmarshaling JSON: while decoding JSON: json: unknown field "runAsUsr"`,
-		"{runAsUser: 3}":                      "runAsUser stands beside it and says a part of the same: write both in one of them",
-		"{seccompProfile: {type: Localhost}}": "seccomp: a profile has the type RuntimeDefault, Unconfined, or Localhost with its localhostProfile",
-		"{appArmorProfile: {}}":               "appArmor: a profile has the type RuntimeDefault, Unconfined, or Localhost with its localhostProfile",
-		"{seccompProfile: {type: Strict}}":    "seccomp: a profile has the type RuntimeDefault, Unconfined, or Localhost with its localhostProfile",
+		"{runAsUsr: 0}":                       `not the securityContext of a container: error unmarshaling JSON: while decoding JSON: json: unknown field "runAsUsr"`,
+		"{runAsUser: 3}":                      "it sets the same as the layer's field runAsUser: use only one of them",
+		"{seccompProfile: {type: Localhost}}": "seccomp: the type of a profile is RuntimeDefault, Unconfined, or Localhost with a localhostProfile",
+		"{appArmorProfile: {}}":               "appArmor: the type of a profile is RuntimeDefault, Unconfined, or Localhost with a localhostProfile",
+		"{seccompProfile: {type: Strict}}":    "seccomp: the type of a profile is RuntimeDefault, Unconfined, or Localhost with a localhostProfile",
 	} {
 		c := &Config{RunAsUser: &user, SecurityContext: strictyaml.Document(text)}
 		c.fill()

@@ -17,24 +17,24 @@ import (
 	"tare/testbed/kube/agent"
 )
 
-// sight is all that is known of one pod of a site: its object in the API server, what
-// its processes see, and its node.
-type sight struct {
+// podView is the evidence about one pod of a site: its object in the API server, the facts that its processes see, and
+// its node.
+type podView struct {
 	place testbed.Place
 	pod   *corev1.Pod
 	facts agent.Facts
-	node  *corev1.Node // where the proof needs it
+	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// bare are the places whose pods no layer shapes: they have the nodes' own network,
-// and stand for programs outside of pods.
-var bare = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
+// nodePlaces are the places whose pods are outside all layers: they use the nodes' network and stand for programs outside
+// pods.
+var nodePlaces = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
 
-// split sorts out the pods that the layer does not shape.
+// split separates the pods that the layer shapes from the others.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = map[testbed.Place]*corev1.Pod{}
 	for place, pod := range pods {
-		if slices.Contains(bare, place) {
+		if slices.Contains(nodePlaces, place) {
 			beside = true
 			continue
 		}
@@ -43,36 +43,35 @@ func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1
 	return shaped, beside
 }
 
-// unshaped is the check at a site that has such pods.
+// unshaped is the check at a site with pods that the layer does not shape.
 func unshaped() layer.Check {
-	return layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not looked at", OK: true,
-		Caveat: "the layer " + name + " has no part in the path node-to-node: its programs run on the nodes' own network, in every arm alike"}
+	return layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not checked", OK: true,
+		Caveat: "the layer " + name + " does not apply to the path node-to-node: its programs run on the nodes' network, the same in every arm"}
 }
 
-// look gathers what is known of the pods of a site that layers shape. Each node is read
-// once.
-func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]sight, error) {
+// look gathers the evidence about the pods that layers shape. It reads each node once.
+func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]podView, error) {
 	pods, err := s.Pods(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if pods, _ = split(pods); len(pods) == 0 {
-		return nil, fmt.Errorf("the workload has no pods at this site, so there is nothing that the layer could be around")
+		return nil, fmt.Errorf("the workload has no pods at this site that the layer could be put around")
 	}
-	var sights []sight
+	var views []podView
 	for _, place := range slices.Sorted(maps.Keys(pods)) {
-		v := sight{place: place, pod: pods[place]}
+		v := podView{place: place, pod: pods[place]}
 		if v.facts, err = s.Facts(ctx, place); err != nil {
-			return nil, fmt.Errorf("what pod %s sees of itself: %w", v.pod.Name, err)
+			return nil, fmt.Errorf("read the facts that the pod %s sees: %w", v.pod.Name, err)
 		}
 		if len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0 { // the proofs compare the pod with its node
 			if v.node, err = node(ctx, s, v.pod.Spec.NodeName, nodes); err != nil {
 				return nil, err
 			}
 		}
-		sights = append(sights, v)
+		views = append(views, v)
 	}
-	return sights, nil
+	return views, nil
 }
 
 func node(ctx context.Context, s *kube.Site, name string, known map[string]*corev1.Node) (*corev1.Node, error) {
@@ -91,8 +90,7 @@ func node(ctx context.Context, s *kube.Site, name string, known map[string]*core
 	return n, nil
 }
 
-// sandboxOf says which sandbox a RuntimeClass stands for, by its name and by its
-// handler in the container runtime.
+// sandboxOf returns the sandbox of a RuntimeClass, by the class's name and its handler in the container runtime.
 func sandboxOf(class, handler string) string {
 	for _, word := range []string{handler, class} {
 		word = strings.ToLower(word)
@@ -106,14 +104,14 @@ func sandboxOf(class, handler string) string {
 	return ""
 }
 
-// The sandboxes that show themselves.
+// These sandboxes can be detected from inside.
 const (
 	gvisor = "gvisor"
 	kata   = "kata"
 )
 
-// sandbox says which sandbox the layer's RuntimeClass stands for. A cluster that
-// has no such class is an error; one that does not let it be read is not.
+// sandbox returns the sandbox of the layer's RuntimeClass. It is an error if the cluster has no such class, but not
+// if Tare may not read the class.
 func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	class := c.RuntimeClass.OrZero()
 	if class == "" {
@@ -126,7 +124,7 @@ func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	found, err := cluster.Client.NodeV1().RuntimeClasses().Get(ctx, class, metav1.GetOptions{})
 	switch {
 	case errors.IsNotFound(err):
-		return "", fmt.Errorf("the cluster of context %s has no RuntimeClass %s: kubectl get runtimeclasses lists those it has", cluster.Context, class)
+		return "", fmt.Errorf("the cluster of context %s has no RuntimeClass %s: list its classes with kubectl get runtimeclasses", cluster.Context, class)
 	case errors.IsForbidden(err):
 		return sandboxOf(class, ""), nil
 	case err != nil:
@@ -135,28 +133,27 @@ func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	return sandboxOf(class, found.Handler), nil
 }
 
-// aspect is one thing that a layer asks for, and how a pod shows it.
+// aspect is one setting of a layer, with the check that shows it in a pod.
 type aspect struct {
 	name     string
 	expected string
-	// spec says that the evidence is the specification, which does not change
-	// while a pod lives.
+	// spec is set if the evidence is the pod's specification, which does not change while the pod lives.
 	spec bool
-	show func(sight) shown
+	show func(podView) shown
 }
 
-// shown is what one pod shows of an aspect.
+// shown is the result of an aspect's check in one pod.
 type shown struct {
 	observed string
 	ok       bool
 	caveat   string
 }
 
-// check gathers what all pods show of an aspect.
-func (a aspect) check(sights []sight) layer.Check {
+// check makes one check of an aspect over all pods.
+func (a aspect) check(views []podView) layer.Check {
 	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
 	var all, caveats []string
-	for _, s := range sights {
+	for _, s := range views {
 		got := a.show(s)
 		all = append(all, got.observed)
 		k.OK = k.OK && got.ok
@@ -170,19 +167,19 @@ func (a aspect) check(sights []sight) layer.Check {
 		return k
 	}
 	var each []string
-	for i, s := range sights {
+	for i, s := range views {
 		each = append(each, fmt.Sprintf("%s: %s", s.place, all[i]))
 	}
 	k.Observed = strings.Join(each, "; ")
 	return k
 }
 
-// checks gathers those aspects whose evidence is the specification, or the others.
-func checks(aspects []aspect, sights []sight, spec bool) []layer.Check {
+// checks makes the checks of the aspects whose evidence is the specification (spec), or of all others.
+func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	var out []layer.Check
 	for _, a := range aspects {
 		if a.spec == spec {
-			out = append(out, a.check(sights))
+			out = append(out, a.check(views))
 		}
 	}
 	return out

@@ -15,10 +15,9 @@ import (
 	"tare/testbed/kube/agent"
 )
 
-// plain is what a pod of an arm without the layer shows of itself, on a node of
-// the kernel 6.1.
-func plain() sight {
-	return sight{
+// plain returns the evidence about a pod of an arm without the layer, on a node with kernel 6.1.
+func plain() podView {
+	return podView{
 		place: testbed.ClientPod,
 		pod: func() *corev1.Pod {
 			p := pristine()
@@ -43,9 +42,8 @@ func running(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
 
-// shaped is what a pod of the layer's arm shows, after something was changed in
-// what a plain one shows.
-func shaped(t *testing.T, c *Config, change func(*sight)) sight {
+// shaped returns the evidence about a pod of the layer's arm, with a change to what a plain pod shows.
+func shaped(t *testing.T, c *Config, change func(*podView)) podView {
 	t.Helper()
 	s := plain()
 	if err := c.shape(s.pod); err != nil {
@@ -61,13 +59,13 @@ var no = false
 
 func id(n int64) *int64 { return &n }
 
-// proofs are, for parameters, what a pod shows that has them, and what the checks
-// then say in an arm with the layer.
+// proofs are cases of parameters, with the evidence about a pod that has them and the checks that result in an arm
+// with the layer.
 var proofs = []struct {
 	name    string
 	config  Config
 	sandbox string
-	change  func(*sight)
+	change  func(*podView)
 	want    []layer.Check
 }{
 	{
@@ -80,7 +78,7 @@ var proofs = []struct {
 	},
 	{
 		name: "gVisor", config: Config{RuntimeClass: factor.Of("gvisor")}, sandbox: gvisor,
-		change: func(s *sight) { s.facts.Sandbox, s.facts.Kernel, s.facts.BootID = gvisor, "4.19.0-gvisor", "" },
+		change: func(s *podView) { s.facts.Sandbox, s.facts.Kernel, s.facts.BootID = gvisor, "4.19.0-gvisor", "" },
 		want: []layer.Check{
 			{Name: "RuntimeClass", Expected: "gvisor", Observed: "gvisor", OK: true},
 			{Name: "sandbox", Expected: "gVisor", Observed: "gvisor, kernel 4.19.0-gvisor on a node with 6.1.0", OK: true},
@@ -88,7 +86,7 @@ var proofs = []struct {
 	},
 	{
 		name: "Kata", config: Config{RuntimeClass: factor.Of("kata-qemu")}, sandbox: kata,
-		change: func(s *sight) { s.facts.Sandbox, s.facts.BootID = kata, "b2" },
+		change: func(s *podView) { s.facts.Sandbox, s.facts.BootID = kata, "b2" },
 		want: []layer.Check{
 			{Name: "RuntimeClass", Expected: "kata-qemu", Observed: "kata-qemu", OK: true},
 			{Name: "kernel", Expected: "of the sandbox's own", Observed: "another boot than the node's, kernel 6.1.0 on a node with 6.1.0", OK: true},
@@ -96,7 +94,7 @@ var proofs = []struct {
 	},
 	{
 		name: "nodes", config: Config{NodeSelector: map[string]string{"pool": "confidential"}, Confidential: "SEV-SNP"},
-		change: func(s *sight) { s.node.Labels["pool"], s.facts.Confidential = "confidential", "SEV-SNP" },
+		change: func(s *podView) { s.node.Labels["pool"], s.facts.Confidential = "confidential", "SEV-SNP" },
 		want: []layer.Check{
 			{Name: "labels of the node", Expected: `pool="confidential"`, Observed: `pool="confidential"`, OK: true},
 			{Name: "confidential machine", Expected: "SEV-SNP", Observed: "SEV-SNP", OK: true},
@@ -104,34 +102,34 @@ var proofs = []struct {
 	},
 	{
 		name: "seccomp Unconfined", config: Config{Seccomp: factor.Of("Unconfined")},
-		change: func(s *sight) { s.facts.Seccomp = "disabled" },
+		change: func(s *podView) { s.facts.Seccomp = "disabled" },
 		want:   []layer.Check{{Name: "seccomp", Expected: "Unconfined, mode disabled", Observed: "Unconfined, mode disabled", OK: true}},
 	},
 	{
 		name: "seccomp profile", config: Config{Seccomp: factor.Of("Localhost/audit.json")},
 		want: []layer.Check{{Name: "seccomp", Expected: "Localhost/audit.json, mode filter", Observed: "Localhost/audit.json, mode filter", OK: true,
-			Caveat: "a filter is in force; that it is this profile's only the specification says"}},
+			Caveat: "a filter is in force; the only evidence for its profile is the specification"}},
 	},
 	{
 		name: "AppArmor profile", config: Config{AppArmor: factor.Of("Localhost/deny-write")},
-		change: func(s *sight) { s.facts.AppArmor = "deny-write (enforce)" },
+		change: func(s *podView) { s.facts.AppArmor = "deny-write (enforce)" },
 		want:   []layer.Check{{Name: "AppArmor", Expected: "deny-write", Observed: "deny-write (enforce)", OK: true}},
 	},
 	{
 		name: "AppArmor profile that complains", config: Config{AppArmor: factor.Of("Localhost/deny-write")},
-		change: func(s *sight) { s.facts.AppArmor = "deny-write (complain)" },
+		change: func(s *podView) { s.facts.AppArmor = "deny-write (complain)" },
 		want: []layer.Check{{Name: "AppArmor", Expected: "deny-write", Observed: "deny-write (complain)", OK: true,
-			Caveat: "the AppArmor profile is in the mode complain: it notes what it would refuse, and refuses nothing"}},
+			Caveat: "the AppArmor profile is in complain mode: it logs violations, but refuses nothing"}},
 	},
 	{
 		name: "AppArmor Unconfined", config: Config{AppArmor: factor.Of("Unconfined")},
-		change: func(s *sight) { s.facts.AppArmor = "unconfined" },
+		change: func(s *podView) { s.facts.AppArmor = "unconfined" },
 		want:   []layer.Check{{Name: "AppArmor", Expected: "unconfined", Observed: "unconfined", OK: true}},
 	},
 	{
 		name:   "capabilities of root",
 		config: Config{RunAsUser: id(0), Capabilities: &Capabilities{Add: []string{"NET_ADMIN", "CAP_SYS_TIME"}}},
-		change: func(s *sight) {
+		change: func(s *podView) {
 			s.facts.UID, s.facts.CapBnd, s.facts.CapEff = 0, "0000000002001000", "0000000002001000"
 		},
 		want: []layer.Check{
@@ -141,12 +139,12 @@ var proofs = []struct {
 	},
 	{
 		name: "capabilities of the runtime", config: Config{Capabilities: &Capabilities{Drop: []string{"NET_RAW"}}},
-		change: func(s *sight) { s.facts.CapBnd = "0000000000000400" },
+		change: func(s *podView) { s.facts.CapBnd = "0000000000000400" },
 		want:   []layer.Check{{Name: "capabilities", Expected: "without NET_RAW", Observed: "NET_BIND_SERVICE", OK: true}},
 	},
 	{
 		name: "privileged", config: Config{Privileged: true, Seccomp: factor.Of("Unconfined")},
-		change: func(s *sight) { s.facts.CapBnd, s.facts.Seccomp = "000001ffffffffff", "disabled" },
+		change: func(s *podView) { s.facts.CapBnd, s.facts.Seccomp = "000001ffffffffff", "disabled" },
 		want: []layer.Check{
 			{Name: "seccomp", Expected: "Unconfined, mode disabled", Observed: "Unconfined, mode disabled", OK: true},
 			{Name: "privileged", Expected: "SYS_ADMIN within bounds", Observed: "all", OK: true},
@@ -154,7 +152,7 @@ var proofs = []struct {
 	},
 	{
 		name: "user namespace", config: Config{HostUsers: &no},
-		change: func(s *sight) { s.facts.UIDMap = "0 1048576 65536" },
+		change: func(s *podView) { s.facts.UIDMap = "0 1048576 65536" },
 		want:   []layer.Check{{Name: "user namespace", Expected: "of the pod's own", Observed: "user ids mapped as 0 1048576 65536", OK: true}},
 	},
 	{
@@ -167,7 +165,7 @@ var proofs = []struct {
 	},
 	{
 		name: "sidecar", config: Config{Labels: map[string]string{"inject": "true"}, Sidecars: []string{"istio-proxy"}},
-		change: func(s *sight) {
+		change: func(s *podView) {
 			s.pod.Spec.InitContainers = append(s.pod.Spec.InitContainers, corev1.Container{Name: "istio-proxy"})
 			s.pod.Status.InitContainerStatuses = append(s.pod.Status.InitContainerStatuses, running("istio-proxy"))
 		},
@@ -178,9 +176,8 @@ var proofs = []struct {
 	},
 }
 
-// TestProofs checks what is said of a pod that has the layer, and that the proofs
-// can fail: a pod without the layer must not pass for one with it, nor one with it
-// for one without.
+// TestProofs checks the proofs of pods with the layer, and that they can fail: a pod without the layer must not pass
+// for one with it, or the other way round.
 func TestProofs(t *testing.T) {
 	for _, p := range proofs {
 		t.Run(p.name, func(t *testing.T) {
@@ -210,10 +207,10 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-func gather(list []aspect, s sight) []layer.Check {
+func gather(list []aspect, s podView) []layer.Check {
 	var out []layer.Check
 	for _, a := range list {
-		out = append(out, a.check([]sight{s}))
+		out = append(out, a.check([]podView{s}))
 	}
 	return out
 }
@@ -228,40 +225,39 @@ func failing(checks []layer.Check) []layer.Check {
 	return bad
 }
 
-// TestNotInForce checks that a specification alone is no proof where the pod can
-// see what is in force.
+// TestNotInForce checks that a specification alone is no proof if the pod can see which setting is in force.
 func TestNotInForce(t *testing.T) {
 	root := Config{RunAsUser: id(0), Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}}}
 	for _, test := range []struct {
 		name     string
 		config   Config
 		sandbox  string
-		change   func(*sight)
-		observed string // of the check that fails
+		change   func(*podView)
+		observed string // by the check that fails
 	}{
-		{"gVisor that is not there", Config{RuntimeClass: factor.Of("gvisor")}, gvisor, nil, "no sandbox that shows itself, kernel 6.1.0 on a node with 6.1.0"},
-		{"Kata that shares the kernel", Config{RuntimeClass: factor.Of("kata")}, kata, func(s *sight) { s.facts.Kernel = "6.1.0-fake" },
+		{"gVisor that is not there", Config{RuntimeClass: factor.Of("gvisor")}, gvisor, nil, "no sandbox that can be seen, kernel 6.1.0 on a node with 6.1.0"},
+		{"Kata that shares the kernel", Config{RuntimeClass: factor.Of("kata")}, kata, func(s *podView) { s.facts.Kernel = "6.1.0-fake" },
 			"the node's: the same boot, kernel 6.1.0-fake on a node with 6.1.0"},
 		{"a filter that stays", Config{Seccomp: factor.Of("Unconfined")}, "", nil, "Unconfined, mode filter"},
-		{"a mode that is not told", Config{Seccomp: factor.Of("Localhost/a.json")}, "", func(s *sight) { s.facts.Seccomp = "" }, "Localhost/a.json, mode not told"},
+		{"a mode that is not reported", Config{Seccomp: factor.Of("Localhost/a.json")}, "", func(s *podView) { s.facts.Seccomp = "" }, "Localhost/a.json, mode not reported"},
 		{"another profile", Config{AppArmor: factor.Of("Localhost/mine")}, "", nil, "cri-containerd.apparmor.d (enforce)"},
-		{"no AppArmor", Config{AppArmor: factor.Of("Unconfined")}, "", func(s *sight) { s.facts.AppArmor = "" }, "not told"},
+		{"no AppArmor", Config{AppArmor: factor.Of("Unconfined")}, "", func(s *podView) { s.facts.AppArmor = "" }, "not reported"},
 		{"AppArmor that confines", Config{AppArmor: factor.Of("Unconfined")}, "", nil, "cri-containerd.apparmor.d (enforce)"},
-		{"a node of another kind", Config{Confidential: "TDX"}, "", func(s *sight) { s.facts.Confidential = "SEV-SNP" }, "SEV-SNP"},
-		{"capabilities that root has and may not use", root, "", func(s *sight) { s.facts.UID, s.facts.CapBnd = 0, "0000000000001000" }, "NET_ADMIN, effective none"},
-		{"more capabilities", root, "", func(s *sight) {
+		{"a node of another kind", Config{Confidential: "TDX"}, "", func(s *podView) { s.facts.Confidential = "SEV-SNP" }, "SEV-SNP"},
+		{"capabilities that root has and may not use", root, "", func(s *podView) { s.facts.UID, s.facts.CapBnd = 0, "0000000000001000" }, "NET_ADMIN, effective none"},
+		{"more capabilities", root, "", func(s *podView) {
 			s.facts.UID, s.facts.CapBnd, s.facts.CapEff = 0, "0000000000003000", "0000000000003000"
 		}, "NET_ADMIN, NET_RAW"},
-		{"capabilities that are no number", Config{Privileged: true}, "", func(s *sight) { s.facts.CapBnd = "-1\x1b[2J" }, "not told"},
+		{"capabilities that are no number", Config{Privileged: true}, "", func(s *podView) { s.facts.CapBnd = "-1\x1b[2J" }, "not reported"},
 		{"a user namespace that is the node's", Config{HostUsers: &no}, "", nil, "the node's: user ids are mapped to themselves"},
 		{"another user", Config{RunAsUser: id(7)}, "", nil, "65532"},
 		{"a sidecar that is not there", Config{Sidecars: []string{"istio-proxy"}}, "", nil, "no such container"},
-		{"a sidecar that is not ready", Config{Sidecars: []string{"istio-proxy"}}, "", func(s *sight) {
+		{"a sidecar that is not ready", Config{Sidecars: []string{"istio-proxy"}}, "", func(s *podView) {
 			s.pod.Spec.Containers = append(s.pod.Spec.Containers, corev1.Container{Name: "istio-proxy"})
 			s.pod.Status.ContainerStatuses = append(s.pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "istio-proxy"})
 		}, "not ready"},
-		{"a label that something changed", Config{Labels: map[string]string{"a": "1"}}, "", func(s *sight) { s.pod.Labels["a"] = "secret" }, "a of another value"},
-		{"a patch that something undid", Config{Patch: "spec: {priority: 7}"}, "", func(s *sight) { s.pod.Spec.Priority = nil }, "not every field in the pod"},
+		{"a label that something changed", Config{Labels: map[string]string{"a": "1"}}, "", func(s *podView) { s.pod.Labels["a"] = "secret" }, "a with another value"},
+		{"a patch that something undid", Config{Patch: "spec: {priority: 7}"}, "", func(s *podView) { s.pod.Spec.Priority = nil }, "not every field in the pod"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bad := failing(gather(test.config.aspects(true, test.sandbox), shaped(t, &test.config, test.change)))
@@ -272,26 +268,28 @@ func TestNotInForce(t *testing.T) {
 	}
 }
 
-// TestWeakProofs checks that a proof that shows little says so.
+// TestWeakProofs checks that a weak proof carries a caveat.
 func TestWeakProofs(t *testing.T) {
-	inGVisor := func(s *sight) { s.facts.Sandbox, s.facts.Kernel, s.facts.Seccomp = gvisor, "4.19.0-gvisor", "disabled" }
+	inGVisor := func(s *podView) {
+		s.facts.Sandbox, s.facts.Kernel, s.facts.Seccomp = gvisor, "4.19.0-gvisor", "disabled"
+	}
 	for _, test := range []struct {
 		name    string
 		config  Config
 		sandbox string
-		change  func(*sight)
+		change  func(*podView)
 		caveat  string
 	}{
 		{"a RuntimeClass like any other", Config{RuntimeClass: factor.Of("crun")}, "", nil,
-			"nothing inside the pod shows that it runs by RuntimeClass crun: only its specification says so"},
-		{"Kata whose boot is not told", Config{RuntimeClass: factor.Of("kata")}, kata, func(s *sight) { s.facts.BootID = "" },
-			"nothing inside the pod shows that it runs by RuntimeClass kata: only its specification says so"},
+			"nothing inside the pod shows that it runs in RuntimeClass crun: the only evidence is its specification"},
+		{"Kata whose boot is not reported", Config{RuntimeClass: factor.Of("kata")}, kata, func(s *podView) { s.facts.BootID = "" },
+			"nothing inside the pod shows that it runs in RuntimeClass kata: the only evidence is its specification"},
 		{"seccomp in gVisor", Config{RuntimeClass: factor.Of("gvisor"), Seccomp: factor.Of("Localhost/a.json")}, gvisor, inGVisor,
-			"what the pod sees of its seccomp mode is the answer of gvisor and not of the node's kernel: only the specification says it"},
+			"the pod's seccomp mode is reported by gvisor and not by the node's kernel: the only evidence is the specification"},
 		{"user namespaces in gVisor", Config{RuntimeClass: factor.Of("gvisor"), HostUsers: &no}, gvisor, inGVisor,
-			"what the pod sees of its user ids is the answer of gvisor and not of the node's kernel: only the specification says it"},
+			"the pod's map of user ids is reported by gvisor and not by the node's kernel: the only evidence is the specification"},
 		{"a machine that shows nothing", Config{NodeSelector: map[string]string{"pool": "standard"}, Confidential: "TDX"}, "", nil,
-			"the pod cannot see that its machine is confidential: only the labels of its node say so"},
+			"the pod cannot see that its machine is confidential: the only evidence is the labels of its node"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := gather(test.config.aspects(true, test.sandbox), shaped(t, &test.config, test.change))
@@ -311,25 +309,25 @@ func TestWeakProofs(t *testing.T) {
 	}
 }
 
-// TestOffInGVisor checks that the facts of a sandbox are not held against an arm
-// that is compared with one without seccomp.
+// TestOffInGVisor checks that the facts of a sandbox do not count against an arm that is compared with one without
+// seccomp.
 func TestOffInGVisor(t *testing.T) {
 	s := plain()
 	s.facts.Sandbox, s.facts.Seccomp = gvisor, "disabled"
 	got := gather((&Config{Seccomp: factor.Of("Unconfined")}).aspects(false, ""), s)
 	want := []layer.Check{{Layer: name, Name: "seccomp", Expected: "mode filter", Observed: "RuntimeDefault, mode disabled", OK: true,
-		Caveat: "what the pod sees of its seccomp mode is the answer of gvisor and not of the node's kernel: only the specification says it"}}
+		Caveat: "the pod's seccomp mode is reported by gvisor and not by the node's kernel: the only evidence is the specification"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestSeveralPods checks that one pod that differs is named, and fails the check.
+// TestSeveralPods checks that a single pod that differs is named, and that the check fails.
 func TestSeveralPods(t *testing.T) {
 	c := &Config{Seccomp: factor.Of("Unconfined")}
-	client, server := shaped(t, c, func(s *sight) { s.facts.Seccomp = "disabled" }), shaped(t, c, nil)
+	client, server := shaped(t, c, func(s *podView) { s.facts.Seccomp = "disabled" }), shaped(t, c, nil)
 	server.place = testbed.ServerPod
-	got := c.aspects(true, "")[0].check([]sight{client, server})
+	got := c.aspects(true, "")[0].check([]podView{client, server})
 	want := layer.Check{Layer: name, Name: "seccomp", Expected: "Unconfined, mode disabled",
 		Observed: "client-pod: Unconfined, mode disabled; server-pod: Unconfined, mode filter"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -340,12 +338,12 @@ func TestSeveralPods(t *testing.T) {
 func TestNoAppArmor(t *testing.T) {
 	s := plain()
 	s.facts.AppArmor = ""
-	err := (&Config{AppArmor: factor.Of("Unconfined")}).capable([]sight{s})
+	err := (&Config{AppArmor: factor.Of("Unconfined")}).capable([]podView{s})
 	want := "the pod client on node node1 sees no AppArmor: the node's kernel lacks it, or a sandbox hides it, so appArmor: Unconfined changes nothing"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := (&Config{Seccomp: factor.Of("Unconfined")}).capable([]sight{s}); err != nil {
+	if err := (&Config{Seccomp: factor.Of("Unconfined")}).capable([]podView{s}); err != nil {
 		t.Error(err)
 	}
 }
@@ -388,7 +386,7 @@ func FuzzParseCaps(f *testing.F) {
 	})
 }
 
-// TestNeeds checks what Pod Security must allow, over all levels of a factor.
+// TestNeeds checks the Pod Security level that a layer needs, over all levels of a factor.
 func TestNeeds(t *testing.T) {
 	c := &Config{Seccomp: factor.Of("Localhost/a.json", "Unconfined"), RunAsUser: id(0)}
 	want := experiment.Needs{Only: "kubernetes", PodSecurity: []experiment.PodSecurity{

@@ -12,30 +12,30 @@ import (
 	"tare/testbed/kube/pods"
 )
 
-// The levels of the Pod Security Standards, from the least that is allowed on.
+// These are the levels of the Pod Security Standards, the strictest first.
 const (
 	restricted = "restricted"
 	baseline   = "baseline"
 	privileged = "privileged"
 )
 
-// enforce is the label by which a namespace is given a level.
+// enforce is the label that gives a namespace its level.
 const enforce = "pod-security.kubernetes.io/enforce"
 
 const container = pods.Container
 
-// Capabilities that the level baseline lets a pod add.
+// addable are capabilities that the level baseline lets a pod add.
 var addable = []corev1.Capability{"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",
 	"NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
 
-// Sysctls that the level baseline lets a pod set.
+// tunable are sysctls that the level baseline lets a pod set.
 var tunable = []string{"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies",
 	"net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
 	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
 	"net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
-// security says what the layer asks of Pod Security, over all levels of its
-// factors. A patch that cannot be applied is Validate's to report.
+// security returns the layer's needs of Pod Security, over all levels of its factors. Validate reports a patch that
+// cannot be applied.
 func (c *Config) security() []experiment.PodSecurity {
 	var needs []experiment.PodSecurity
 	for _, v := range c.variants() {
@@ -53,7 +53,7 @@ func (c *Config) security() []experiment.PodSecurity {
 	return needs
 }
 
-// variants are the layer's parameters at each level of what Pod Security judges.
+// variants returns the layer's parameters once for each level of those that Pod Security judges.
 func (c *Config) variants() []Config {
 	levels := func(l factor.Levels[string]) []factor.Levels[string] {
 		if len(l) == 0 {
@@ -74,7 +74,7 @@ func (c *Config) variants() []Config {
 	return out
 }
 
-// least is the least level that allows everything asked for.
+// least returns the strictest level that allows all needs.
 func least(needs []experiment.PodSecurity) string {
 	level := restricted
 	for _, n := range needs {
@@ -86,8 +86,8 @@ func least(needs []experiment.PodSecurity) string {
 	return level
 }
 
-// judge lists what keeps a pod from the level restricted, by the Pod Security
-// Standards of Kubernetes 1.34.
+// judge lists the reasons why a pod does not meet the level restricted, by the Pod Security Standards of Kubernetes
+// 1.34.
 func judge(pod *corev1.Pod) []experiment.PodSecurity {
 	j := &judgement{}
 	j.pod(&pod.Spec)

@@ -15,7 +15,7 @@ import (
 	"tare/layer/pairs"
 )
 
-// The names that profiles have in the experiment file.
+// These are names of profiles in the experiment file.
 const (
 	runtimeDefault = "RuntimeDefault"
 	unconfined     = "Unconfined"
@@ -25,15 +25,14 @@ const (
 // defaultUser is the user of Tare's pods without the layer.
 const defaultUser = 65532
 
-// shapes says whether the layer changes pods, rather than only expects something
-// of them.
+// shapes reports whether the layer changes pods, instead of only checking them.
 func (c *Config) shapes() bool {
 	rest := *c
 	rest.Sidecars, rest.Confidential = nil, ""
 	return !equality.Semantic.DeepEqual(rest, Config{})
 }
 
-// shape changes a pod that has not been made yet. The patch comes last.
+// shape changes a pod that has not been created yet. It applies the patch last.
 func (c *Config) shape(pod *corev1.Pod) error {
 	pod.Labels, pod.Annotations = pairs.With(pod.Labels, c.Labels), pairs.With(pod.Annotations, c.Annotations)
 	spec := &pod.Spec
@@ -77,7 +76,7 @@ func toleration(key, value, effect string) corev1.Toleration {
 	return t
 }
 
-// confine sets what holds for a whole pod.
+// confine sets the layer's fields of a whole pod.
 func (c *Config) confine(s *corev1.PodSecurityContext) {
 	if profile := c.Seccomp.OrZero(); profile != "" {
 		s.SeccompProfile = seccompProfile(profile)
@@ -90,8 +89,7 @@ func (c *Config) confine(s *corev1.PodSecurityContext) {
 	}
 }
 
-// contain sets what holds for a container, and removes what would stand against
-// the pod's.
+// contain sets the layer's fields of a container, and removes fields that would override the pod's.
 func (c *Config) contain(s *corev1.SecurityContext) {
 	if len(c.Seccomp) > 0 {
 		s.SeccompProfile = nil
@@ -114,7 +112,7 @@ func (c *Config) contain(s *corev1.SecurityContext) {
 	}
 }
 
-// named gives capabilities in the way of the API; none is no capability.
+// named returns capabilities in the type of the API. The word none gives an empty list.
 func named(words []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, w := range words {
@@ -139,15 +137,15 @@ func appArmorProfile(word string) *corev1.AppArmorProfile {
 	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(word)}
 }
 
-// patched gives the pod with the patch applied. A field that pods do not have is an error:
-// the API server would drop it without a word.
+// patched returns the pod with the patch applied. A field that pods do not have is an error, because the API server
+// would drop it silently.
 func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	patch, err := yaml.ToJSON([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("the patch is no YAML: %w", err)
+		return nil, fmt.Errorf("the patch is not valid YAML: %w", err)
 	}
 	if !strings.HasPrefix(string(patch), "{") {
-		return nil, fmt.Errorf("the patch is no map: write it as a pod is written, from spec: or metadata: on")
+		return nil, fmt.Errorf("the patch is not a map: write it like a pod, starting with spec: or metadata:")
 	}
 	before, err := json.Marshal(pod)
 	if err != nil {
@@ -159,13 +157,12 @@ func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	}
 	out := &corev1.Pod{}
 	if err := yaml.UnmarshalStrict(after, out); err != nil {
-		return nil, fmt.Errorf("the patched pod is none: %w", err)
+		return nil, fmt.Errorf("the patched pod is not valid: %w", err)
 	}
 	return out, nil
 }
 
-// carries says whether every field of the patch is in the pod: applying it once
-// more changes nothing.
+// carries reports whether the pod has every field of the patch: applying the patch again changes nothing.
 func carries(pod *corev1.Pod, text string) (bool, error) {
 	again, err := patched(pod, text)
 	if err != nil {
@@ -174,7 +171,7 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical orders what a patch may reorder without changing its meaning.
+// canonical sorts the lists that a patch may reorder without changing their meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
@@ -185,14 +182,13 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// pristine is a pod like those that Tare makes without the layer, as far as the
-// layer can change it.
+// pristine returns a pod like Tare's pods without the layer, with all fields that the layer can change.
 func pristine() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsUser: new(int64(defaultUser)), RunAsNonRoot: new(true),
 			SeccompProfile:  seccompProfile(runtimeDefault),
-			AppArmorProfile: appArmorProfile(runtimeDefault), // what the kubelet gives where it can
+			AppArmorProfile: appArmorProfile(runtimeDefault), // the kubelet's default where AppArmor is available
 		},
 		Containers: []corev1.Container{{
 			Name: container,

@@ -52,8 +52,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestCarries checks that a patch is found in a pod whatever the API server made of
-// how it was written, and is missed where one field is another.
+// TestCarries checks that a patch is found in a pod after the API server has rewritten it, and is missed if one field
+// differs.
 func TestCarries(t *testing.T) {
 	patch := `
 metadata: {labels: {a: "1"}}
@@ -100,7 +100,7 @@ func TestValidate(t *testing.T) {
 	bad := func(field, message string) []experiment.FieldError {
 		return []experiment.FieldError{{Field: field, Message: message}}
 	}
-	copyOf := "pods are like that without the layer: seccomp and AppArmor RuntimeDefault, user 65532, no capabilities"
+	copyOf := "these are the settings of pods without the layer: seccomp and AppArmor RuntimeDefault, user 65532, no capabilities"
 	for name, test := range map[string]struct {
 		config Config
 		want   []experiment.FieldError
@@ -113,21 +113,21 @@ func TestValidate(t *testing.T) {
 		"the default user":    {Config{RunAsUser: id(65532), AppArmor: factor.Of("RuntimeDefault")}, bad("", copyOf)},
 		"default and another": {Config{Seccomp: factor.Of("RuntimeDefault"), RuntimeClass: factor.Of("gvisor")}, nil},
 		"an idle patch":       {Config{Patch: "spec: {securityContext: {runAsUser: 65532}}"}, bad("", copyOf)},
-		"hostUsers":           {Config{HostUsers: &yes}, bad("hostUsers", "true is what pods have without the layer")},
-		"a label of Tare's":   {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare knows its own pods by tare/owner")},
+		"hostUsers":           {Config{HostUsers: &yes}, bad("hostUsers", "true is the default of pods without the layer")},
+		"a label of Tare's":   {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare identifies its pods by tare/owner")},
 		"a value too long": {Config{Labels: map[string]string{"a": long}},
-			bad("labels.a", `"`+long+`" is no value: must be no more than 63 characters`)},
+			bad("labels.a", `"`+long+`" is not a valid value: must be no more than 63 characters`)},
 		"a sidecar's name":           {Config{Sidecars: []string{"tare"}}, bad("sidecars[0]", `"tare" is not the name of a container beside Tare's`)},
-		"an unknown capability":      {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"FLY"}}}, bad("capabilities.add[0]", `"FLY" is no capability; one looks like NET_ADMIN`)},
-		"none to add":                {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"none"}}}, bad("capabilities.add[0]", `"none" is no capability; one looks like NET_ADMIN`)},
-		"capabilities of a user":     {Config{Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}}}, bad("capabilities.add", "added capabilities have no effect on programs of another user than root: add runAsUser: 0")},
+		"an unknown capability":      {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"FLY"}}}, bad("capabilities.add[0]", `"FLY" is not a capability; use names such as NET_ADMIN`)},
+		"none to add":                {Config{RunAsUser: root, Capabilities: &Capabilities{Add: []string{"none"}}}, bad("capabilities.add[0]", `"none" is not a capability; use names such as NET_ADMIN`)},
+		"capabilities of a user":     {Config{Capabilities: &Capabilities{Add: []string{"NET_ADMIN"}}}, bad("capabilities.add", "added capabilities have no effect unless the programs run as root: add runAsUser: 0")},
 		"privileged with less":       {Config{Privileged: true, Capabilities: &Capabilities{Drop: []string{"ALL"}}}, bad("capabilities", "privileged containers have every capability")},
-		"a patch that is no YAML":    {Config{Patch: "a: ["}, bad("patch", "the patch is no YAML: yaml: line 1: did not find expected node content")},
-		"a patch that is no map":     {Config{Patch: "- a"}, bad("patch", "the patch is no map: write it as a pod is written, from spec: or metadata: on")},
-		"a field that pods lack":     {Config{Patch: "spec: {containrs: []}"}, bad("patch", `the patched pod is none: error unmarshaling JSON: while decoding JSON: json: unknown field "containrs"`)},
+		"a patch that is no YAML":    {Config{Patch: "a: ["}, bad("patch", "the patch is not valid YAML: yaml: line 1: did not find expected node content")},
+		"a patch that is no map":     {Config{Patch: "- a"}, bad("patch", "the patch is not a map: write it like a pod, starting with spec: or metadata:")},
+		"a field that pods lack":     {Config{Patch: "spec: {containrs: []}"}, bad("patch", `the patched pod is not valid: error unmarshaling JSON: while decoding JSON: json: unknown field "containrs"`)},
 		"a patch without Tare":       {Config{Patch: "spec: {containers: [{name: tare, $patch: delete}]}"}, bad("patch", "it removes the container tare, in which programs run")},
-		"a patch of Tare's label":    {Config{Patch: "metadata: {labels: {tare/owner: x}}"}, bad("patch", "Tare knows its own pods by the label tare/owner")},
-		"a selector that is no pair": {Config{NodeSelector: map[string]string{"a b": "1"}}, bad("nodeSelector.a b", `"a b" is no key: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`)},
+		"a patch of Tare's label":    {Config{Patch: "metadata: {labels: {tare/owner: x}}"}, bad("patch", "Tare identifies its pods by the label tare/owner")},
+		"a selector that is no pair": {Config{NodeSelector: map[string]string{"a b": "1"}}, bad("nodeSelector.a b", `"a b" is not a valid key: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`)},
 	} {
 		if diff := cmp.Diff(test.want, test.config.validate()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -156,7 +156,7 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// TestJudge holds the judgement against the Pod Security Standards.
+// TestJudge compares judge with the Pod Security Standards.
 func TestJudge(t *testing.T) {
 	for patch, want := range map[string][]experiment.PodSecurity{
 		"metadata: {labels: {a: b}}":                                                                                 nil,
@@ -205,7 +205,7 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%v: %v", ok.Labels, err)
 		}
 	}
-	want := "the namespace bench allows pods of the level restricted of Pod Security only, and the level baseline is needed: programs of root (layer pod): " +
+	want := "the namespace bench allows only pods of the Pod Security level restricted, but the level baseline is needed: programs of root (layer pod): " +
 		"kubectl label --overwrite namespace bench pod-security.kubernetes.io/enforce=baseline, or let Tare make namespaces"
 	if err := allowed(ns("restricted"), needs); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)

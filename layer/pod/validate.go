@@ -12,13 +12,13 @@ import (
 	"tare/testbed/launcher"
 )
 
-// Words of the lists of capabilities.
+// These are words in the lists of capabilities.
 const (
 	all  = "ALL"
 	none = "none"
 )
 
-// validate checks what the tags cannot say.
+// validate checks rules that the struct tags cannot express.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.SecurityContext != "" {
@@ -30,10 +30,10 @@ func (c *Config) validate() []experiment.FieldError {
 	c.validateCapabilities(&errs)
 	c.validatePatch(&errs)
 	if c.HostUsers != nil && *c.HostUsers {
-		errs.Add("hostUsers", "true is what pods have without the layer")
+		errs.Add("hostUsers", "true is the default of pods without the layer")
 	}
 	if c.Privileged && c.HostUsers != nil && !*c.HostUsers {
-		errs.Add("privileged", "the pod is in a user namespace of its own (hostUsers: false): what privileges it has there is not shown by any proof")
+		errs.Add("privileged", "with hostUsers: false no proof can show the privileges of the pod in its user namespace")
 	}
 	for i, s := range c.Sidecars {
 		if s == container || len(validation.IsDNS1123Label(s)) > 0 {
@@ -49,7 +49,7 @@ func (c *Config) validate() []experiment.FieldError {
 func (c *Config) validatePairs(errs *experiment.FieldErrors) {
 	own := func(key string) string {
 		if pairs.Reserved(key) {
-			return "Tare knows its own pods by " + key
+			return "Tare identifies its pods by " + key
 		}
 		return ""
 	}
@@ -69,12 +69,12 @@ func (c *Config) validateCapabilities(errs *experiment.FieldErrors) {
 		for i, w := range list.words {
 			at := fmt.Sprintf("capabilities.%s[%d]", list.field, i)
 			if launcher.CapabilityBits(w) == 0 && (w != none || list.field != "drop" || len(list.words) != 1) {
-				errs.Add(at, "%q is no capability; one looks like NET_ADMIN", w)
+				errs.Add(at, "%q is not a capability; use names such as NET_ADMIN", w)
 			}
 		}
 	}
 	if len(c.Capabilities.Add) > 0 && (c.RunAsUser == nil || *c.RunAsUser != 0) && c.Patch == "" {
-		errs.Add("capabilities.add", "added capabilities have no effect on programs of another user than root: add runAsUser: 0")
+		errs.Add("capabilities.add", "added capabilities have no effect unless the programs run as root: add runAsUser: 0")
 	}
 	if c.Privileged {
 		errs.Add("capabilities", "privileged containers have every capability")
@@ -92,7 +92,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	}
 	for key := range pod.Labels {
 		if pairs.Reserved(key) {
-			errs.Add("patch", "Tare knows its own pods by the label %s", key)
+			errs.Add("patch", "Tare identifies its pods by the label %s", key)
 		}
 	}
 	if len(pod.Spec.Containers) == 0 || !slices.ContainsFunc(pod.Spec.Containers, isTare) {
@@ -100,8 +100,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	}
 }
 
-// validateEffect reports a layer that would leave pods as they are: its arm would be a
-// copy of an arm without it.
+// validateEffect reports a layer that would not change the pods: its arm would be a copy of an arm without it.
 func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	if !c.shapes() {
 		if len(c.Sidecars) == 0 && c.Confidential == "" {
@@ -112,7 +111,7 @@ func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	for _, one := range c.variants() {
 		pod := pristine()
 		if one.shape(pod) == nil && equality.Semantic.DeepEqual(pod, pristine()) {
-			errs.Add("", "pods are like that without the layer: seccomp and AppArmor RuntimeDefault, user %d, no capabilities", defaultUser)
+			errs.Add("", "these are the settings of pods without the layer: seccomp and AppArmor RuntimeDefault, user %d, no capabilities", defaultUser)
 			return
 		}
 	}

@@ -1,16 +1,14 @@
-// Package privileges takes privileges from the programs under test: capabilities, and the means to
-// get new ones.
+// Package privileges takes privileges from subjects: capabilities, and the means to get new ones.
 //
 //   - capabilities: {drop: [NET_RAW, SYS_CHROOT]}
 //   - no-new-privs
 //
-// Both are done by Tare's launcher, which becomes the program (package launcher). Pods of a cluster have
-// no capabilities and no_new_privs anyway, so that both are refused there: what pods have is the
-// layer pod's.
+// Tare's launcher does both, and then becomes the program (package launcher). Pods of a cluster have no capabilities
+// and no_new_privs anyway, so both layers are refused there. The layer pod sets the privileges of pods.
 //
-// Proofs: of capabilities, /proc/self/status has none of those dropped, and has them outside; and an
-// action that needs one of them (changing the root, a raw socket, a mount) is denied, where it is
-// allowed outside. Of no_new_privs, what /proc/self/status says.
+// Proofs: for capabilities, /proc/self/status shows none of the dropped ones, and shows them outside the layer. Also,
+// an action that needs one of them (changing the root, a raw socket, a mount) is denied, and is allowed outside the
+// layer. For no_new_privs, the evidence is the flag in /proc/self/status.
 package privileges
 
 import (
@@ -26,20 +24,20 @@ import (
 // All stands for every capability.
 const All = "ALL"
 
-// actions need a capability.
+// actions are the prober's words for actions that need a capability.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
 
-// Capabilities is the parameters of the layer of that name.
+// Capabilities holds the parameters of the layer capabilities.
 type Capabilities struct {
-	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that programs do not have, such as NET_RAW, or ALL"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
-// NoNewPrivs is the parameters of the layer no-new-privs.
+// NoNewPrivs holds the parameters of the layer no-new-privs.
 type NoNewPrivs struct {
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 const (
@@ -51,21 +49,21 @@ const (
 var Kinds = []layer.Kind{
 	{
 		Name:    ofCapabilities,
-		Summary: "programs without some of the capabilities that they have, or without any",
+		Summary: "programs with fewer capabilities, or with none",
 		New:     func() layer.Layer { return &Capabilities{Drop: []string{All}} },
 		Probe:   front.Launchable(ofCapabilities, launcher.Settings{}),
 	},
 	{
 		Name:    ofNoNewPrivs,
-		Summary: "programs that cannot get new privileges, as by set-user-ID",
+		Summary: "programs that cannot get new privileges, for example by set-user-ID",
 		New:     func() layer.Layer { return &NoNewPrivs{} },
 		Probe:   front.Launchable(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
 	},
 }
 
-const elsewhere = "pods have neither capabilities nor the means to get some: give the baseline's pods more by the layer pod (capabilities, privileged)"
+const elsewhere = "pods have neither capabilities nor the means to get any: add some to the baseline's pods by the layer pod (capabilities, privileged)"
 
-// Declare says how the values are checked.
+// Declare declares the validation of the parameters.
 func (c *Capabilities) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -73,11 +71,11 @@ func (c *Capabilities) Declare() experiment.Declaration {
 func (c *Capabilities) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Drop) == 0 {
-		errs.Add("drop", "no capability is given: the layer would do nothing")
+		errs.Add("drop", "there is no capability: the layer would do nothing")
 	}
 	for i, one := range c.Drop {
 		if launcher.CapabilityBits(one) == 0 {
-			errs.Add(fmt.Sprintf("drop[%d]", i), "%q is no capability; one looks like NET_RAW", one)
+			errs.Add(fmt.Sprintf("drop[%d]", i), "%q is not a capability; use names such as NET_RAW", one)
 		}
 	}
 	return errs
@@ -103,12 +101,12 @@ func (c *Capabilities) Up(_ context.Context, s *layer.Session) (*layer.Active, e
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that programs have them.
+// ProveOff shows that programs have the capabilities.
 func (c *Capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }
 
-// Declare says that there is nothing to check.
+// Declare declares no requirements.
 func (c *NoNewPrivs) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -122,7 +120,7 @@ func (c *NoNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, err
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that it is not set.
+// ProveOff shows that the flag is not set.
 func (c *NoNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

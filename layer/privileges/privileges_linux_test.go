@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { layertest.Main(m) }
 
-// shown is what the checks of a site say.
+// shown returns the checks of a site, with the layer and without it.
 func shown(t *testing.T, l layer.Layer, site testbed.Site) (on, off string) {
 	t.Helper()
 	return text(layertest.On(t, layertest.Up(t, l, site), site)), text(layertest.Off(t, l, site))
@@ -65,7 +65,7 @@ func TestNoNewPrivs(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	want := []experiment.FieldError{{Field: "drop[1]", Message: `"NET_WRAW" is no capability; one looks like NET_RAW`}}
+	want := []experiment.FieldError{{Field: "drop[1]", Message: `"NET_WRAW" is not a capability; use names such as NET_RAW`}}
 	if diff := cmp.Diff(want, (&Capabilities{Drop: []string{"CAP_NET_RAW", "NET_WRAW", All}}).validate()); diff != "" {
 		t.Error(diff)
 	}

@@ -1,14 +1,13 @@
-// Package program is another program in place of the one that the workload names, as a layer:
-// its arms then compare programs.
+// Package program is a layer that replaces the workload's program by another one. Its arms then compare programs.
 //
 //   - program: {run: [zstd, -1, -k, -f, big]}
 //   - program: {shell: 'zstd -1 < big > /dev/null'}
 //
-// The workloads command and startup start it as they would start their own: with the same
-// variables, in the same place, behind whatever other layers the arm has.
+// The workloads command and startup start it like their own program: with the same variables, at the same place, in
+// the wrappers of the arm's other layers.
 //
-// Proof, after every trial: that the workload has started it. Arms without the layer have no
-// way to it, so that nothing is looked for in them.
+// Proof, after every trial: the workload has started the program. In arms without the layer the workload cannot start
+// it, so nothing is checked there.
 package program
 
 import (
@@ -24,22 +23,22 @@ import (
 
 const name = "program"
 
-// Config is the layer's parameters.
+// Config holds the layer's parameters.
 type Config struct {
-	Command reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and arguments, which may hold $NAME and $(file:PATH); either this or shell"`
+	Command reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and arguments, which may contain $NAME and $(file:PATH); either this or shell"`
 	Shell   string              `yaml:"shell" json:"shell,omitempty" doc:"text for /bin/sh -c; either this or run"`
 }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "another program in place of the workload's: arms that compare programs",
+	Summary: "another program instead of the workload's: arms that compare programs",
 	Example: "run: [zstd, -1, -k, -f, big]",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any program, with the workloads command and startup"),
 }
 
-// Declare names the program.
+// Declare declares the program.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Replaces: true}
 	if len(c.Command) > 0 {
@@ -52,16 +51,16 @@ func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	switch {
 	case len(c.Command) == 0 && c.Shell == "":
-		errs.Add("run", "no program is given: write run: [program, argument…], or shell: text for /bin/sh")
+		errs.Add("run", "there is no program: write run: [program, argument…], or shell: text for /bin/sh")
 	case len(c.Command) > 0 && c.Shell != "":
-		errs.Add("shell", "there is run too; the layer has one of them")
+		errs.Add("shell", "run and shell exclude each other")
 	case len(c.Command) > 0 && c.Command[0] == "":
 		errs.Add("run[0]", "the program has no name")
 	}
 	return append(errs, c.Command.Validate("run")...)
 }
 
-// Instead is the program of an arm, as its site holds it (testbed.Held).
+// Instead is the program of an arm, held by its site (testbed.Held).
 type Instead struct {
 	args    reference.Arguments
 	started atomic.Int64
@@ -83,10 +82,10 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	}, nil
 }
 
-// ProveOff has nothing to look for.
+// ProveOff makes no check.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// Text is what is started for a program, or for a text that a shell is to run.
+// Text returns the command line of a program, or of a shell that runs a text.
 func Text(run reference.Arguments, shell string) reference.Arguments {
 	if shell != "" {
 		return reference.Arguments{"/bin/sh", "-c", shell}
@@ -94,7 +93,7 @@ func Text(run reference.Arguments, shell string) reference.Arguments {
 	return run
 }
 
-// At is what a workload starts at a site: the program of the arm, or its own.
+// At returns the command that a workload starts at a site: the arm's program, or its own.
 func At(site testbed.Site, own reference.Arguments) reference.Arguments {
 	for _, i := range testbed.Held[*Instead](site) {
 		i.started.Add(1)

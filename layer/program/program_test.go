@@ -8,7 +8,7 @@ import (
 	"tare/testbed"
 )
 
-// What the workload starts is the arm's program, and a trial that has not started it fails.
+// The workload starts the arm's program, and a trial that has not started it fails.
 func TestInstead(t *testing.T) {
 	c := &Config{Shell: "echo x"}
 	own := reference.Arguments{"true"}

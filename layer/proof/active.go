@@ -10,15 +10,14 @@ import (
 	"tare/testbed"
 )
 
-// active is the layer at one site.
 type active struct {
 	config *Config
-	site   testbed.Site           // as the workload gets it
-	once   map[string]layer.Check // of checks that are made once, by the pods that they are of
-	counts map[int][]reading      // before the trial, by check
+	site   testbed.Site           // the site with the wrappers, as the workload gets it
+	once   map[string]layer.Check // results of checks that are made once, by the pods that they apply to
+	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
-// make makes the checks of these moments.
+// make makes the checks that are due at the given moments.
 func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...When) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
@@ -56,7 +55,7 @@ func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.Stat
 	return checks, nil
 }
 
-// check runs the program everywhere it is to run. All must show the state.
+// check runs the program in all its targets. All must show the state.
 func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State) (layer.Check, error) {
 	targets, err := i.targets(ctx, site)
 	if err != nil {
@@ -83,13 +82,13 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	}
 	if len(targets) == 0 {
 		all = i.patterns().Check(name, i.Name, want, "", nil)
-		// What has no pod is not on; but nothing was looked at.
-		all.Observed, all.OK = "no pod of that kind runs here", want == evidence.Off
+		// Without a pod the mechanism is off, but no program was run.
+		all.Observed, all.OK = "there is no such pod", want == evidence.Off
 	}
 	return all, nil
 }
 
-// at makes the check at one place.
+// at makes the check in one target.
 func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Check, error) {
 	if t.missing != "" {
 		check := i.patterns().Check(name, i.Name, want, "", nil)
@@ -121,10 +120,10 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return checks, nil
 }
 
-// after makes those that come after it, and compares the counters.
+// after makes the checks that come after a trial, and compares the counters.
 func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
-		return nil, fmt.Errorf("the layer proof was asked for evidence of a trial that did not begin")
+		return nil, fmt.Errorf("the layer proof has no readings from before the trial")
 	}
 	checks, err := a.config.make(ctx, a.site, evidence.On, a.once, After)
 	if err != nil {

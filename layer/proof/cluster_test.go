@@ -14,8 +14,8 @@ import (
 	"tare/testbed/kube/sitetest"
 )
 
-// TestOnCluster runs programs in the pods under test, by the agent and by an exec, in
-// other pods of the cluster, and where there are none.
+// TestOnCluster runs programs in the pods under test, by the agent and by an exec, in other pods of the cluster, and
+// where there are no such pods.
 func TestOnCluster(t *testing.T) {
 	c := &Config{Checks: []Item{
 		{Name: "by the agent", In: testbed.ClientPod, Run: []string{"sh", "-c", "echo in $(TARE_NAMESPACE) as $(id -u)"}, On: `^in tare-\S+ as [0-9]+$`, Off: "^never$"},
@@ -45,7 +45,7 @@ func TestOnCluster(t *testing.T) {
 			t.Errorf("on: %s\n%v", diff, observed)
 		}
 		for name, want := range map[string]string{
-			"no such container": "the pod has no container istio-proxy", "no such pods": "no pod of that kind runs here",
+			"no such container": "the pod has no container istio-proxy", "no such pods": "there is no such pod",
 			"both pods": `client: "yes\n"; likewise in 1 more`, "a failing program": `""; sh -c 'echo why >&2; exit 3': exit status 3: why`,
 		} {
 			if observed[name] != want {

@@ -14,14 +14,14 @@ import (
 	"tare/testbed"
 )
 
-// A counter that only ever counts up shows that something was once on. That a trial
-// went through it, the counter shows by growing between the two reads around it.
+// A counter that only counts up shows that a mechanism was on once. If it grows between the readings before and after
+// a trial, the trial went through the mechanism.
 
-// counter compiles the expression of a number; one group is the number.
+// counter compiles the regular expression of a counter. Its only group is the number.
 func counter(text string) (*regexp.Regexp, error) {
 	pattern, err := regexp.Compile("(?m)" + text)
 	if err == nil && pattern.NumSubexp() != 1 {
-		err = fmt.Errorf("it has %d groups, and the number is the one that it must have: (\\d+)", pattern.NumSubexp())
+		err = fmt.Errorf("it has %d groups; it must have one, the number: (\\d+)", pattern.NumSubexp())
 	}
 	return pattern, err
 }
@@ -33,7 +33,7 @@ func (i Item) validateGrows(at string) []experiment.FieldError {
 		errs.Add(at+".grows", "%q is not a regular expression of a number: %v", i.Grows, err)
 	}
 	if i.On != "" {
-		errs.Add(at+".on", "on and grows exclude each other: that the number grew shows that it is on")
+		errs.Add(at+".on", "on and grows exclude each other: a growing number shows that the mechanism is on")
 	}
 	if i.When != "" {
 		errs.Add(at+".when", "a number that grows is read before and after each trial")
@@ -41,12 +41,12 @@ func (i Item) validateGrows(at string) []experiment.FieldError {
 	return errs
 }
 
-// sum adds up the numbers that an output has, and says how many there are.
+// sum returns the sum of the numbers in an output, and how many it found.
 func sum(pattern *regexp.Regexp, text string) (total float64, found int, err error) {
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(match[1], 64)
 		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 {
-			return 0, 0, fmt.Errorf("%s is no count", evidence.Quote(match[1]))
+			return 0, 0, fmt.Errorf("%s is not a count", evidence.Quote(match[1]))
 		}
 		total += n
 		found++
@@ -54,14 +54,14 @@ func sum(pattern *regexp.Regexp, text string) (total float64, found int, err err
 	return total, found, nil
 }
 
-// reading is what a counter showed at one place.
+// reading is the value of a counter in one target.
 type reading struct {
 	title string
 	total float64
-	none  string // why there is no number; "": there is
+	none  string // reason why there is no number; "" if there is one
 }
 
-// read reads the counter everywhere it is to be.
+// read reads the counter in all its targets.
 func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	targets, err := i.targets(ctx, site)
 	if err != nil {
@@ -86,7 +86,7 @@ func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	return all, nil
 }
 
-// number is the number in an output, or why there is none.
+// number returns the number in an output, or the reason why there is none.
 func number(pattern *regexp.Regexp, text string, failed error) (total float64, none string) {
 	if failed != nil {
 		return 0, safetext.Tail(failed.Error(), 400)
@@ -101,14 +101,13 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is the reading of an output without the number, as counters are before
-// the first thing to count. It counts as nothing.
+// absent is the reading of an output without the number. Many counters do not appear before their first event, so it
+// counts as 0.
 const absent = "no such number"
 
-// grown compares what a counter showed before and after a trial. It must have
-// grown everywhere.
+// grown compares a counter's readings before and after a trial. The counter must have grown in every target.
 func (i Item) grown(before, after []reading) layer.Check {
-	check := layer.Check{Layer: name, Name: i.Name, Expected: "to grow during the trial: " + i.Grows, OK: len(after) > 0, Observed: "no pod of that kind runs here"}
+	check := layer.Check{Layer: name, Name: i.Name, Expected: "to grow during the trial: " + i.Grows, OK: len(after) > 0, Observed: "there is no such pod"}
 	was := map[string]reading{}
 	for _, r := range before {
 		was[r.title] = r
@@ -117,7 +116,7 @@ func (i Item) grown(before, after []reading) layer.Check {
 		b, read := was[r.title]
 		observed, ok := fmt.Sprintf("%s, then %s", b.text(), r.text()), r.none == "" && (b.none == "" || b.none == absent) && r.total > b.total
 		if !read {
-			observed, ok = "it was not there before the trial", false
+			observed, ok = "there was no reading before the trial", false
 		}
 		if len(after) > 1 {
 			observed = r.title + ": " + observed
@@ -131,7 +130,7 @@ func (i Item) grown(before, after []reading) layer.Check {
 		}
 	}
 	if len(after) > 1 {
-		check.Observed += fmt.Sprintf("; it grew likewise in %d more", len(after)-1)
+		check.Observed += fmt.Sprintf("; it grew in %d more", len(after)-1)
 	}
 	return check
 }

@@ -17,7 +17,7 @@ import (
 
 const opened = `^opened\{tls="true"\} (\d+)$`
 
-// A counter proves nothing of a trial unless it grew during it.
+// A counter proves nothing about a trial unless it grew during the trial.
 func TestGrows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "metrics")
 	say := func(text string) {
@@ -58,7 +58,7 @@ func TestGrows(t *testing.T) {
 	compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "not to match " + opened, Observed: `"opened{tls=\"false\"} 1\n"`, OK: true}}, layertest.Off(t, c, site))
 }
 
-// It must have grown everywhere, and in a pod that was there before.
+// It must have grown in every pod, and each pod must have existed before the trial.
 func TestGrowsEverywhere(t *testing.T) {
 	at := func(title string, total float64) reading { return reading{title: title, total: total} }
 	for _, test := range []struct {
@@ -67,10 +67,10 @@ func TestGrowsEverywhere(t *testing.T) {
 		observed      string
 		ok            bool
 	}{
-		{"both", []reading{at("a", 1), at("b", 5)}, []reading{at("a", 2), at("b", 6)}, "a: 1, then 2; it grew likewise in 1 more", true},
+		{"both", []reading{at("a", 1), at("b", 5)}, []reading{at("a", 2), at("b", 6)}, "a: 1, then 2; it grew in 1 more", true},
 		{"one of two", []reading{at("a", 1), at("b", 5)}, []reading{at("a", 2), at("b", 5)}, "b: 5, then 5", false},
-		{"another pod", []reading{at("a", 1)}, []reading{at("b", 2)}, "it was not there before the trial", false},
-		{"no pod", nil, nil, "no pod of that kind runs here", false},
+		{"another pod", []reading{at("a", 1)}, []reading{at("b", 2)}, "there was no reading before the trial", false},
+		{"no pod", nil, nil, "there is no such pod", false},
 		{"a program that failed before", []reading{{title: "a", none: "exit status 1"}}, []reading{at("a", 2)}, "exit status 1, then 2", false},
 		{"a program that fails after", []reading{at("a", 1)}, []reading{{title: "a", none: "exit status 1"}}, "1, then exit status 1", false},
 	} {
@@ -87,9 +87,9 @@ func TestValidateGrows(t *testing.T) {
 		item Item
 		want []experiment.FieldError
 	}{
-		{"neither", Item{}, []experiment.FieldError{{Field: "checks[0].on", Message: "what shows that it is on? give on, or grows"}}},
-		{"both", Item{On: "x", Grows: `(\d+)`}, []experiment.FieldError{{Field: "checks[0].on", Message: "on and grows exclude each other: that the number grew shows that it is on"}}},
-		{"no group", Item{Grows: `\d+`}, []experiment.FieldError{{Field: "checks[0].grows", Message: `"\\d+" is not a regular expression of a number: it has 0 groups, and the number is the one that it must have: (\d+)`}}},
+		{"neither", Item{}, []experiment.FieldError{{Field: "checks[0].on", Message: "there is no pattern that shows that the mechanism is on: set on, or grows"}}},
+		{"both", Item{On: "x", Grows: `(\d+)`}, []experiment.FieldError{{Field: "checks[0].on", Message: "on and grows exclude each other: a growing number shows that the mechanism is on"}}},
+		{"no group", Item{Grows: `\d+`}, []experiment.FieldError{{Field: "checks[0].grows", Message: `"\\d+" is not a regular expression of a number: it has 0 groups; it must have one, the number: (\d+)`}}},
 		{"a moment", Item{Grows: `(\d+)`, When: After}, []experiment.FieldError{{Field: "checks[0].when", Message: "a number that grows is read before and after each trial"}}},
 	} {
 		test.item.Name, test.item.In, test.item.Run = "n", testbed.Host, []string{"cat"}
@@ -114,7 +114,7 @@ func FuzzSum(f *testing.F) {
 	})
 }
 
-// Beside an arm's own layer, the checks that both have are left to that one.
+// Checks that an arm's own layer also has are left to that layer.
 func TestProveOffBeside(t *testing.T) {
 	same := Item{Name: "same", In: testbed.Host, Run: []string{"echo", "same"}, On: "same"}
 	c := &Config{Checks: []Item{same, {Name: "other", In: testbed.Host, Run: []string{"echo", "other"}, On: "other"}}}

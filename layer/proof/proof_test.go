@@ -62,7 +62,7 @@ func TestOnTheHost(t *testing.T) {
 	after(trace)
 	without(stateOff, traceOff)
 
-	// A program that fails shows nothing, neither way.
+	// A program that fails shows neither that the mechanism is on nor that it is off.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func compare(t *testing.T, want, got []layer.Check) {
 	}
 }
 
-// The programs of a check run as those of the workload, behind what is in front of them.
+// The programs of a check run like those of the workload, in its wrappers.
 func TestAsTheWorkload(t *testing.T) {
 	c := &Config{Checks: []Item{{Name: "variable", In: testbed.Host, Run: []string{"sh", "-c", "echo [$TARE_TEST_PROOF]"}, On: `^\[x\]$`, Off: `^\[\]$`}}}
 	site := localtest.Host(t)
@@ -129,8 +129,8 @@ func TestChoosePods(t *testing.T) {
 		{"all", All, own("n1", "n2"), agents(), []string{"a", "b", "c"}, ""},
 		{"none anywhere", Both, own("n1", "n2"), nil, nil, ""},
 		{"none on these", Both, own("n8", "n9"), agents(), nil, ""},
-		{"on one of two", Both, own("n1", "n9"), agents(), nil, "no pod with app=x runs on node n9, though one does on the other node"},
-		{"no client", Client, own("", "n2"), agents(), nil, "the pods are those on the node of the client-pod, and the site has none"},
+		{"on one of two", Both, own("n1", "n9"), agents(), nil, "no pod with app=x runs on node n9, but one runs on the other node"},
+		{"no client", Client, own("", "n2"), agents(), nil, "the check needs pods on the node of the client-pod, but the site has none"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestChoosePods(t *testing.T) {
 		many[i] = pod("p", "n", corev1.PodRunning)
 	}
 	_, err := (&Pods{Labels: map[string]string{"b": "2", "a": "1"}, Node: All}).choose(many, nil)
-	if want := "51 pods with a=1,b=2: at most 50 are looked into; node: any takes one of them"; err == nil || err.Error() != want {
+	if want := "51 pods with a=1,b=2: the limit is 50; node: any takes only one of them"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -187,11 +187,11 @@ func TestValidate(t *testing.T) {
 		{"good", item(func(*Item) {}), nil},
 		{"in a sidecar", item(func(i *Item) { i.Container = "istio-proxy" }), nil},
 		{"in other pods", item(func(i *Item) { i.In, i.Pods = "", &Pods{Labels: labels} }), nil},
-		{"nothing", nil, []experiment.FieldError{{Field: "checks", Message: "no check is given: the layer would show nothing"}}},
-		{"nowhere", item(func(i *Item) { i.In = "" }), []experiment.FieldError{{Field: "checks[0]", Message: "where does the program run? give in, or pods"}}},
+		{"nothing", nil, []experiment.FieldError{{Field: "checks", Message: "there is no check: the layer would show nothing"}}},
+		{"nowhere", item(func(i *Item) { i.In = "" }), []experiment.FieldError{{Field: "checks[0]", Message: "the program has no place to run: set in, or pods"}}},
 		{"twice", item(func(i *Item) { i.Pods = &Pods{Labels: labels} }), []experiment.FieldError{{Field: "checks[0].in", Message: "in and pods exclude each other"}}},
 		{"a container of the host", item(func(i *Item) { i.In, i.Container = testbed.Host, "x" }), []experiment.FieldError{{Field: "checks[0].container", Message: "host has no containers"}}},
-		{"every pod", item(func(i *Item) { i.In, i.Pods = "", &Pods{} }), []experiment.FieldError{{Field: "checks[0].pods.labels", Message: "no label is given: that would mean every pod of the namespace"}}},
+		{"every pod", item(func(i *Item) { i.In, i.Pods = "", &Pods{} }), []experiment.FieldError{{Field: "checks[0].pods.labels", Message: "there is no label: every pod of the namespace would be selected"}}},
 		{"no program", item(func(i *Item) { i.Run = nil }), []experiment.FieldError{{Field: "checks[0].run", Message: "no program is given: write it as a list, [program, argument…]"}}},
 		{"placeholder", item(func(i *Item) { i.Run = []string{"$(TARE_ARM)"} }), []experiment.FieldError{{Field: "checks[0].run", Message: "$(TARE_ARM) is not known here: known is $(TARE_CONTEXT), $(TARE_NAMESPACE), $(TARE_SERVER)"}}},
 		{"pattern", item(func(i *Item) { i.Off = "[" }), []experiment.FieldError{{Field: "checks[0].off", Message: "\"[\" is not a regular expression: error parsing regexp: missing closing ]: `[`"}}},

@@ -18,17 +18,17 @@ import (
 	"tare/testbed/kube"
 )
 
-// maxPods is the most pods that one check looks into.
+// maxPods is the largest number of pods for one check.
 const maxPods = 50
 
-// target is one place where a program of a check runs.
+// target is a place or container where the program of a check runs.
 type target struct {
 	title   string
-	missing string // why the program cannot run there, which shows that it is off
+	missing string // reason why the program cannot run there; the mechanism counts as off then
 	run     func(ctx context.Context, args reference.Arguments) (string, error)
 }
 
-// targets are the places where the program runs.
+// targets returns the places or containers where the program runs.
 func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) {
 	values, err := placeholder.At(ctx, site)
 	if err != nil {
@@ -43,7 +43,7 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 			if err != nil {
 				return "", err
 			}
-			// As a program of the workload: behind the arm's wrappers, with its variables.
+			// The program runs like the workload's programs: in the arm's wrappers, with its variables.
 			return evidence.Output(ctx, site, i.In, testbed.Command{Args: filled, Subject: true}, evidence.Limit)
 		}}}, nil
 	}
@@ -62,7 +62,7 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 	return targets, nil
 }
 
-// inContainer runs programs in a container of a pod.
+// inContainer returns a target that runs programs in a container of a pod.
 func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Values) target {
 	t := target{title: pod.Name}
 	container := i.Container
@@ -82,20 +82,20 @@ func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Value
 		defer cancel()
 		stdout, _, err := s.Exec(limited, pod.Namespace, pod.Name, container, filled)
 		if err != nil && limited.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("%s in pod %s: not done within %v", testbed.Quote(filled), pod.Name, evidence.Limit)
+			err = fmt.Errorf("%s in pod %s: not finished within %v", testbed.Quote(filled), pod.Name, evidence.Limit)
 		}
 		return string(stdout), err
 	}
 	return t
 }
 
-// has says whether a pod has a container, a sidecar among its init containers included.
+// has reports whether a pod has a container. Sidecars may be init containers.
 func has(pod corev1.Pod, container string) bool {
 	named := func(c corev1.Container) bool { return c.Name == container }
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
 }
 
-// pods are those that the check is about: the site's own at a place, or others.
+// pods returns the pods of the check: the site's own pod at a place, or other pods.
 func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	own, err := s.Pods(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	if i.Pods == nil {
 		pod := own[i.In]
 		if pod == nil {
-			return nil, fmt.Errorf("check %q runs in the %s, and the site has none", i.Name, i.In)
+			return nil, fmt.Errorf("check %q runs in the %s, but the site has none", i.Name, i.In)
 		}
 		return []corev1.Pod{*pod}, nil
 	}
@@ -124,7 +124,7 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	return i.Pods.choose(list.Items, nodes)
 }
 
-// nodes are the nodes that the pods must be on; nil: on any.
+// nodes returns the nodes that the pods must be on; nil: any nodes.
 func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	both := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
 	for i := 2; own[testbed.Member(i)] != nil; i++ {
@@ -135,19 +135,18 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	for _, place := range places[p.Node] {
 		pod := own[place]
 		if pod == nil && place == testbed.ServerPod && (p.Node == Both || p.Node == "") {
-			continue // a workload with a volume has a client only
+			continue // a workload with a volume has only a client
 		}
 		if pod == nil || pod.Spec.NodeName == "" {
-			return nil, fmt.Errorf("the pods are those on the node of the %s, and the site has none", place)
+			return nil, fmt.Errorf("the check needs pods on the node of the %s, but the site has none", place)
 		}
 		nodes = append(nodes, pod.Spec.NodeName)
 	}
 	return nodes, nil
 }
 
-// choose keeps the pods that run on the nodes, in the order of their names. Each
-// of the nodes must have one, or none of them: an agent that is missing on one of
-// them is neither on nor off.
+// choose keeps the pods that run on the nodes, sorted by name. Either each node must have such a pod, or none of
+// them: if an agent is missing on only one of the nodes, the mechanism is neither on nor off.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
@@ -160,21 +159,21 @@ func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return !slices.Contains(nodes, pod.Spec.NodeName) })
 		for _, node := range nodes {
 			if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == node }) {
-				return nil, fmt.Errorf("no pod with %s runs on node %s, though one does on the other node", labels.Set(p.Labels), node)
+				return nil, fmt.Errorf("no pod with %s runs on node %s, but one runs on the other node", labels.Set(p.Labels), node)
 			}
 		}
 	}
 	if len(pods) > maxPods {
-		return nil, fmt.Errorf("%d pods with %s: at most %d are looked into; node: any takes one of them", len(pods), labels.Set(p.Labels), maxPods)
+		return nil, fmt.Errorf("%d pods with %s: the limit is %d; node: any takes only one of them", len(pods), labels.Set(p.Labels), maxPods)
 	}
 	return pods, nil
 }
 
-// podsOf tells the pods of a site from others, by their UIDs; "" where it has none.
+// podsOf returns a key of the site's pods, their UIDs; "" if it has none.
 func podsOf(ctx context.Context, site testbed.Site) (string, error) {
 	s, err := kube.Of(site)
 	if err != nil {
-		return "", nil // on this machine there are none
+		return "", nil // sites on this machine have no pods
 	}
 	pods, err := s.Pods(ctx)
 	if err != nil {

@@ -16,13 +16,14 @@ import (
 	"tare/testbed/local"
 )
 
-// runner is a program that has another one start what it is given, or that leaves something behind
-// when it is killed: units of systemd, containers.
+// runner is a program that lets a daemon start its command, or that leaves something behind when it is killed: units
+// of systemd, containers.
 type runner struct {
 	name, program, install string
-	elsewhere              bool // what it starts is no descendant of it
+	elsewhere              bool // the command is no descendant of the program
 	alive                  []string
-	// list gives the names of what a run of Tare has left, one a line; remove takes them away.
+	// list returns the command that prints the names of a run's leftovers, one per line. remove returns the command
+	// that removes them.
 	list   func(label string) []string
 	remove []string
 }
@@ -51,18 +52,18 @@ var (
 	podman = containers("podman", "apt-get install podman", false)
 )
 
-// Systemd is the parameters of the layer of that name.
+// Systemd holds the parameters of the layer systemd.
 type Systemd struct {
-	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); those of the layer if absent"`
+	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); absent: the layer's defaults"`
 }
 
-// Container is the parameters of the layers docker and podman.
+// Container holds the parameters of the layers docker and podman.
 type Container struct {
 	runner  *runner
-	Image   string   `yaml:"image" json:"image" required:"true" doc:"image, which is there and has the programs that are run"`
-	Options []string `yaml:"options" json:"options,omitempty" doc:"options of run, such as --security-opt=seccomp=unconfined"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put in front of, where the load comes from others than the server: both, server or client; both if absent"`
+	Image   string   `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
+	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the command run, such as --security-opt=seccomp=unconfined"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 var systemdKind = layer.Kind{
@@ -88,10 +89,10 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe asks the program for its containers. That it starts one takes an image, which a file
-// names: then that is tried.
+// probe asks the program for its containers. Starting a container needs an image, which only an experiment file
+// names: tare plan tries it.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
-	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; a file's image is tried by tare plan FILE"}
+	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
 		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), r.install
 	} else if _, err := testbed.Output(ctx, local.Here, testbed.Host, path, "ps", "--quiet"); err != nil {
@@ -100,15 +101,15 @@ func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-const containersElsewhere = "pods are containers already: what they are is the layer pod's"
+const containersElsewhere = "pods are containers already: set their properties by the layer pod"
 
-// Declare says that it is for this machine.
+// Declare declares that the layer works on this machine only.
 func (c *Systemd) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
-		Elsewhere: "there is no systemd in pods: their security context is the layer pod's"}
+		Elsewhere: "there is no systemd in pods: set their security context by the layer pod"}
 }
 
-// args are what stands before a command, in a unit of that name.
+// args returns the arguments before a command that runs in the given unit.
 func (c *Systemd) args(unit string, names ...string) []string {
 	args := slices.Clone(systemd.alive)
 	if unit != "" {
@@ -133,17 +134,17 @@ func (c *Systemd) front(label string) front.Front {
 	return f
 }
 
-// Up has the programs started as units.
+// Up starts the programs as units.
 func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return systemd.up(s, c.front)
 }
 
-// ProveOff shows that programs are in none.
+// ProveOff shows that programs are in no unit of the layer.
 func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }
 
-// Declare says that it is for this machine.
+// Declare declares that the layer works on this machine only.
 func (c *Container) Declare() experiment.Declaration {
 	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: containersElsewhere, OwnProves: true}
 	if c.runner != nil && c.Image != "" {
@@ -152,7 +153,7 @@ func (c *Container) Declare() experiment.Declaration {
 	return d
 }
 
-// args are what stands before a command. Tare's own program is put into the container at its path.
+// args returns the arguments before a command. Tare's executable is mounted into the container at its path.
 func (c *Container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {
@@ -175,18 +176,18 @@ func (c *Container) front(label string) front.Front {
 	}
 }
 
-// Up has the programs started in containers.
+// Up starts the programs in containers.
 func (c *Container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.runner.up(s, c.front)
 }
 
-// ProveOff shows that programs are in none.
+// ProveOff shows that programs are in no container.
 func (c *Container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }
 
-// variables are the names of those that a command is given. Their values are not among the
-// arguments, which others see.
+// variables returns the names of a command's environment variables. Their values must not be arguments, which other
+// users can see.
 func variables(cmd testbed.Command) []string {
 	var names []string
 	for _, v := range cmd.Env {
@@ -196,15 +197,15 @@ func variables(cmd testbed.Command) []string {
 	return names
 }
 
-// up puts it in place, and notes what there would be to take away if Tare were killed.
+// up puts the layer up, and notes the leftovers to remove if Tare is killed.
 func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer.Active, error) {
 	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
-		return nil, fmt.Errorf("%s has programs started by another process, which knows nothing of the network that Tare makes: it can be around programs of workloads without one (in: host)", r.program)
+		return nil, fmt.Errorf("%s starts programs in another process, outside the networks that Tare creates: use a workload without a network (in: host)", r.program)
 	}
 	label := "tare-" + strings.ToLower(rand.Text()[:12])
 	f := of(label)
 	f.Left = func(ctx context.Context) ([]string, error) { return r.left(ctx, label) }
-	a := f.Up(s) // which starts nothing yet
+	a := f.Up(s) // Up starts no program yet
 	down, err := s.Owe(r.name, label, "nothing left", a.Down, r.list(label), append(slices.Clone(r.remove), "…"))
 	if err != nil {
 		return nil, err
@@ -213,7 +214,7 @@ func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer
 	return a, nil
 }
 
-// left lists what is left under a label, and takes it away.
+// left lists the leftovers with a label, and removes them.
 func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	args := r.list(label)
 	out, err := testbed.Output(ctx, local.Here, testbed.Host, args...)
@@ -236,7 +237,7 @@ func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	return names, nil
 }
 
-// undo takes away what a run that was killed has left.
+// undo removes the leftovers of a killed run.
 func (r *runner) undo(ctx context.Context, _ testbed.Site, u layer.Undo) error {
 	label, err := u.Name("tare-")
 	if err == nil {

@@ -1,16 +1,16 @@
-// Package sandbox has the sandboxes that are programs which take a command as their last
-// arguments, one layer each:
+// Package sandbox holds layers for sandboxes that are programs with a command as their last arguments, one layer
+// each:
 //
 //   - bubblewrap
 //   - firejail: {options: [--private]}
 //   - systemd: {properties: [ProtectSystem=strict, PrivateTmp=yes]}
 //   - podman: {image: docker.io/library/debian:12}
 //
-// Without options, userns is put up by Tare's launcher.
+// Without options, Tare's launcher sets up userns.
 //
-// A preset is a row of the table below: what stands in front of the program, and what is to be seen
-// from inside (package front makes the proofs). Programs are found on PATH, on a cluster in the
-// image of the pods. What a program's own options change beyond the preset is not shown by any proof.
+// A preset is a row of the table below: the program with its arguments, and the evidence inside the sandbox (package
+// front makes the proofs). The program is found on PATH, on a cluster in the pods' image. No proof shows the effect
+// of options that the user adds.
 package sandbox
 
 import (
@@ -27,17 +27,17 @@ import (
 // preset is one sandbox.
 type preset struct {
 	name, summary, program string
-	install                string   // the command that installs it
-	options                []string // the preset's
-	after                  []string // between the options and the command
+	install                string   // command that installs the program
+	options                []string // options of the preset
+	after                  []string // arguments between the options and the command
 	evidence               []front.Evidence
-	launcher               *launcher.Settings // in place of all that where the file gives no options
+	launcher               *launcher.Settings // replaces the program if the file gives no options
 }
 
-// readOnly are where a file cannot be made in a root that is read-only.
+// readOnly is the evidence that no file can be created in a read-only root.
 var readOnly = front.Denied("file made in the root", []string{"EROFS"}, "write:/", "write:/usr", "write:/var/tmp")
 
-// mount is what takes rights over the mounts that everybody sees.
+// mount is the evidence that programs have no right to change the mounts of the machine.
 var mount = front.Denied("denied action", []string{"EPERM"}, "mount")
 
 var presets = []preset{
@@ -66,17 +66,17 @@ var presets = []preset{
 	},
 }
 
-// front is the whole of what stands before a command.
+// front returns the arguments before a command.
 func (p *preset) front(more []string) []string {
 	return slices.Concat([]string{p.program}, p.options, more, p.after)
 }
 
-// Config is the parameters of those layers.
+// Config holds the parameters of the sandbox layers.
 type Config struct {
 	preset  *preset
-	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the program, behind those that the layer gives it"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put in front of, where the load comes from others than the server: both, server or client; both if absent"`
+	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the program, after the layer's own options"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kinds describes the layers.
@@ -98,10 +98,10 @@ func Kinds() []layer.Kind {
 	return append(kinds, systemdKind, dockerKind, podmanKind)
 }
 
-// Declare names the program in front.
+// Declare declares the sandbox program.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Needs: c.Around.Needs(""), Launched: c.launched()}
-	if !d.Launched && c.preset != nil { // as it is but in tests
+	if !d.Launched && c.preset != nil { // the preset is nil in tests only
 		d.Programs = inFront(c.preset.front(c.Options))
 	}
 	return d
@@ -111,7 +111,7 @@ func inFront(args []string) []experiment.Program {
 	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.InFront}}
 }
 
-// launched says whether the launcher puts the sandbox up.
+// launched reports whether the launcher sets up the sandbox.
 func (c *Config) launched() bool {
 	return c.preset != nil && c.preset.launcher != nil && len(c.Options) == 0
 }
@@ -128,7 +128,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that programs are not in it.
+// ProveOff shows that programs are not in the sandbox.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

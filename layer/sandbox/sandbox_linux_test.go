@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { layertest.Main(m) }
 
-// working gives the layer of a sandbox, and skips where it does not work.
+// working returns the layer of a sandbox, and skips the test if the sandbox does not work here.
 func working(t *testing.T, name string) *Config {
 	t.Helper()
 	kinds := Kinds()
@@ -65,7 +65,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// The sandboxes beside each other: each is shown to be off where another one is on.
+// Each sandbox is shown to be off where another one is on.
 func TestBeside(t *testing.T) {
 	site := localtest.Host(t)
 	for _, p := range presets {
@@ -81,7 +81,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// A root of its own hides this test's program.
+// The sandbox has its own root, in which this test's executable does not exist.
 func TestRootOfItsOwn(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -103,8 +103,8 @@ func TestRootOfItsOwn(t *testing.T) {
 	}
 }
 
-// fake is a program that stands for docker: it starts what is given to it, and knows of one container
-// that was left.
+// fake returns a layer whose program stands in for docker: it starts its command, and lists one container as a
+// leftover.
 func fake(t *testing.T) *Container {
 	t.Helper()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func fake(t *testing.T) *Container {
 	return &Container{runner: &r, Image: "image"}
 }
 
-// ledger notes what is owed.
+// ledger stores undo entries.
 type ledger map[string]layer.Undo
 
 func (l ledger) Owe(u layer.Undo) error { l[u.Key] = u; return nil }
@@ -142,7 +142,7 @@ func removed(t *testing.T) (text string) {
 	return string(b)
 }
 
-// A container that is none is found out, and what is left is removed.
+// A program that starts no container fails the check, and leftovers are removed.
 func TestContainers(t *testing.T) {
 	c, site, owed := fake(t), localtest.Host(t), ledger{}
 	a, err := c.Up(t.Context(), layer.NewRun(owed).At(site))
@@ -162,7 +162,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// A run that was killed has left one.
+// A killed run has left a container.
 func TestUndo(t *testing.T) {
 	c, owed := fake(t), ledger{}
 	if _, err := c.Up(t.Context(), layer.NewRun(owed).At(localtest.Host(t))); err != nil {
@@ -179,7 +179,7 @@ func TestUndo(t *testing.T) {
 func TestDaemonAndNetwork(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	_, err := fake(t).Up(t.Context(), new(layer.Run).At(site))
-	if err == nil || !strings.Contains(err.Error(), "knows nothing of the network that Tare makes") {
+	if err == nil || !strings.Contains(err.Error(), "outside the networks that Tare creates") {
 		t.Error(err)
 	}
 }

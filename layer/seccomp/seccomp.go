@@ -1,24 +1,23 @@
-// Package seccomp is a filter of system calls around the programs under test, made as container
-// runtimes and vArmor make theirs: a list of calls that are denied with EPERM, one rule each.
+// Package seccomp is a filter of system calls around the subjects, built like the filters of container runtimes and
+// vArmor: a list of calls that are denied with EPERM, one rule each.
 //
 //   - seccomp: {rules: [1, 8, 63]}
 //   - seccomp: {rules: [1, 8], arguments: true}
 //
-// The rules are real, and deny what programs do not do: calls for administrators and debuggers
-// (personality, acct, swapon…), or with arguments the most common calls of all, where their first
-// argument is one that no program gives. The kernel remembers which calls a filter allows whatever
-// their arguments are (since Linux 5.11), so that plain rules cost the same at any
-// number. A filter with rules on the arguments of a call is run at each such call.
+// The rules deny calls that programs do not make: calls for administrators and debuggers (personality, acct,
+// swapon…), or, with arguments, the most common calls of all, but only with a first argument that no program passes.
+// Since Linux 5.11, the kernel remembers which calls a filter allows whatever their arguments are. Plain rules
+// therefore cost the same at any number. A filter with rules on the arguments of a call runs at each such call.
 //
-// The filter is installed by Tare's launcher, which becomes the program (package launcher), on a cluster
-// in the pod, where it comes on top of the container's own. It is installed with no_new_privs
-// where this user may not install it without. With rules: 0 no filter is installed, and the arm differs from the
-// baseline by nothing. A profile of the container runtime is what the layer pod sets (seccomp: Localhost/PROFILE).
+// Tare's launcher installs the filter and becomes the program (package launcher). On a cluster it does so in the pod,
+// in addition to the container's own filter. It sets no_new_privs if this user may not install a filter without it.
+// With rules: 0 there is no filter, and the arm does not differ from the baseline. The layer pod sets a profile of
+// the container runtime (seccomp: Localhost/PROFILE).
 //
 // # Proofs
 //
-// The prober behind the filter makes the call of the first rule, which is denied with EPERM and is allowed
-// outside, and reads from /proc/self/status that one more filter is in force than outside.
+// The prober makes the call of the first rule, which is denied with EPERM inside the filter and is allowed outside.
+// It also reads from /proc/self/status that one more filter is in force than outside.
 package seccomp
 
 import (
@@ -34,28 +33,28 @@ import (
 
 const name = "seccomp"
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
 	Rules     factor.Levels[int]  `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules, each of which denies a system call that programs do not make; 0 installs no filter"`
-	Arguments factor.Levels[bool] `yaml:"arguments" json:"arguments" doc:"whether the rules are on common system calls with an argument that no program gives, so that the filter runs at each of them"`
-	// Around is left out of plans where it is the default.
-	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+	Arguments factor.Levels[bool] `yaml:"arguments" json:"arguments" doc:"the rules are for common system calls with an argument that no program passes, so that the filter runs at each of these calls"`
+	// Around is absent in plans if it has its default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
-	Summary: "a filter of system calls with so many rules",
+	Summary: "a filter of system calls with a given number of rules",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Arguments: factor.Of(false)} },
 	Probe:   front.Launchable(name, settings(len(rare), false)),
 }
 
-// Declare says that an arm's own filter shows itself.
+// Declare declares that the layer has proofs in arms with another layer of its kind.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(""), OwnProves: true, Launched: true}
 }
 
-// settings are those of the launcher.
+// settings returns the settings of the launcher.
 func settings(rules int, arguments bool) launcher.Settings {
 	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
 	if arguments {
@@ -65,7 +64,7 @@ func settings(rules int, arguments bool) launcher.Settings {
 	return launcher.Settings{Seccomp: filter}
 }
 
-// front is what is put in front of programs.
+// front returns the wrapper around programs.
 func (c *Config) front() front.Front {
 	rules, arguments := c.Rules.One(), c.Arguments.OrZero()
 	if rules == 0 {
@@ -76,18 +75,18 @@ func (c *Config) front() front.Front {
 		front.More("filters", "status:Seccomp_filters", 1))
 }
 
-// Up puts the filter around the programs.
+// Up puts the filter around the subjects.
 func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that what the filter denies is allowed. Of another filter of the arm's own it
-// is shown by its own proof how many there are.
+// ProveOff shows that the filter's denied call is allowed. If the arm has its own filter, its own proof shows the
+// number of filters.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }
 
-// calls are the system calls of the rules, in their order. Every architecture has them.
+// calls returns the system calls of the rules, in order. Every architecture has them.
 func calls(arguments bool) []string {
 	if arguments {
 		return common
@@ -95,7 +94,7 @@ func calls(arguments bool) []string {
 	return rare
 }
 
-// rare are calls of administrators and debuggers, and old ones. The first may be made by anyone.
+// rare are calls of administrators and debuggers, and obsolete calls. Any user may make the first one.
 var rare = slices.Clip([]string{
 	"personality", "acct", "swapon", "swapoff", "reboot", "kexec_load", "init_module", "finit_module",
 	"delete_module", "quotactl", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "ptrace",
@@ -107,7 +106,7 @@ var rare = slices.Clip([]string{
 	"msgctl", "semget", "semop", "semctl", "remap_file_pages", "vmsplice", "tee", "io_setup",
 })
 
-// common are the calls that programs make most.
+// common are the system calls that programs make most often.
 var common = slices.Clip([]string{
 	"getppid", "read", "write", "openat", "close", "fstat", "lseek", "pread64",
 	"pwrite64", "readv", "writev", "pipe2", "connect", "socket", "sendto", "recvfrom",

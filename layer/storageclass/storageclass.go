@@ -1,13 +1,12 @@
-// Package storageclass is the layer that puts the workload's volume into another
-// storage class: an encrypting one, a replicated one, another disk.
+// Package storageclass is the layer that requests the workload's volume from another storage class: an encrypting
+// one, a replicated one, another disk.
 //
 //   - storage-class: {name: encrypted-rwo, expect: {parameters: {encrypted: "true"}}}
 //
-// Proof, before every trial: the claim has the class, and the volume that it is
-// bound to has it too; with expect, the volume's driver and attributes and the
-// class's parameters are as said. In an arm without the layer the claim and the
-// volume are of another class. None of it shows that bytes on a disk are encrypted:
-// that is the storage driver's word.
+// Proof, before every trial: the claim has the class, and so has its bound volume. With expect, the volume's driver
+// and attributes and the class's parameters have the expected values. In an arm without the layer the claim and the
+// volume have another class. None of this shows that bytes on a disk are encrypted: for that, Tare relies on the
+// storage driver.
 package storageclass
 
 import (
@@ -30,14 +29,14 @@ import (
 
 const name = "storage-class"
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
 	Name       factor.Levels[string] `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a storage class" doc:"storage class of the volume"`
 	AccessMode string                `yaml:"accessMode" enum:"ReadWriteOnce,ReadWriteOncePod,ReadWriteMany" doc:"access mode of the claim"`
-	Expect     *Expect               `yaml:"expect" doc:"what the volume must be seen to be"`
+	Expect     *Expect               `yaml:"expect" doc:"expected properties of the volume"`
 }
 
-// Expect is what a volume of the class must be seen to be.
+// Expect holds properties that a volume of the class must have.
 type Expect struct {
 	Driver     string            `yaml:"driver" doc:"CSI driver of the volume, such as disk.csi.azure.com"`
 	Attributes map[string]string `yaml:"attributes" doc:"CSI attributes of the volume"`
@@ -53,16 +52,16 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with a workload that has a volume"),
 }
 
-// Declare says that the layer needs a cluster, a workload with a volume, and a look at
-// the class and at the volume.
+// Declare declares that the layer needs a cluster, a workload with a volume, and rights to read the class and the
+// volume.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
-		Elsewhere: "its volumes are loop devices of this machine: encrypt them by the layers luks, fscrypt and gocryptfs, and give file system and options by testbed.local.volume",
+		Elsewhere: "its volumes are loop devices of this machine: encrypt them by the layers luks, fscrypt and gocryptfs, and set file system and options by testbed.local.volume",
 		Rights: func(string) []experiment.Right {
 			return []experiment.Right{
-				{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "the storage class of the arm is looked at"},
-				{Resource: "persistentvolumes", Verbs: []string{"get"}, Why: "the proof looks at the volume that the claim was bound to"},
+				{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "to read the storage class of the arm"},
+				{Resource: "persistentvolumes", Verbs: []string{"get"}, Why: "the proof reads the volume that the claim was bound to"},
 			}
 		},
 		Shapes:    true,
@@ -70,7 +69,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up has the site's volume claimed of the class.
+// Up sets the class of the site's claims, which are created later.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	class, err := cluster.Client.StorageV1().StorageClasses().Get(ctx, c.Name.OrZero(), metav1.GetOptions{})
 	switch {
 	case errors.IsNotFound(err):
-		return nil, fmt.Errorf("the cluster of context %s has no storage class %s: kubectl get storageclasses lists those it has", cluster.Context, c.Name.OrZero())
+		return nil, fmt.Errorf("the cluster of context %s has no storage class %s: list its classes with kubectl get storageclasses", cluster.Context, c.Name.OrZero())
 	case errors.IsForbidden(err) && (c.Expect == nil || len(c.Expect.Parameters) == 0):
 		class = nil
 	case err != nil:
@@ -94,7 +93,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// shape changes a claim that has not been made yet.
+// shape changes a claim that has not been created yet.
 func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	class := c.Name.OrZero()
 	claim.Spec.StorageClassName = &class
@@ -103,8 +102,8 @@ func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks shows that a volume is of the class, and what it is expected to be; or, in an arm
-// without the layer, that it is not.
+// checks shows that a volume has the class and the expected properties; or, in an arm without the layer, that it has
+// another class.
 func (c *Config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
@@ -131,12 +130,12 @@ func (c *Config) checks(
 		}
 		add("parameters of the storage class", pairs.Written(want, want), pairs.Written(want, has))
 		last := &out[len(out)-1]
-		last.Once, last.Caveat = true, "that the volume is as its class asks for is the storage driver's word"
+		last.Once, last.Caveat = true, "the only evidence that the volume has its class's properties is the storage driver's report"
 	}
 	return out
 }
 
-// none is what checks call a class that is not given.
+// none is the word in checks for an unset class.
 const none = "none"
 
 func classOf(claim *corev1.PersistentVolumeClaim) string {
@@ -146,7 +145,7 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	return cmp.Or(*claim.Spec.StorageClassName, none)
 }
 
-// driver is what made a volume: a CSI driver, or the way in which the node gets it.
+// driver returns the volume's CSI driver, or the way in which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:
@@ -166,7 +165,7 @@ func attributes(v *corev1.PersistentVolume) map[string]string {
 	return v.Spec.CSI.VolumeAttributes
 }
 
-// checkAll makes the checks of all volumes of a site; none where its workload has none.
+// checkAll makes the checks of all volumes of a site; none if its workload has no volume.
 func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
@@ -184,8 +183,8 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 	return out, nil
 }
 
-// ProveOff shows that the site's volume is of another class. Where the arm has a class
-// of its own there is nothing to add: its proof shows the class, and a claim has one.
+// ProveOff shows that the site's volume has another class. If the arm has its own layer of this kind, it makes no
+// check, since that layer's proof shows the class.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -194,13 +193,12 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.checkAll(ctx, site, false, nil)
 }
 
-// before shows that the site's volume is of the class; the class is nil where it may not
-// be read.
+// before shows that the site's volume has the class. class is nil if Tare may not read it.
 func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
 	checks, err := c.checkAll(ctx, site, true, class)
 	if err == nil && checks == nil { // the arm is measured like one without the layer
 		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
-			Caveat: "the workload has no volume: the layer " + name + " has no part in it"}}, nil
+			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
 	}
 	return checks, err
 }

@@ -54,7 +54,7 @@ func TestOn(t *testing.T) {
 		{Layer: name, Name: "driver of the volume", Expected: "disk.csi", Observed: "disk.csi", OK: true},
 		{Layer: name, Name: "attributes of the volume", Expected: `encrypted="true"`, Observed: `encrypted="true"`, OK: true},
 		{Layer: name, Name: "parameters of the storage class", Expected: `type="luks"`, Observed: `type="luks"`, OK: true, Once: true,
-			Caveat: "that the volume is as its class asks for is the storage driver's word"},
+			Caveat: "the only evidence that the volume has its class's properties is the storage driver's report"},
 	}
 	if diff := cmp.Diff(want, encrypted.checks(true, claimed("encrypted"), good, luks)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -73,7 +73,7 @@ func TestOn(t *testing.T) {
 		{"another driver", claimed("encrypted"), made("encrypted", "nfs.csi", good.Spec.CSI.VolumeAttributes), luks,
 			[]string{"driver of the volume: expected disk.csi, observed nfs.csi"}},
 		{"not encrypted", claimed("encrypted"), made("encrypted", "disk.csi", map[string]string{"encrypted": "false"}), luks,
-			[]string{`attributes of the volume: expected encrypted="true", observed encrypted of another value`}},
+			[]string{`attributes of the volume: expected encrypted="true", observed encrypted with another value`}},
 		{"no parameters to see", claimed("encrypted"), good, nil,
 			[]string{`parameters of the storage class: expected type="luks", observed type absent`}},
 	} {
@@ -118,7 +118,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// The proof rests on the volume, so that no run may begin that cannot read it.
+// The proof needs the volume, so a run must not start if Tare may not read volumes.
 func TestRights(t *testing.T) {
 	all := kube.Rights(kube.Use{Volume: true, More: Kind.New().Declare().Rights("")})
 	i := slices.IndexFunc(all, func(r experiment.Right) bool { return r.Resource == "persistentvolumes" })

@@ -13,17 +13,17 @@ import (
 	"tare/testbed"
 )
 
-// operator runs the commands of a switch for one site.
-type operator struct {
+// commandRunner runs the commands of a switch for one site.
+type commandRunner struct {
 	config *Config
 	site   testbed.Site
 	values placeholder.Values
 	env    []string
-	dir    string // working directory; "" for Tare's own
+	dir    string // working directory of the commands; "": Tare's own
 }
 
-// run runs one command and gives what it printed.
-func (o *operator) run(ctx context.Context, args reference.Arguments, limit time.Duration) (string, error) {
+// run runs one command and returns its output.
+func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit time.Duration) (string, error) {
 	filled, err := args.Resolve(ctx, o.values.Fill)
 	if err != nil {
 		return "", err
@@ -31,8 +31,8 @@ func (o *operator) run(ctx context.Context, args reference.Arguments, limit time
 	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
 }
 
-// look says what the check's program shows, as evidence for a state.
-func (o *operator) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
+// look runs the check's program and returns the state that it shows, and a check that the state is the wanted one.
+func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
 	c := o.config.Check
 	text, failed := o.run(ctx, c.Run, evidence.Limit)
 	if ctx.Err() != nil {
@@ -41,7 +41,7 @@ func (o *operator) look(ctx context.Context, want evidence.State) (evidence.Stat
 	return c.patterns().State(text, failed), c.patterns().Check(name, testbed.Quote(c.Run), want, text, failed), nil
 }
 
-func (o *operator) check(ctx context.Context, want evidence.State) (layer.Check, error) {
+func (o *commandRunner) check(ctx context.Context, want evidence.State) (layer.Check, error) {
 	_, check, err := o.look(ctx, want)
 	return check, err
 }
@@ -50,21 +50,21 @@ func word(s evidence.State) string {
 	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
 }
 
-// The pauses between two looks at a switch that is being turned.
+// These are the pauses between two checks of a switch that is being turned.
 const (
 	firstLook = 100 * time.Millisecond
 	rareLook  = 2 * time.Second
 )
 
-// turn runs commands and waits until the check shows the state wanted.
-func (o *operator) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
+// turn runs commands and waits until the check shows the wanted state.
+func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
 	limit := o.config.Limit.Std()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, 2*limit); err != nil { // limited ends first
+		if _, err := o.run(limited, args, 2*limit); err != nil { // the context's timeout ends first
 			if ctx.Err() == nil && limited.Err() != nil {
-				err = fmt.Errorf("%s: not done within %v", testbed.Quote(args), limit)
+				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
 			}
 			return fmt.Errorf("turn it %s: %w", word(want), err)
 		}
@@ -86,22 +86,21 @@ func (o *operator) turn(ctx context.Context, commands []reference.Arguments, wan
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("turn it %s: %s does not show it within %v: expected %s, observed %s", word(want), last.Name, limit, last.Expected, last.Observed)
+			return fmt.Errorf("turn the switch %s: %s does not show this state within %v: expected %s, observed %s", word(want), last.Name, limit, last.Expected, last.Observed)
 		}
 	}
 }
 
-// active is the layer at one site.
 type active struct {
-	*operator
-	*shared
+	*commandRunner
+	*switchState
 	ledger layer.Ledger
 	on     bool
-	done   bool // taken down
+	done   bool // set once the layer is taken down
 }
 
-// begin makes sure that it is off before the first site. If it is on, someone wants it
-// on: it is turned off only if it is turned on again after the run (found: restore).
+// begin makes sure that the switch is off before the first site. If it is on, somebody may need it: it is turned off
+// only if it is turned on again after the run (found: restore).
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++
@@ -113,7 +112,7 @@ func (a *active) begin(ctx context.Context) error {
 	}
 	switch state {
 	case evidence.Unclear:
-		return fmt.Errorf("the check shows neither on nor off: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
+		return fmt.Errorf("the check's output matches neither on nor off: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
 	case evidence.On:
 		if check, err = a.clear(ctx, check); err != nil {
 			return err
@@ -124,12 +123,12 @@ func (a *active) begin(ctx context.Context) error {
 	return nil
 }
 
-// clear turns it off where it was found on, if that is allowed.
+// clear turns the switch off if it was on before the run, and that is allowed.
 func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
 	if a.config.Found != Restore {
-		return found, fmt.Errorf("it is on already, and this run has not turned it on (%s: observed %s): "+
-			"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; "+
-			"tare clean names what a run of yours left on that was killed", found.Name, found.Observed)
+		return found, fmt.Errorf("the switch is on already, and this run has not turned it on (%s: observed %s): "+
+			"turn it off first if nobody needs it, or set found: restore, so that it is off during the run and on again after it; "+
+			"tare clean lists switches that killed runs have left on", found.Name, found.Observed)
 	}
 	if err := a.owe(evidence.On); err != nil {
 		return found, err
@@ -143,25 +142,25 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 	}
 	a.wasOn = true
 	off, err := a.check(ctx, evidence.Off)
-	off.Caveat = "it was on before the run and was turned off for it; it is on again after the run"
+	off.Caveat = "the switch was on before the run and was turned off; it is turned on again after the run"
 	return off, err
 }
 
-// turnOn turns it on. When that fails it is turned off again.
+// turnOn turns the switch on. If that fails, it turns it off again.
 func (a *active) turnOn(ctx context.Context) error {
-	if !a.wasOn { // else it is noted already that it is to be on in the end
+	if !a.wasOn { // otherwise the ledger has an entry already, to turn it on in the end
 		if err := a.owe(evidence.Off); err != nil {
 			return err
 		}
 	}
-	a.on = true // from the first command on, it may be
+	a.on = true // the first command may have turned it on even if it fails
 	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
 		return errors.Join(err, a.turnOff(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-// turnOff turns it off.
+// turnOff turns the switch off.
 func (a *active) turnOff(ctx context.Context) error {
 	if !a.on {
 		return nil
@@ -176,14 +175,13 @@ func (a *active) turnOff(ctx context.Context) error {
 	return a.ledger.Paid(a.key)
 }
 
-// before shows that it is on.
+// before shows that the switch is on.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.check(ctx, evidence.On)
 	return []layer.Check{check}, err
 }
 
-// down turns it off when its last site is taken down, and puts it back to how it
-// was found.
+// down turns the switch off when its last site is taken down, and restores the state from before the run.
 func (a *active) down(ctx context.Context) error {
 	if a.done {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// lamp is a switch of a file that says on or off.
+// lamp returns a switch that writes on or off to a file.
 func lamp(t *testing.T) (*Config, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "lamp")
@@ -36,7 +36,7 @@ func lamp(t *testing.T) (*Config, string) {
 	return c, file
 }
 
-// session is one of a run, on this machine.
+// session returns a session of a run on this machine.
 func session(t *testing.T, run *layer.Run) *layer.Session {
 	t.Helper()
 	return run.At(localtest.Host(t))
@@ -109,13 +109,13 @@ func expect(t *testing.T, want layer.Check, got []layer.Check) {
 	}
 }
 
-// What is on before the run is someone's: it is left on.
+// A switch that is on before the run is left on.
 func TestFoundOn(t *testing.T) {
 	c, file := lamp(t)
 	set(t, file, "on")
 	_, err := c.Up(t.Context(), session(t, new(layer.Run)))
-	want := "it is on already, and this run has not turned it on (" + look + `: observed "it is on\n"): ` +
-		"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; tare clean names what a run of yours left on that was killed"
+	want := "the switch is on already, and this run has not turned it on (" + look + `: observed "it is on\n"): ` +
+		"turn it off first if nobody needs it, or set found: restore, so that it is off during the run and on again after it; tare clean lists switches that killed runs have left on"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -136,7 +136,7 @@ func TestFoundOnAndTurnedOff(t *testing.T) {
 	}
 	want := off(`"it is off\n"`, true)
 	want.Name += " before the run"
-	want.Caveat = "it was on before the run and was turned off for it; it is on again after the run"
+	want.Caveat = "the switch was on before the run and was turned off; it is turned on again after the run"
 	if diff := cmp.Diff([]layer.Check{want}, first.Proofs); diff != "" {
 		t.Error(diff)
 	}
@@ -145,10 +145,10 @@ func TestFoundOnAndTurnedOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn(t, second.Switch.On, first.Down, first.Down)
-	if state(t, file) != "on" { // the second site still has it on
+	if state(t, file) != "on" { // the second site still needs it on
 		t.Errorf("after Down at one site it is %s", state(t, file))
 	}
-	owed.expect(t, "on") // also while it is on: so it was found
+	owed.expect(t, "on") // the entry says on even while the switch is on, since it was on before the run
 	turn(t, second.Down, second.Down)
 	if state(t, file) != "on" {
 		t.Errorf("after the run it is %s", state(t, file))
@@ -156,7 +156,7 @@ func TestFoundOnAndTurnedOff(t *testing.T) {
 	owed.expect(t)
 }
 
-// What cannot be turned off is left as it was found.
+// A switch that cannot be turned off is left as it was found.
 func TestFoundOnAndStays(t *testing.T) {
 	c, file := lamp(t)
 	set(t, file, "on")
@@ -170,7 +170,7 @@ func TestFoundOnAndStays(t *testing.T) {
 	}
 }
 
-// It is on during the whole run, at however many sites.
+// The switch is on during the whole run, at any number of sites.
 func TestNotExclusiveAtTwoSites(t *testing.T) {
 	c, file := lamp(t)
 	c.Exclusive = false
@@ -203,10 +203,10 @@ func TestNotExclusive(t *testing.T) {
 	}
 }
 
-// The check decides when it is on, not the end of the commands.
+// The check decides when the switch is on, and not the end of the commands.
 func TestWaitsForTheCheck(t *testing.T) {
 	c, file := lamp(t)
-	// The third look turns the light on.
+	// The third check turns the light on.
 	c.On = []reference.Arguments{{"sh", "-c", "echo asked >$LAMP"}}
 	c.Check.Run = []string{"sh", "-c", `read s <$LAMP; case $s in asked) echo 1 >$LAMP;; 1) echo on >$LAMP;; esac; echo it is $s`}
 	up := layertest.Up(t, c, localtest.Host(t))
@@ -216,7 +216,7 @@ func TestWaitsForTheCheck(t *testing.T) {
 	}
 }
 
-// hangs is a site where sleep does not start before its time is over.
+// hangs is a site where sleep starts only after the timeout.
 type hangs struct{ testbed.Site }
 
 func (h hangs) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
@@ -231,23 +231,23 @@ func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*Config)
-		want   string // of Up and On together
-		state  string // afterwards
+		want   string // result of Up and On together
+		state  string // state afterwards
 	}{
 		{"no such program", func(c *Config) { c.Off = []reference.Arguments{{"tare-test-no-such-program"}} },
-			`a program of the switch: exec: "tare-test-no-such-program": executable file not found in $PATH`, "off"},
+			`find the program of a command: exec: "tare-test-no-such-program": executable file not found in $PATH`, "off"},
 		{"neither on nor off", func(c *Config) { c.Check.Run = []string{"echo", "dim"} },
-			`the check shows neither on nor off: echo dim: expected to match is off$, and not is on$, observed "dim\n"`, "off"},
+			`the check's output matches neither on nor off: echo dim: expected to match is off$, and not is on$, observed "dim\n"`, "off"},
 		{"a command fails", func(c *Config) { c.On = append(c.On, []string{"sh", "-c", "echo no >&2; exit 3"}) },
 			"turn it on: sh -c 'echo no >&2; exit 3': exit status 3: no", "off"},
 		{"it has no effect", func(c *Config) {
 			c.On = []reference.Arguments{{"true"}}
 			c.Limit = quantity.Duration(3 * time.Second)
-		}, "turn it on: " + look + ` does not show it within 3s: expected to match is on$, and not is off$, observed "it is off\n"`, "off"},
+		}, "turn the switch on: " + look + ` does not show this state within 3s: expected to match is on$, and not is off$, observed "it is off\n"`, "off"},
 		{"it hangs", func(c *Config) {
 			c.On = []reference.Arguments{{"sleep", "60"}}
 			c.Limit = quantity.Duration(3 * time.Second)
-		}, "turn it on: sleep 60: not done within 3s", "off"},
+		}, "turn it on: sleep 60: not finished within 3s", "off"},
 		{"it cannot be turned off", func(c *Config) {
 			c.On = append(c.On, []string{"false"})
 			c.Off = []reference.Arguments{{"false"}}
@@ -257,7 +257,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // the clock stands still while a program runs
+			synctest.Test(t, func(t *testing.T) { // the clock does not advance while a program runs
 				c, file := lamp(t)
 				test.change(c)
 				up, err := c.Up(t.Context(), new(layer.Run).At(hangs{localtest.Host(t)}))
@@ -289,7 +289,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"good", func(*Config) {}, nil},
 		{"nothing", func(c *Config) { *c = Config{} }, []experiment.FieldError{
-			{Field: "on", Message: "no command is given"}, {Field: "off", Message: "no command is given"},
+			{Field: "on", Message: "there is no command"}, {Field: "off", Message: "there is no command"},
 			{Field: "check.run", Message: "no program is given: write it as a list, [program, argument…]"}}},
 		{"empty command", func(c *Config) { c.On = append(c.On, nil) }, []experiment.FieldError{
 			{Field: "on[1]", Message: "no program is given: write it as a list, [program, argument…]"}}},
@@ -298,10 +298,10 @@ func TestValidate(t *testing.T) {
 		{"check that always matches", func(c *Config) { c.Check.On = ".*" }, []experiment.FieldError{
 			{Field: "check.on", Message: `".*" matches even if nothing is printed, and so proves nothing`}}},
 		{"settle without switching", func(c *Config) { c.Exclusive, c.Settle = false, 1 }, []experiment.FieldError{
-			{Field: "settle", Message: "what stays on during the whole run (exclusive: false) has no switching to settle from"}}},
+			{Field: "settle", Message: "with exclusive: false the switch stays on during the whole run, so there is nothing to wait for"}}},
 		{"variables", func(c *Config) { c.Env = environ.Variables{"TARE_CONTEXT": "x", "A B": "c"} }, []experiment.FieldError{
 			{Field: "env.A B", Message: `"A B" is not the name of a variable: letters, digits and underscores`},
-			{Field: "env.TARE_CONTEXT", Message: "TARE_CONTEXT is given by Tare"}}},
+			{Field: "env.TARE_CONTEXT", Message: "TARE_CONTEXT is set by Tare"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A switch of another arm is off beside the arm's own, unless that is the same one.
+// Another arm's switch is off at a site whose arm has its own switch, unless both are the same.
 func TestProveOffBeside(t *testing.T) {
 	other, file := lamp(t)
 	own, _ := lamp(t)

@@ -16,35 +16,35 @@ import (
 	"tare/testbed"
 )
 
-// kubeconfig is the variable by which the commands find their cluster.
+// kubeconfig is the variable that names the commands' cluster configuration.
 const kubeconfig = "KUBECONFIG"
 
-// how is what it takes to turn the switch back, by another process at another place.
-// Arguments and variables are as the experiment has them, so that no secret is written down.
-type how struct {
+// undoData holds everything that another process needs to turn the switch back, from any directory. Arguments and
+// variables are stored as in the experiment file, so that no secret is written down.
+type undoData struct {
 	Commands   []reference.Arguments `json:"commands"`
 	Check      Check                 `json:"check"`
 	Limit      time.Duration         `json:"limit"`
 	Env        environ.Variables     `json:"env,omitempty"`
 	Values     placeholder.Values    `json:"values,omitempty"`
 	Kubeconfig string                `json:"kubeconfig,omitempty"`
-	Dir        string                `json:"dir"` // in which the commands run
+	Dir        string                `json:"dir"` // working directory of the commands
 }
 
-// owe notes, before it is turned, how to have it again in a state.
+// owe notes, before the switch is turned, how to restore a state.
 func (a *active) owe(to evidence.State) error {
 	c := a.config
-	h := how{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}
+	h := undoData{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}
 	if to == evidence.On {
 		h.Commands = c.On
 	}
 	var err error
 	if h.Dir, err = os.Getwd(); err != nil {
-		return fmt.Errorf("note how to turn it back: %w", err)
+		return fmt.Errorf("store how to turn the switch back: %w", err)
 	}
 	u := layer.Undo{Layer: name, Key: a.key, To: word(to)}
 	for _, args := range h.Commands {
-		var shown []string // with references in place of values
+		var shown []string // commands with references in place of secret values
 		for _, arg := range args {
 			filled, err := a.values.Fill(arg)
 			if err != nil {
@@ -55,22 +55,22 @@ func (a *active) owe(to evidence.State) error {
 		u.Commands = append(u.Commands, shown)
 	}
 	if u.How, err = json.Marshal(h); err != nil {
-		return fmt.Errorf("note how to turn it back: %w", err)
+		return fmt.Errorf("store how to turn the switch back: %w", err)
 	}
 	return a.ledger.Owe(u)
 }
 
-// undo turns a switch back that a killed run has left, unless it is so already.
+// undo restores the state of a switch that a killed run has left, unless the switch has that state already.
 func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
-	var h how
+	var h undoData
 	if err := json.Unmarshal(u.How, &h); err != nil {
-		return fmt.Errorf("how to turn it %s: %w", u.To, err)
+		return fmt.Errorf("read how to turn the switch %s: %w", u.To, err)
 	}
 	env, err := h.Env.Resolve(ctx)
 	if err != nil {
 		return err
 	}
-	o := &operator{
+	o := &commandRunner{
 		config: &Config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
 		env: append(append(environ.Assignments(env), environ.Assignments(h.Values)...), kubeconfig+"="+h.Kubeconfig),
 	}

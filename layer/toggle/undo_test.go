@@ -13,10 +13,10 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// ledger keeps what a run has to undo in memory.
+// ledger keeps a run's undo entries in memory.
 type ledger struct {
 	list []layer.Undo
-	full error // of Owe
+	full error // error of Owe
 }
 
 func (l *ledger) Owe(u layer.Undo) error {
@@ -33,7 +33,7 @@ func (l *ledger) Paid(key string) error {
 	return nil
 }
 
-// expect compares the states that are owed.
+// expect compares the states to be restored.
 func (l *ledger) expect(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
@@ -45,14 +45,13 @@ func (l *ledger) expect(t *testing.T, want ...string) {
 	}
 }
 
-// How to turn it back is noted before it is turned, and another process does it from
-// the note alone.
+// The entry is written before the switch is turned, and another process restores the state from the entry alone.
 func TestUndo(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		found  Found
 		before string
-		killed func(*layer.Active) []func() error // what was done until then
+		killed func(*layer.Active) []func() error // steps until the process is killed
 		owed   []string
 	}{
 		{"not turned yet", Refuse, "off", func(*layer.Active) []func() error { return nil }, nil},
@@ -82,7 +81,7 @@ func TestUndo(t *testing.T) {
 				}
 			}
 			owed.expect(t, test.owed...)
-			for range 2 { // what is undone stays so
+			for range 2 { // undoing twice has the same result
 				for _, u := range owed.list {
 					if err := Kind.Undo(t.Context(), localtest.Host(t), u); err != nil {
 						t.Fatal(err)
@@ -96,7 +95,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// What cannot be noted is not turned.
+// A switch is not turned if the entry cannot be written.
 func TestCannotBeNoted(t *testing.T) {
 	c, file := lamp(t)
 	owed := &ledger{full: errors.New("the disk is full")}
@@ -114,8 +113,8 @@ func TestCannotBeNoted(t *testing.T) {
 	}
 }
 
-// The commands find what they found: directory, kubeconfig, and variables, whose values
-// are not written down.
+// The commands run in the same directory, with the same kubeconfig and variables. Values of variables are not written
+// down.
 func TestUndoElsewhere(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)

@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// routes is the number of the routing table that leads into the tunnel: that of wg-quick(8).
+	// routes is the number of the routing table that leads into the tunnel, the same as wg-quick(8)'s.
 	routes = 51820
-	// wireRule and tunnelRule are the priorities of the routing rules, before that of the table main.
+	// wireRule and tunnelRule are the priorities of the routing rules, which come before the rule of the table main.
 	wireRule, tunnelRule = 32000, 32001
 )
 
-// install leads what goes to the peers into the tunnel. Packets between the tunnel's own ports go over the wire.
-// wg-quick(8) tells them by a mark; ports also count in the check of an arriving packet's source address
-// (rp_filter), where marks count only with a setting that a container may not write.
+// install routes packets for the peers into the tunnel. Packets between the tunnel's own ports go over the wire.
+// wg-quick(8) recognises the tunnel's packets by a mark. Ports are used here because they also count in the check of
+// an arriving packet's source address (rp_filter). Marks count there only with a setting that a container may not
+// write.
 func (p *Protocol) install(d direction) error {
 	if err := p.undo(); err != nil {
 		return err
@@ -36,20 +37,20 @@ func (p *Protocol) install(d direction) error {
 	return p.translate(d)
 }
 
-// route leads packets to the peers and to the service to the tunnel's interface.
+// route routes packets for the peers and for the service to the tunnel's interface.
 func (p *Protocol) route(d direction) error {
 	link, err := netlink.LinkByName(d.Device)
 	if err != nil {
 		return fmt.Errorf("interface %s: %w", d.Device, err)
 	}
 	lead := d.Peers
-	if d.Service.IsValid() { // with the tunnel's MTU from the beginning
+	if d.Service.IsValid() { // this route has the tunnel's MTU from the start
 		lead = append(lead[:len(lead):len(lead)], d.Service)
 	}
 	families := map[int]bool{}
 	for _, a := range lead {
 		families[family(a)] = true
-		route := netlink.Route{LinkIndex: link.Attrs().Index, Table: routes, Dst: alone(a), Scope: netlink.SCOPE_LINK}
+		route := netlink.Route{LinkIndex: link.Attrs().Index, Table: routes, Dst: singleAddress(a), Scope: netlink.SCOPE_LINK}
 		if err := netlink.RouteReplace(&route); err != nil {
 			return fmt.Errorf("route to %s: %w", a, err)
 		}
@@ -71,7 +72,7 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// rules are "ipproto udp sport PORT dport PORT lookup main" for each of the tunnel's ports, and "lookup 51820".
+// rules returns "ipproto udp sport PORT dport PORT lookup main" for each of the tunnel's ports, and "lookup 51820".
 func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	add := func(priority, table int) *netlink.Rule {
 		r := netlink.NewRule()
@@ -88,19 +89,19 @@ func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	return rules
 }
 
-// table is the nftables table with the translation.
+// table returns the nftables table with the translation.
 func (p *Protocol) table(of nftables.TableFamily) *nftables.Table {
 	return &nftables.Table{Family: of, Name: "tare-" + p.Layer}
 }
 
-// translate sends what goes to the service's address to the server: "ip daddr SERVICE dnat to
-// SERVER", on any port. In a pod without a tunnel its node does that.
+// translate sends packets for the service's address to the server: "ip daddr SERVICE dnat to SERVER", on any port.
+// For a pod without a tunnel, its node does this.
 func (p *Protocol) translate(o direction) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("nftables: %w", err)
 	}
-	of, offset, nat := nftables.TableFamilyIPv4, uint32(16), uint32(unix.NFPROTO_IPV4) // of the destination in the header
+	of, offset, nat := nftables.TableFamilyIPv4, uint32(16), uint32(unix.NFPROTO_IPV4) // offset of the destination address in the header
 	if o.Service.Is6() {
 		of, offset, nat = nftables.TableFamilyIPv6, 24, unix.NFPROTO_IPV6
 	}
@@ -119,7 +120,7 @@ func (p *Protocol) translate(o direction) error {
 	return nil
 }
 
-// undo removes what install made, as far as it is there.
+// undo removes everything that install has created, if it exists.
 func (p *Protocol) undo() error {
 	var errs []error
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {

@@ -13,25 +13,25 @@ import (
 
 // end is one end of the tunnels: on a node of this machine, or in a pod of a cluster.
 type end struct {
-	at    testbed.Place // of the helper
-	place testbed.Place // as messages and costs name it
-	pod   testbed.Place // a pod behind the end, from and to which markers are sent
-	own   []netip.Addr  // of the pod; none on a node
-	mtu   int           // of the tunnel; 0: the helper finds it
-	peer  Peer          // the end as its peers know it, without a key
+	at    testbed.Place // place of the helper
+	place testbed.Place // place in messages and costs
+	pod   testbed.Place // pod behind the end, which sends and receives markers
+	own   []netip.Addr  // addresses of the pod; none on a node
+	mtu   int           // MTU of the tunnel; 0: the helper determines it
+	peer  Peer          // this end as its peers know it, without a key
 	key   Key
 	peers []Peer
 
 	helper  *orders.Helper  // nil: not started
-	daemon  testbed.Process // nil: none runs
-	lacks   string          // why the kernel cannot encrypt
+	daemon  testbed.Process // nil: not running
+	lacks   string          // reason why the kernel cannot encrypt
 	kernel  bool            // the kernel encrypts
-	program string          // as messages name the implementation
+	program string          // name of the implementation in messages
 	opened  Opened
 	version string
 }
 
-// start starts the end's helper, once.
+// start starts the end's helper, unless it runs already.
 func (e *end) start(ctx context.Context, t *Tunnels) (err error) {
 	if e.helper != nil {
 		return nil
@@ -43,7 +43,7 @@ func (e *end) start(ctx context.Context, t *Tunnels) (err error) {
 	return nil
 }
 
-// open opens the end and gives it its key and its peers.
+// open opens the end and sets its key and its peers.
 func (e *end) open(ctx context.Context, t *Tunnels, kernel bool) (err error) {
 	if e.kernel = kernel; kernel {
 		e.program = t.Protocol.Kernel
@@ -79,7 +79,7 @@ func (e *end) ask(ctx context.Context, r request, into any) error {
 	return nil
 }
 
-// cost is what the helper and the daemon have used.
+// cost returns the CPU time and memory that the helper and the daemon have used.
 func (e *end) cost() (c layer.Cost, err error) {
 	c.Part = string(e.place)
 	var errs [2]error
@@ -93,7 +93,7 @@ func (e *end) cost() (c layer.Cost, err error) {
 	return c, errors.Join(errs[:]...)
 }
 
-// close takes the end away, and ends its helper and its daemon.
+// close closes the end, and ends its helper and its daemon.
 func (e *end) close(ctx context.Context) error {
 	if e.helper == nil {
 		return nil
@@ -101,7 +101,7 @@ func (e *end) close(ctx context.Context) error {
 	errs := []error{e.helper.Close(ctx)}
 	if e.daemon != nil {
 		errs = append(errs, e.daemon.Kill())
-		_, _ = e.daemon.Wait() // it was killed
+		_, _ = e.daemon.Wait() // Wait returns an error, since the daemon was killed
 	}
 	e.helper, e.daemon = nil, nil
 	if err := errors.Join(errs...); err != nil {

@@ -17,30 +17,30 @@ import (
 // longestMarker is the size of the longest marker that is answered, in bytes.
 const longestMarker = 4096
 
-// receipt is the answer to a marker. It is shorter, so that the counters of a tunnel that
-// only answers come through do not look as if the marker had.
+// receipt returns the answer to a marker. It is shorter than the marker: if only answers go through a tunnel, its
+// counters then grow by less than the marker's size.
 func receipt(marker []byte) []byte {
 	sum := sha256.Sum256(marker)
 	return sum[:8]
 }
 
-// probePort is the UDP port where helpers in pods answer markers.
+// probePort is the UDP port on which helpers in pods answer markers.
 const probePort = 51821
 
-// answer begins to answer markers, and reports whether an interface of that name is there.
+// answer starts answering markers, and reports whether the interface exists.
 func answer(device string) (present bool, err error) {
 	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
 	switch {
 	case err == nil:
 		go answerAll(socket)
-	case !errors.Is(err, unix.EADDRINUSE): // in use: the helper of a layer that is on answers
+	case !errors.Is(err, unix.EADDRINUSE): // if the port is in use, the helper of a layer that is on answers
 		return false, err
 	}
 	_, missing := net.InterfaceByName(device)
 	return missing == nil, nil
 }
 
-// answerAll answers until the process ends.
+// answerAll answers markers until the process ends.
 func answerAll(socket net.PacketConn) {
 	marker := make([]byte, longestMarker)
 	for {

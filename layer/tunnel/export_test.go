@@ -8,8 +8,6 @@ import (
 	"tare/testbed"
 )
 
-// What tests of the layers see.
-
 func (p *Protocol) OnNodes(ctx context.Context, site testbed.Site, wanted Implementation) (*Tunnels, error) {
 	return p.onNodes(ctx, site, wanted)
 }
@@ -51,7 +49,7 @@ func (t *Tunnels) Nodes() []testbed.Node { return t.nodes }
 func (t *Tunnels) Key(i int) Key         { return t.ends[i].key }
 func (t *Tunnels) Ends() int             { return len(t.ends) }
 
-// Marker sends one between two pods.
+// Marker sends a marker between two pods.
 func (t *Tunnels) Marker(ctx context.Context, from, to testbed.Place) (arrived bool, clear int, err error) {
 	m, err := t.sendMarker(ctx, way{from, to, arrival})
 	return m.arrived, m.clear, err

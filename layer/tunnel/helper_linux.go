@@ -15,7 +15,8 @@ import (
 	"tare/testbed/orders"
 )
 
-// Helper is the main function of the process at each end. It serves requests from standard input until that ends.
+// Helper is the main function of the helper at each end. It serves requests from standard input until standard input
+// ends.
 func (p *Protocol) Helper(ctx context.Context) error {
 	h := &helper{Protocol: p}
 	defer func() { _ = h.close() }()
@@ -25,10 +26,10 @@ func (p *Protocol) Helper(ctx context.Context) error {
 // helper serves the requests to one end.
 type helper struct {
 	*Protocol
-	engine Engine // nil: not open
+	engine Engine // nil: the end is not open
 }
 
-// serve does what a request says.
+// serve executes a request.
 func (h *helper) serve(_ context.Context, r request) (any, error) {
 	switch {
 	case r.Kernel != nil:
@@ -86,7 +87,7 @@ func (h *helper) open(o Opening) (opened Opened, err error) {
 	return opened, err
 }
 
-// close takes the end away.
+// close closes the end.
 func (h *helper) close() error {
 	if h.engine == nil {
 		return nil
@@ -96,11 +97,11 @@ func (h *helper) close() error {
 	return err
 }
 
-// tunFile makes TUN interfaces.
+// tunFile is the device file for creating TUN interfaces.
 const tunFile = "/dev/net/tun"
 
-// makeTUN makes the file in a container that has none: container runtimes allow its device
-// by default (runc, crun), and CAP_MKNOD is all that it takes.
+// makeTUN creates the device file in a container without it. Container runtimes allow the device by default (runc,
+// crun), so CAP_MKNOD is enough.
 func makeTUN() error {
 	if _, err := os.Stat(tunFile); err == nil {
 		return nil
@@ -114,10 +115,10 @@ func makeTUN() error {
 	return nil
 }
 
-// mtuOf is the MTU of the interface that has the first of these addresses.
+// mtuOf returns the MTU of the interface with the first of these addresses.
 func mtuOf(own []netip.Addr) (int, error) {
 	if len(own) == 0 {
-		return 0, errors.New("no MTU, and no address of the pod")
+		return 0, errors.New("the pod has no address, so the tunnel's MTU is unknown")
 	}
 	list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
@@ -127,7 +128,7 @@ func mtuOf(own []netip.Addr) (int, error) {
 		if a.IP.Equal(own[0].AsSlice()) {
 			link, err := netlink.LinkByIndex(a.LinkIndex)
 			if err != nil {
-				return 0, fmt.Errorf("the interface of %s: %w", own[0], err)
+				return 0, fmt.Errorf("find the interface of %s: %w", own[0], err)
 			}
 			return link.Attrs().MTU, nil
 		}
@@ -135,29 +136,29 @@ func mtuOf(own []netip.Addr) (int, error) {
 	return 0, fmt.Errorf("no interface has the address %s", own[0])
 }
 
-// SwitchOn switches on an interface in the namespace of the calling thread, and gives it addresses.
+// SwitchOn adds addresses to an interface in the network namespace of the calling thread, and sets the interface up.
 func SwitchOn(device string, own []netip.Addr) error {
 	link, err := netlink.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("interface %s: %w", device, err)
 	}
 	for _, a := range own {
-		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: alone(a)}); err != nil {
-			return fmt.Errorf("give the interface %s the address %s: %w", device, a, err)
+		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: singleAddress(a)}); err != nil {
+			return fmt.Errorf("add the address %[2]s to the interface %[1]s: %[3]w", device, a, err)
 		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("switch on the interface %s: %w", device, err)
+		return fmt.Errorf("set the interface %s up: %w", device, err)
 	}
 	return nil
 }
 
-// alone is the network of one address.
-func alone(a netip.Addr) *net.IPNet {
+// singleAddress returns the network of a single address.
+func singleAddress(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
 }
 
-// Release is the kernel's release, as uname -r prints it.
+// Release returns the kernel's release, as printed by uname -r.
 func Release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

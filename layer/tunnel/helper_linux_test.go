@@ -28,7 +28,7 @@ no order
 	}
 }
 
-// Counters that run backwards (a peer that was replaced) prove nothing.
+// Decreasing counters (a peer was replaced) prove nothing.
 func TestCheckTraffic(t *testing.T) {
 	cases := []struct {
 		from, to Traffic
@@ -50,7 +50,7 @@ func TestCheckTraffic(t *testing.T) {
 
 // A marker that does not arrive proves nothing about the wire.
 func TestASilentWireIsNoProof(t *testing.T) {
-	m := sightings{{size: 64}}
+	m := markerOutcomes{{size: 64}}
 	for _, clear := range []bool{true, false} {
 		if c := m.checkWire("wireguard", "marker on the wire", clear); c.OK {
 			t.Errorf("%+v", c)

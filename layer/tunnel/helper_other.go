@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// Helper is not started on this system, whose local testbed has no nodes. Helpers in the pods of a cluster run there.
+// Helper returns an error: on this system the local testbed has no nodes, and helpers of a cluster run in its pods.
 func (p *Protocol) Helper(context.Context) error { return errors.New("tunnels need Linux") }

@@ -14,14 +14,14 @@ import (
 	"tare/testbed"
 )
 
-// way is the direction in which a marker goes: from a pod behind one end to a pod behind another.
+// way is the direction of a marker: from a pod behind one end to a pod behind another.
 type way struct {
 	from, to testbed.Place
-	limit    time.Duration // how long the marker may take
+	limit    time.Duration // timeout of the marker
 }
 
-// ways are those between each two ends, the client's first. An end sends to those that come later: an end with a
-// new key begins the handshakes.
+// ways returns one way for each pair of ends, in the order of the ends, which starts with the client's. The earlier
+// end of a pair sends: an end with a new key starts the handshakes.
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
 		for _, to := range t.ends[i+1:] {
@@ -36,36 +36,36 @@ func fromClient(all []way) []way {
 	return slices.DeleteFunc(all, func(w way) bool { return w.from != testbed.ClientPod })
 }
 
-// sighting is what became of a marker.
-type sighting struct {
+// markerOutcome is the outcome of a marker.
+type markerOutcome struct {
 	way     way
-	size    int // of the marker, bytes
+	size    int // size of the marker in bytes
 	arrived bool
-	clear   int // frames on the wire that show it in clear
-	inside  int // frames on the tunnel's interface in the pod that do
+	clear   int // number of frames on the wire that show the marker in clear
+	inside  int // number of frames on the tunnel's interface in the pod that show the marker
 }
 
 // sendMarker sends a random marker from pod to pod and looks for it on the wire.
-func (t *Tunnels) sendMarker(ctx context.Context, w way) (sighting, error) {
+func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) {
 	marker := []byte(evidence.Marker())
 	m, err := t.send(ctx, w, marker)
 	if err != nil {
-		return sighting{}, err
+		return markerOutcome{}, err
 	}
 	m.way, m.size = w, len(marker)
 	return m, nil
 }
 
-// sightings are what became of the markers on all ways.
-type sightings []sighting
+// markerOutcomes are the outcomes of the markers on all ways.
+type markerOutcomes []markerOutcome
 
-// atATime is how many markers are under way at a time. The end of a watch takes some ten milliseconds, whatever the number
-// of watches.
+// atATime is the number of markers that are sent in parallel. Ending a watch takes some ten milliseconds, whatever
+// the number of watches.
 const atATime = 32
 
-// sendMarkers sends a marker of its own on each way.
-func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (sightings, error) {
-	seen, errs := make(sightings, len(all)), make([]error, len(all))
+// sendMarkers sends a separate marker on each way.
+func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
+	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
 	var wait sync.WaitGroup
 	free := make(chan struct{}, atATime)
 	for i, w := range all {
@@ -79,39 +79,39 @@ func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (sightings, error)
 	return seen, errors.Join(errs...)
 }
 
-// carried is the least by which the counters of a protocol grow for all markers, in bytes.
-func (m sightings) carried(p *Protocol) (bytes uint64) {
+// carried returns the number of bytes by which the counters of a protocol must grow at least for all markers.
+func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
 		bytes += p.Carried(one.size)
 	}
 	return bytes
 }
 
-// checkArrival expects that the markers arrive, or that none does.
-func (m sightings) checkArrival(kind, name string, want bool) layer.Check {
+// checkArrival checks that all markers arrive (want), or that none does.
+func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
-	return m.check(kind, name, say[want], func(one sighting) (string, bool) { return say[one.arrived], one.arrived == want })
+	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire expects that markers that have arrived were seen in clear between the nodes, or that none was.
-func (m sightings) checkWire(kind, name string, clear bool) layer.Check {
+// checkWire checks that all markers arrived, and that each was seen in clear between the nodes (clear), or none was.
+func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
-	return m.check(kind, name, say[clear], func(one sighting) (string, bool) {
+	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
 		return fmt.Sprintf("in clear in %d frames", one.clear), one.arrived && (one.clear > 0) == clear
 	})
 }
 
-// checkInside expects that the markers were seen on the tunnel's interface.
-func (m sightings) checkInside(kind, name string) layer.Check {
-	return m.check(kind, name, "in at least 1 frame", func(one sighting) (string, bool) {
+// checkInside checks that the markers were seen on the tunnel's interface.
+func (m markerOutcomes) checkInside(kind, name string) layer.Check {
+	return m.check(kind, name, "in at least 1 frame", func(one markerOutcome) (string, bool) {
 		return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
 	})
 }
 
-// check compares each sighting with what is expected of all. Of several it counts those that are as expected, and names some of the
-// others.
-func (m sightings) check(kind, name, expected string, look func(sighting) (observed string, ok bool)) layer.Check {
-	const most = 3 // named
+// check compares all sightings with the expectation. Of several sightings it reports the number of expected ones, and
+// some of the others.
+func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
+	const most = 3 // number of other sightings that are named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}
 	if len(m) == 1 {
 		c.Observed, c.OK = look(m[0])

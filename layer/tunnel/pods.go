@@ -12,8 +12,8 @@ import (
 	"tare/testbed"
 )
 
-// capabilities are those of a sidecar: to make interfaces, routes and rules (NET_ADMIN), to watch (NET_RAW), to
-// make the file of TUN interfaces (MKNOD), and to listen at ports below 1024.
+// capabilities are the capabilities of a sidecar: for interfaces, routes and rules (NET_ADMIN), for watching
+// (NET_RAW), for the device file of TUN interfaces (MKNOD), and for ports below 1024.
 func (p *Protocol) capabilities() []string {
 	list := []string{"NET_ADMIN", "NET_RAW", "MKNOD"}
 	if slices.Min(p.Ports) < 1024 {
@@ -22,14 +22,14 @@ func (p *Protocol) capabilities() []string {
 	return list
 }
 
-// inPods are the pods of a cluster, with helpers in sidecars or, in an arm without the layer, beside the programs.
+// inPods are the pods of a cluster. Their helpers run in sidecars or, in an arm without the layer, next to the programs.
 type inPods struct {
 	sidecars testbed.Sidecars
 	watches  bool         // the helpers have the right to watch
-	present  atomic.Int32 // pods that had the tunnel's interface when their helper began to answer
+	present  atomic.Int32 // number of pods that had the tunnel's interface when their helper started answering
 }
 
-// inPods has the pods of a site as ends, which are not open.
+// inPods returns tunnels whose ends are the pods of a site. The ends are not open yet.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	t := &Tunnels{Protocol: p, site: site, pods: &inPods{sidecars: sidecars, watches: watches}}
 	for _, pod := range sidecars.SidecarPods() {
@@ -39,7 +39,7 @@ func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches 
 	return t
 }
 
-// askForSidecars asks for a sidecar in each pod. The tunnels are made when the pods are there.
+// askForSidecars requests a sidecar in each pod. The tunnels are created once the pods run.
 func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
 	t := p.inPods(site, sidecars, true)
 	for _, e := range t.ends {
@@ -51,7 +51,7 @@ func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) 
 	return t, nil
 }
 
-// settle makes the tunnels between pods that are there.
+// settle creates the tunnels between running pods.
 func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error) {
 	if err := t.meet(ctx); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error)
 	return t.raise(ctx, wanted)
 }
 
-// meet starts the helpers in the pods, which answer markers from then on, and learns the pods' addresses.
+// meet starts the helpers in the pods, which answer markers from then on, and finds the pods' addresses.
 func (t *Tunnels) meet(ctx context.Context) error {
 	return t.each(func(e *end) error {
 		e.own = t.pods.sidecars.PodAddresses(e.pod)
@@ -85,8 +85,8 @@ func (t *Tunnels) meet(ctx context.Context) error {
 	})
 }
 
-// sendFromPod sends a marker from pod to pod, and looks for it where it leaves.
-func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (sighting, error) {
+// sendFromPod sends a marker from pod to pod, and looks for it on the interfaces of the sending pod.
+func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (markerOutcome, error) {
 	var from, to *end
 	for _, e := range t.ends {
 		switch e.pod {
@@ -98,17 +98,17 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (sighti
 	}
 	var s sent
 	err := from.ask(ctx, request{Send: &sending{To: to.own[0], Marker: string(marker), Limit: w.limit, Watch: t.pods.watches}}, &s)
-	return sighting{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
+	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// lead leads what the pods send each other into the tunnels, or past them. What clients send to the
-// service goes to the pod that it stands for.
+// lead routes packets between the pods into the tunnels, or past them. Packets of clients for the service go to the
+// server's pod.
 func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {
 		switch {
 		case e.helper == nil:
-			return nil // it never began
+			return nil // the routes were never changed
 		case !on:
 			return e.ask(ctx, request{Undo: &struct{}{}}, nil)
 		}
@@ -125,9 +125,8 @@ func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	})
 }
 
-// proveOff shows that pods have no tunnel, and that they reach each other. No program of pods without
-// sidecars may watch what leaves them: that markers are in clear there, the arm with the layer shows before it makes its
-// tunnels.
+// proveOff shows that pods have no tunnel, and that they reach each other. In pods without sidecars no program may
+// watch the interfaces. The arm with the layer shows, before it creates its tunnels, that markers are in clear there.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {
@@ -150,5 +149,5 @@ func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error
 	}, nil
 }
 
-// podCaveat is what a reader must know of tunnels in pods.
-const podCaveat = "these are tunnels between the pods, made in them, and not between their nodes: the encryption of a network plugin is priced by kubernetes/cilium-wireguard.yaml and kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)"
+// podCaveat is the caveat of tunnels in pods.
+const podCaveat = "these tunnels are between the pods, and not between their nodes: to measure the encryption of a network plugin, use kubernetes/cilium-wireguard.yaml and kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)"

@@ -13,8 +13,8 @@ import (
 	"tare/testbed"
 )
 
-// besides has the pods of the local testbed as those of a cluster, whose containers share their
-// network with the programs.
+// besides presents the pods of the local testbed like pods of a cluster, whose containers share their network with
+// the programs.
 type besides struct{ testbed.Site }
 
 func (b besides) AddSidecar(pod testbed.Place, _ testbed.Sidecar) (testbed.Place, error) {
@@ -41,7 +41,7 @@ func (b besides) PodAddresses(pod testbed.Place) []netip.Addr {
 
 func (b besides) Unwrap() testbed.Site { return b.Site }
 
-// in runs a program at a place and gives what it prints.
+// in runs a program at a place and returns its output.
 func in(t *testing.T, site testbed.Site, where testbed.Place, args ...string) string {
 	t.Helper()
 	var out, why bytes.Buffer
@@ -55,14 +55,14 @@ func in(t *testing.T, site testbed.Site, where testbed.Place, args ...string) st
 	return out.String()
 }
 
-// offInPods are the proofs of pods without the layer.
+// offInPods returns the proofs of pods without the layer.
 func (s subject) offInPods(pods int) string {
 	return fmt.Sprintf("marker from pod to pod: expected arrives, observed arrives: true\n"+
 		"interface %s: expected in 0 of %[2]d pods, observed in 0 of %[2]d pods: true\n", s.Device, pods)
 }
 
-// TestInPods makes tunnels between pods, which check the source addresses of what arrives as
-// some systems do by default.
+// TestInPods creates tunnels between pods that check the source addresses of arriving packets, as some systems do by
+// default.
 func TestInPods(t *testing.T) { forEach(t, worksInPods) }
 
 func worksInPods(t *testing.T, s subject) {
@@ -88,7 +88,7 @@ implementation: expected userspace, observed userspace (`+a.Version()+`): true
 marker from a peer with a wrong key: expected does not arrive, observed does not arrive: true
 marker from the peer with the right key: expected arrives, observed arrives: true
 `)
-	if caveat := a.Proofs()[2].Caveat; !strings.Contains(caveat, "; these are tunnels between the pods") {
+	if caveat := a.Proofs()[2].Caveat; !strings.Contains(caveat, "; these tunnels are between the pods") {
 		t.Errorf("caveat %q", caveat)
 	}
 	if got := in(t, site, testbed.ClientPod, "ip", "link", "show", s.Device); !strings.Contains(got, fmt.Sprintf("mtu %d ", map[string]int{"wireguard": 1420, "ipsec": 1400}[s.Layer])) {
@@ -121,7 +121,7 @@ marker from the peer with the right key: expected arrives, observed arrives: tru
 	assert(t, "past the tunnels", s.text(t, checks, err), fmt.Sprintf(`marker from pod to pod: expected arrives, observed arrives: true
 marker on the wire: expected in clear in 0 frames, observed in clear in 1 frames: false
 marker on the tunnel's interface: expected in at least 1 frame, observed in 0 frames: false
-marker through the tunnel: expected as many bytes in and out as were sent, or more, observed fewer than %d sent: false
+marker through the tunnel: expected at least as many bytes in and out as were sent, observed fewer than %d sent: false
 `, s.Carried(64)))
 	transfer(t, site, testbed.PodToService)
 	checks, err = a.Through(ctx, layer.Did{Sent: streamSize})
@@ -148,7 +148,7 @@ marker through the tunnel: expected as many bytes in and out as were sent, or mo
 	transfer(t, site, testbed.PodToService)
 }
 
-// The kernel's is refused where a node has none, with what to do.
+// If a node's kernel lacks the implementation, the error has a hint.
 func TestKernelsInPods(t *testing.T) {
 	forEach(t, func(t *testing.T, s subject) {
 		site := besides{openSite(t, 1500)}

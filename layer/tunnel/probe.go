@@ -7,7 +7,7 @@ import (
 	"tare/testbed"
 )
 
-// Probe puts both implementations around a site of the local testbed that is thrown away, with all their proofs.
+// Probe puts both implementations around a temporary site of the local testbed, with all their proofs.
 func (p *Protocol) Probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{p.find(ctx, Kernel), p.find(ctx, Userspace)}
 }

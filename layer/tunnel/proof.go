@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// arrival is how long a marker may take that should arrive: longer than the
-	// five seconds after which WireGuard repeats a handshake that got lost.
+	// arrival is the timeout of a marker that should arrive: longer than the five seconds after which WireGuard
+	// repeats a lost handshake.
 	arrival = 6 * time.Second
-	// absence is how long a marker is waited for that should not arrive. With the
-	// right key it takes a few milliseconds, handshake included.
+	// absence is the time that Tare waits for a marker that should not arrive. With the right key a marker takes a
+	// few milliseconds, handshake included.
 	absence = 300 * time.Millisecond
 )
 
@@ -31,8 +31,8 @@ func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check,
 	}, nil
 }
 
-// ProveOff shows that at a site without the layer pods reach each other in clear. Where
-// the arm has another tunnel there is nothing to add: the proof of that one shows that it is in force.
+// ProveOff shows that pods of a site without the layer reach each other in clear. If the arm has another tunnel, it
+// makes no check, since that tunnel's proof shows that it is in force.
 func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return p.inPods(s.Site, sidecars, false).proveOff(ctx)
@@ -44,20 +44,20 @@ func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Chec
 	return t.proveClear(ctx, "")
 }
 
-// implementationCheck is the name of the check that records who encrypts.
+// implementationCheck is the name of the check that records the implementation.
 const implementationCheck = "implementation"
 
-// implementation records who encrypts.
+// implementation records the implementation that encrypts.
 func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	e := t.ends[0]
 	check := layer.Check{Layer: t.Layer, Name: implementationCheck, Expected: string(wanted), Observed: fmt.Sprintf("%s (%s)", Userspace, e.version)}
 	if wanted == Auto {
-		check.Expected = "kernel where it has one, else userspace"
+		check.Expected = "kernel if it has one, otherwise userspace"
 	}
-	check.Caveat = fmt.Sprintf("%s runs in user space (%s): its CPU time says nothing of the kernel's", t.Name, t.Program)
+	check.Caveat = fmt.Sprintf("%s runs in user space (%s): its CPU time does not predict the kernel's", t.Name, t.Program)
 	if e.kernel {
 		check.Observed = fmt.Sprintf("%s (%s)", Kernel, e.version)
-		check.Caveat = t.Protocol.Kernel + " encrypts in threads of the kernel, whose CPU time is charged to nobody: only the CPU time of the whole machine has its cost in it"
+		check.Caveat = t.Protocol.Kernel + " encrypts in threads of the kernel: only the CPU time of the whole machine includes its cost"
 	}
 	check.OK = wanted == Auto || strings.HasPrefix(check.Observed, string(wanted))
 	if t.pods != nil {
@@ -66,14 +66,13 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	return check
 }
 
-// proveKeys shows that nothing gets through from the client's end as long as that has a
-// key that no other end knows, and that markers arrive between all ends as soon
-// as it has the right one. No handshake is left for the trials to wait for.
+// proveKeys shows that no marker of the client's end arrives while that end has a key that no other end knows, and
+// that markers arrive between all ends once it has the right key. After that, no trial has to wait for a handshake.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
 	if err != nil {
-		return fmt.Errorf("make a wrong key: %w", err)
+		return fmt.Errorf("generate a wrong key: %w", err)
 	}
 	for _, try := range []struct {
 		name    string
@@ -87,20 +86,20 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 		if err := client.rekey(ctx, try.key); err != nil {
 			return err
 		}
-		if err := client.ask(ctx, request{Connect: &struct{}{}}, nil); err != nil && try.arrives { // with a wrong key it is to fail
+		if err := client.ask(ctx, request{Connect: &struct{}{}}, nil); err != nil && try.arrives { // connecting with a wrong key must fail
 			return err
 		}
 		m, err := t.sendMarkers(ctx, try.ways)
 		if err != nil {
-			return fmt.Errorf("prove that only the right key is let in: %w", err)
+			return fmt.Errorf("prove that only the right key is accepted: %w", err)
 		}
 		t.proofs = append(t.proofs, m.checkArrival(t.Layer, try.name, try.arrives))
 	}
 	return nil
 }
 
-// prove shows that markers arrive, through the tunnels, and are not seen in
-// clear between the nodes. It also reads the counters for through.
+// prove shows that markers arrive through the tunnels, and are not seen in clear between the nodes. It also reads the
+// counters that through compares with.
 func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := t.traffic(ctx)
 	if err != nil {
@@ -123,8 +122,8 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }
 
-// through shows that the tunnel's counters grew by what the trial sent, if the
-// workload knows that.
+// through shows that the tunnel's counters grew by the bytes that the trial sent, if the workload reports that
+// number.
 func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil
@@ -136,7 +135,7 @@ func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, er
 	return []layer.Check{checkTraffic(t.Layer, "trial through the tunnel", t.before, now, did.Sent)}, nil
 }
 
-// traffic adds up the counters of all ends.
+// traffic returns the sum of the counters of all ends.
 func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	for _, e := range t.ends {
 		var one Traffic
@@ -149,12 +148,13 @@ func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	return sum, nil
 }
 
-// checkTraffic expects that at least so many bytes entered the tunnel, at one end or the other, and that as many left it.
+// checkTraffic checks that at least the given number of bytes entered the tunnels, at any end, and that as many left
+// them.
 func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
 	in, out := to.Sent-from.Sent, to.Received-from.Received
 	return layer.Check{
 		Layer: kind, Name: name,
-		Expected: "as many bytes in and out as were sent, or more",
+		Expected: "at least as many bytes in and out as were sent",
 		Observed: fmt.Sprintf("%d bytes in, %d bytes out, %d sent", in, out, size),
 		OK:       to.Sent >= from.Sent && to.Received >= from.Received && in >= size && out >= size,
 	}

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// request is one line to the helper at an end; exactly one member is set. The helper does what the member
-// says in its own network namespace.
+// request is one line to the helper at an end; exactly one field is set. The helper acts in its own network
+// namespace.
 type request struct {
-	Kernel  *struct{} `json:"kernel,omitempty"`  // answered by what the kernel lacks to encrypt, "" for nothing
-	Open    *Opening  `json:"open,omitempty"`    // answered by an Opened
-	Ready   *struct{} `json:"ready,omitempty"`   // answered by the version; the daemon, if there is one, was started
+	Kernel  *struct{} `json:"kernel,omitempty"`  // check the kernel; the response is the reason why it cannot encrypt, "" if it can
+	Open    *Opening  `json:"open,omitempty"`    // open the end; the response is an Opened
+	Ready   *struct{} `json:"ready,omitempty"`   // wait until the daemon is ready, if there is one; the response is the version
 	Rekey   *rekeying `json:"rekey,omitempty"`   // see Engine.Rekey
 	Connect *struct{} `json:"connect,omitempty"` // see Engine.Connect
-	Traffic *struct{} `json:"traffic,omitempty"` // answered by a Traffic
-	Close   *struct{} `json:"close,omitempty"`   // takes the end away, if it is open
+	Traffic *struct{} `json:"traffic,omitempty"` // read the counters; the response is a Traffic
+	Close   *struct{} `json:"close,omitempty"`   // close the end, if it is open
 
-	// The rest is for pods. On nodes of this machine the testbed does the like.
+	// The other fields are for pods. On nodes of this machine the testbed does the same work.
 
 	Direct *direction `json:"direct,omitempty"`
-	Undo   *struct{}  `json:"undo,omitempty"`   // takes Direct back, if there was one
-	Send   *sending   `json:"send,omitempty"`   // answered by a sent
-	Answer *struct{}  `json:"answer,omitempty"` // answers markers from now on; answered by whether the tunnel's interface is there
+	Undo   *struct{}  `json:"undo,omitempty"`   // undo Direct, if there was one
+	Send   *sending   `json:"send,omitempty"`   // send a marker; the response is a sent
+	Answer *struct{}  `json:"answer,omitempty"` // start answering markers; the response is whether the tunnel's interface exists
 }
 
 // String names the request without its values.
@@ -40,9 +40,9 @@ func (r request) String() string {
 	case r.Close != nil:
 		return "close"
 	case r.Direct != nil:
-		return "lead what goes to the peers into the tunnel"
+		return "route packets for the peers into the tunnel"
 	case r.Undo != nil:
-		return "lead it past the tunnel"
+		return "route packets for the peers past the tunnel"
 	case r.Answer != nil:
 		return "answer markers"
 	case r.Send != nil:
@@ -57,11 +57,11 @@ type rekeying struct {
 	Peers []Peer `json:"peers"`
 }
 
-// direction leads what programs in the pod send to the peers into the tunnel, but for the tunnel's own packets.
+// direction routes packets from the pod's programs to the peers into the tunnel, except the tunnel's own packets.
 type direction struct {
 	Device string       `json:"device"` // "": the kernel encrypts by policy
-	Peers  []netip.Addr `json:"peers"`  // of pods
-	// Service is an address that stands for that of the pod Server; invalid for none.
+	Peers  []netip.Addr `json:"peers"`  // addresses of the peers' pods
+	// Service is an address that is translated to that of the pod Server; invalid for none.
 	Service netip.Addr `json:"service"`
 	Server  netip.Addr `json:"server"`
 }
@@ -70,13 +70,13 @@ type direction struct {
 type sending struct {
 	To     netip.Addr    `json:"to"`
 	Marker string        `json:"marker"`
-	Limit  time.Duration `json:"limit"`           // how long to wait for the answer
-	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which takes CAP_NET_RAW
+	Limit  time.Duration `json:"limit"`           // timeout of the answer
+	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which needs CAP_NET_RAW
 }
 
-// sent is what became of a marker.
+// sent is the outcome of a marker.
 type sent struct {
 	Arrived bool `json:"arrived"`
-	Wire    int  `json:"wire"`   // frames with the marker on interfaces other than the tunnel's
-	Tunnel  int  `json:"tunnel"` // frames with the marker on the tunnel's interface
+	Wire    int  `json:"wire"`   // number of frames with the marker on interfaces other than the tunnel's
+	Tunnel  int  `json:"tunnel"` // number of frames with the marker on the tunnel's interface
 }

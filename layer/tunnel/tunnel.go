@@ -1,22 +1,22 @@
-// Package tunnel is what layers share that encrypt what the nodes of a network send each
-// other for their pods: tunnels between the nodes, as the transparent encryption of Cilium and Calico has
-// them. A layer describes its Protocol; everything else is here.
+// Package tunnel holds the common part of layers that encrypt the traffic between the nodes of a network for their
+// pods, by tunnels between the nodes, like the transparent encryption of Cilium and Calico. A layer describes its
+// Protocol. Everything else is here.
 //
-// Each node is one end of the tunnels, whose peers are all other nodes. A helper (this program
-// started again) works at each end. An implementation is the kernel's, or runs in user space, in
-// the helper or in a daemon beside it; the CPU time of such processes is the layer's cost.
+// Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
+// implementation is the kernel's, or runs in user space, in the helper or in a separate daemon. The CPU time of these
+// processes is the layer's cost.
 //
-// The evidence that the layer is on is gathered on the wire itself: a random marker that is
-// sent from pod to pod arrives, passes through the tunnel's counters, and is not seen in clear
-// between the nodes; without the layer it is seen. Each pair of nodes has a marker of its own.
+// The evidence that the layer is on comes from the wire itself: a random marker that is sent from pod to pod arrives,
+// is counted by the tunnel, and is not seen in clear between the nodes. Without the layer it is seen. Each pair of
+// nodes has its own marker.
 //
 // # On a cluster
 //
-// A cluster's nodes are its own. There the tunnels are between the pods of clients and of the
-// service's members, each of which has a sidecar (testbed.Sidecars) with a helper. Routes, routing rules and
-// a rule of nftables lead what goes to the other pods' addresses, and to the service's, into the
-// tunnel (direct_linux.go). Markers are looked for where they leave the pod. Nothing in the pods of
-// arms without the layer may watch: those pods are shown to have no tunnel.
+// Tare does not control a cluster's nodes. There the tunnels are between the pods of clients and of the service's
+// members, each of which has a sidecar (testbed.Sidecars) with a helper. Routes, routing rules and an nftables rule
+// lead packets for the addresses of the other pods and of the service into the tunnel (direct_linux.go). Markers are
+// watched on the interfaces of the sending pod. No program in the pods of arms without the layer may watch: these
+// pods are shown to have no tunnel.
 package tunnel
 
 import (
@@ -32,17 +32,16 @@ import (
 	"tare/testbed"
 )
 
-// Implementation says who encrypts.
+// Implementation is the program that encrypts.
 type Implementation string
 
-// The implementations.
 const (
-	Auto      Implementation = "auto" // the kernel where it can, else user space
+	Auto      Implementation = "auto" // the kernel if it can, otherwise user space
 	Kernel    Implementation = "kernel"
 	Userspace Implementation = "userspace"
 )
 
-// Key is an end's secret: a private key, or one that all ends share.
+// Key is an end's secret: a private key, or a key that all ends share.
 type Key [32]byte
 
 // Peer is another end, as an end knows it.
@@ -50,87 +49,89 @@ type Peer struct {
 	Key     Key            `json:"key"` // made by Protocol.Public
 	Address netip.Addr     `json:"address"`
 	Behind  []netip.Prefix `json:"behind"`  // addresses that are reached through the peer
-	Connect bool           `json:"connect"` // this end begins the handshake, and not the peer
+	Connect bool           `json:"connect"` // this end starts the handshake, and not the peer
 }
 
-// Endpoint is the peer's address with a port.
+// Endpoint returns the peer's address with a port.
 func (p Peer) Endpoint(port uint16) netip.AddrPort { return netip.AddrPortFrom(p.Address, port) }
 
-// Traffic counts what went through an end's tunnels, in bytes.
+// Traffic counts the bytes that went through an end's tunnels.
 type Traffic struct {
 	Sent     uint64 `json:"sent"`
 	Received uint64 `json:"received"`
 }
 
-// Engine is one end at work, in the helper's network namespace.
+// Engine is an open end, in the helper's network namespace.
 type Engine interface {
-	// Rekey gives the end its key and its peers, and makes it forget what it has agreed with them.
+	// Rekey sets the end's key and its peers, and drops the session keys agreed with earlier peers.
 	Rekey(own Key, peers []Peer) error
-	// Connect makes handshakes with the peers that Peer.Connect names. Protocols whose packets do so leave it empty.
+	// Connect makes handshakes with the peers that have Peer.Connect set. It does nothing for protocols whose first
+	// packets make the handshake.
 	Connect() error
-	// Traffic reads the counters of all peers together.
+	// Traffic returns the sum of all peers' counters.
 	Traffic() (Traffic, error)
-	// Ready waits until the end's daemon is up, if there is one. It names the program that encrypts, with its version.
+	// Ready waits until the end's daemon is ready, if there is one. It returns the name and version of the program
+	// that encrypts.
 	Ready() (program string, err error)
-	// Close takes the end away.
+	// Close closes the end.
 	Close() error
 }
 
-// Opening says how an end is to be opened.
+// Opening holds the parameters for opening an end.
 type Opening struct {
 	Kernel bool `json:"kernel,omitempty"`
-	MTU    int  `json:"mtu,omitempty"` // of the tunnel; 0: that of the pod's interface less Protocol.Overhead
-	// Own are the pod's addresses, which the tunnel's interface gets as well: redirected packets need one. An
-	// end on a node has none.
+	MTU    int  `json:"mtu,omitempty"` // MTU of the tunnel; 0: the MTU of the pod's interface minus Protocol.Overhead
+	// Own are the pod's addresses, which are added to the tunnel's interface, too: redirected packets need one. It is
+	// empty for an end on a node.
 	Own     []netip.Addr   `json:"own,omitempty"`
-	Address netip.Addr     `json:"address"` // by which the peers reach this end
+	Address netip.Addr     `json:"address"` // address by which the peers reach this end
 	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end
 }
 
-// Opened is an end that is open.
+// Opened describes an open end.
 type Opened struct {
-	// Device is the tunnel's interface; "" where the kernel encrypts by policy, without an interface.
+	// Device is the tunnel's interface; "" if the kernel encrypts by policy, without an interface.
 	Device string `json:"device"`
-	MTU    int    `json:"mtu"` // of what enters the tunnel
-	// Daemon is a program that has to run at the end's place, in user space; nil for none.
+	MTU    int    `json:"mtu"` // largest packet that may enter the tunnel, in bytes
+	// Daemon is the command line of a program in user space that must run at the end's place; nil for none.
 	Daemon []string `json:"daemon,omitempty"`
-	Env    []string `json:"env,omitempty"` // of the daemon
+	Env    []string `json:"env,omitempty"` // variables of the daemon
 }
 
 // Protocol describes one kind of tunnel.
 type Protocol struct {
-	Layer    string // the layer's name in the file
-	Name     string // "WireGuard"
-	Kernel   string // the kernel's implementation in messages: "the kernel's WireGuard"
-	Program  string // the implementation in user space: "wireguard-go"
+	Layer    string // the layer's name in the experiment file
+	Name     string // name of the protocol, such as "WireGuard"
+	Kernel   string // name of the kernel's implementation in messages: "the kernel's WireGuard"
+	Program  string // the implementation in user space, such as "wireguard-go"
 	Device   string // name of the tunnel's interface
-	Ports    []int  // UDP ports, on both sides, of the packets between two ends
-	Overhead int    // most bytes that the tunnel adds to a packet
-	Image    string // of the sidecars on a cluster; "": Tare's own
-	// Carried is the least by which the counters grow for a UDP packet of so many bytes.
+	Ports    []int  // UDP ports, at both ends, of the tunnel's packets
+	Overhead int    // largest number of bytes that the tunnel adds to a packet
+	Image    string // image of the sidecars on a cluster; "": Tare's own
+	// Carried returns the number of bytes by which the counters grow at least for a UDP packet of the given size.
 	Carried func(size int) uint64
-	// Keys makes fresh keys for n ends.
+	// Keys generates keys for n ends.
 	Keys func(n int) ([]Key, error)
-	// Public makes of an end's key what its peers know of it.
+	// Public returns the part of an end's key that its peers know.
 	Public func(Key) Key
-	// Hint says what a system needs; ErrNoKernel or ErrUserspace is what it lacks.
+	// Hint returns a system's missing requirements. The error wraps ErrNoKernel or ErrUserspace.
 	Hint func(lacks error, pods bool) string
 
-	// The rest runs in the helper.
+	// The following functions run in the helper.
 
-	// Lacks says why the kernel of this network namespace cannot; nil where it can.
+	// Lacks returns the reason why the kernel cannot encrypt in this network namespace; nil if it can.
 	Lacks func() error
 	// Open opens an end, without key and peers.
 	Open func(Opening) (Engine, Opened, error)
 }
 
-// What a system may lack.
+// These are errors of a system that lacks something.
 var (
 	ErrNoKernel  = errors.New("not in this kernel")
 	ErrUserspace = errors.New("works on a TUN interface")
 )
 
-// Declare says that the layer needs nodes, or pods that may have sidecars.
+// Declare declares that the layer needs nodes, or pods that may have sidecars.
 func (p *Protocol) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
@@ -139,7 +140,7 @@ func (p *Protocol) Declare() experiment.Declaration {
 	}
 }
 
-// Tunnels are those between all ends of a site.
+// Tunnels are the tunnels between all ends of a site.
 type Tunnels struct {
 	*Protocol
 	site   testbed.Site
@@ -147,9 +148,9 @@ type Tunnels struct {
 	pods   *inPods        // nil on nodes
 	ends   []*end
 	proofs []layer.Check
-	before Traffic // when the trial began
-	// send sends a marker and says whether it arrived, and where it was seen.
-	send func(ctx context.Context, w way, marker []byte) (sighting, error)
+	before Traffic // counters at the beginning of the trial
+	// send sends a marker and reports whether it arrived, and where it was seen.
+	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
 }
 
 // Up puts tunnels around the site of a session.
@@ -174,12 +175,12 @@ func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementati
 	return t.active(), nil
 }
 
-// active are tunnels that are on.
+// active returns the layer of tunnels that are on.
 func (t *Tunnels) active() *layer.Active {
 	return &layer.Active{Proofs: t.proofs, Before: t.prove, Costs: t.costs, After: t.through, Down: t.down}
 }
 
-// onNodes makes tunnels between the nodes of this machine.
+// onNodes creates tunnels between the nodes of this machine.
 func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implementation) (*Tunnels, error) {
 	t, err := p.betweenNodes(site)
 	if err != nil {
@@ -194,20 +195,20 @@ func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implem
 	return t, nil
 }
 
-// betweenNodes has the nodes of a site as ends, which are not open.
+// betweenNodes returns tunnels whose ends are the nodes of a site. The ends are not open yet.
 func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	courier, ok1 := testbed.As[testbed.Courier](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
 	nodes, ok3 := testbed.As[testbed.Nodes](site)
 	if !ok1 || !ok2 || !ok3 {
-		return nil, errors.New("this testbed has no nodes between which a tunnel could be put and watched")
+		return nil, errors.New("this testbed has no nodes for a tunnel")
 	}
 	t := &Tunnels{Protocol: p, site: site, nodes: nodes.Nodes()}
 	for _, n := range t.nodes {
 		t.ends = append(t.ends, &end{at: n.Place(), place: n.Place(), pod: n.Pods()[0], mtu: n.MTU() - p.Overhead,
 			peer: Peer{Address: n.Address(), Behind: []netip.Prefix{n.PodNetwork()}}})
 	}
-	t.send = func(ctx context.Context, w way, marker []byte) (m sighting, err error) {
+	t.send = func(ctx context.Context, w way, marker []byte) (m markerOutcome, err error) {
 		stop, err := wire.Watch(ctx, marker)
 		if err != nil {
 			return m, err
@@ -220,7 +221,7 @@ func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	return t, nil
 }
 
-// raise opens all ends, proves what is proved once, and leaves the tunnels on.
+// raise opens all ends, makes the proofs of the set-up, and leaves the tunnels on.
 func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	if err := t.each(func(e *end) error { return e.start(ctx, t) }); err != nil {
 		return err
@@ -257,7 +258,7 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	return t.proveKeys(ctx)
 }
 
-// each does something at all ends at the same time, and gives one of the errors: all would say the same.
+// each runs a function for all ends in parallel, and returns one of the errors, since they would all be the same.
 func (t *Tunnels) each(do func(e *end) error) error {
 	errs := make([]error, len(t.ends))
 	var wait sync.WaitGroup
@@ -268,7 +269,7 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts: where the kernels of all ends can, unless user space is wanted.
+// choose reports whether the kernel encrypts: it does if the kernels of all ends can, unless user space is wanted.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -284,7 +285,7 @@ func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel boo
 	return kernel, err
 }
 
-// lead sends what the pods send each other through the tunnels, or past them.
+// lead routes packets between the pods through the tunnels, or past them.
 func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	if t.pods != nil {
 		return t.pods.lead(ctx, t, on)
@@ -307,7 +308,7 @@ func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	return errors.Join(errs...)
 }
 
-// costs is what the processes of the ends have used, by node or pod. A kernel's tunnel has none.
+// costs returns the CPU time and memory of the ends' processes, by node or pod. It is empty for the kernel's tunnels.
 func (t *Tunnels) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for _, e := range t.ends {
@@ -323,7 +324,7 @@ func (t *Tunnels) costs() ([]layer.Cost, error) {
 	return costs, nil
 }
 
-// down sends traffic over the wire again and takes the tunnels away.
+// down routes traffic over the wire again and removes the tunnels.
 func (t *Tunnels) down(ctx context.Context) error {
 	errs := []error{t.lead(ctx, false)}
 	for _, e := range t.ends {
@@ -332,7 +333,7 @@ func (t *Tunnels) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// hinted adds what a system needs to an error that says what it lacks.
+// hinted adds to an error the hint about the missing requirements.
 func (t *Tunnels) hinted(err error) error {
 	if hint := t.hint(err); hint != "" {
 		return fmt.Errorf("%w (%s)", err, hint)
@@ -349,11 +350,11 @@ func (t *Tunnels) hint(err error) string {
 	return ""
 }
 
-// HintTUN says what makes TUN interfaces possible.
+// HintTUN returns the requirements of TUN interfaces.
 func HintTUN(pods bool) string {
 	if pods {
-		return "the nodes need the module tun, and a container runtime that lets a container with the capability MKNOD have " +
-			"/dev/net/tun: runc does, but for 1.2.0 to 1.2.3"
+		return "the nodes need the module tun, and a container runtime that lets a container with the capability MKNOD use " +
+			"/dev/net/tun: runc does, except 1.2.0 to 1.2.3"
 	}
 	return "as root: modprobe tun; chmod 0666 /dev/net/tun"
 }

@@ -38,7 +38,7 @@ var subjects = []subject{
 	{ipsec.Protocol, ipsec.Kind, func(i tunnel.Implementation) layer.Layer { return &ipsec.Config{Implementation: i} }},
 }
 
-// forEach runs a test for each layer whose programs are here.
+// forEach runs a test for each layer whose programs are installed.
 func forEach(t *testing.T, do func(t *testing.T, s subject)) {
 	for _, s := range subjects {
 		t.Run(s.Layer, func(t *testing.T) {
@@ -131,7 +131,7 @@ func transfer(t *testing.T, site testbed.Site, path testbed.Path) {
 	}
 }
 
-// openSite opens a site with a network of that MTU on which a tunnel can be made.
+// openSite opens a site whose network has the given MTU and allows tunnels.
 func openSite(t *testing.T, mtu int) testbed.Site {
 	t.Helper()
 	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
@@ -142,7 +142,7 @@ func openSite(t *testing.T, mtu int) testbed.Site {
 	return localtest.Network(t, 1e9, mtu)
 }
 
-// up puts the layer around a site, to be taken down by the test.
+// up puts the layer around a site. The test takes it down.
 func (s subject) up(t *testing.T, site testbed.Site, which tunnel.Implementation) *tunnel.Tunnels {
 	t.Helper()
 	a, err := s.OnNodes(context.Background(), site, which)
@@ -152,14 +152,14 @@ func (s subject) up(t *testing.T, site testbed.Site, which tunnel.Implementation
 	return a
 }
 
-// off gathers the proofs of a site without the layer.
+// off makes the proofs of a site without the layer.
 func (s subject) off(t *testing.T, site testbed.Site) string {
 	t.Helper()
 	checks, err := s.with(tunnel.Userspace).ProveOff(context.Background(), new(layer.Run).At(site))
 	return s.text(t, checks, err)
 }
 
-// text is the outcome of checks, one a line.
+// text returns the results of checks, one per line.
 func (s subject) text(t *testing.T, checks []layer.Check, err error) string {
 	t.Helper()
 	if err != nil {
@@ -170,7 +170,7 @@ func (s subject) text(t *testing.T, checks []layer.Check, err error) string {
 		if c.Layer != s.Layer {
 			t.Errorf("layer %q in %+v", c.Layer, c)
 		}
-		if _, sent, ok := strings.Cut(c.Observed, " bytes out, "); ok && !c.OK { // IPv6 announces itself on a new interface
+		if _, sent, ok := strings.Cut(c.Observed, " bytes out, "); ok && !c.OK { // IPv6 announces itself on a new interface, which adds bytes
 			c.Observed = "fewer than " + sent
 		}
 		fmt.Fprintf(&b, "%s: expected %s, observed %s: %v\n", c.Name, c.Expected, c.Observed, c.OK)
@@ -219,7 +219,7 @@ func TestKernelTunnel(t *testing.T) {
 	})
 }
 
-// works goes through the life of the layer at a site.
+// works tests the layer at a site from Up to Down.
 func (s subject) works(t *testing.T, site testbed.Site, which tunnel.Implementation) {
 	ctx := context.Background()
 	assert(t, "before", s.off(t, site), inClear)
@@ -271,7 +271,7 @@ marker from the peer with the right key: expected arrives, observed arrives: tru
 	s.leftNothing(t, site)
 }
 
-// leftNothing expects that no interface remains on a node, and no limit of the MTU.
+// leftNothing checks that no interface is left on a node, and no limit of the MTU.
 func (s subject) leftNothing(t *testing.T, site testbed.Site) {
 	t.Helper()
 	nodes, _ := testbed.As[testbed.Nodes](site)
@@ -299,7 +299,7 @@ func TestAutoTakesTheKernelsWhereThereIsOne(t *testing.T) {
 		}
 		for _, proof := range a.Proofs {
 			if proof.Name == "implementation" && (!strings.HasPrefix(proof.Observed, want) ||
-				proof.Expected != "kernel where it has one, else userspace") {
+				proof.Expected != "kernel if it has one, otherwise userspace") {
 				t.Errorf("%+v, want %s…", proof, want)
 			}
 		}
@@ -309,7 +309,7 @@ func TestAutoTakesTheKernelsWhereThereIsOne(t *testing.T) {
 	})
 }
 
-// What a proof is worth shows where it must fail.
+// The proofs must be able to fail.
 func TestProofsFail(t *testing.T) {
 	forEach(t, func(t *testing.T, s subject) {
 		ctx := context.Background()
@@ -334,12 +334,12 @@ marker on the wire: expected in clear in at least 1 frame, observed in clear in 
 		checks, err = a.Prove(ctx)
 		assert(t, "on, while traffic goes past it", s.text(t, checks, err), `marker from pod to pod: expected arrives, observed arrives: true
 marker on the wire: expected in clear in 0 frames, observed in clear in 2 frames: false
-marker through the tunnel: expected as many bytes in and out as were sent, or more, observed fewer than `+size+` sent: false
+marker through the tunnel: expected at least as many bytes in and out as were sent, observed fewer than `+size+` sent: false
 `)
 		transfer(t, site, testbed.PodToPod)
 		checks, err = a.Through(ctx, layer.Did{Sent: streamSize})
 		assert(t, "after, past it", s.text(t, checks, err),
-			"trial through the tunnel: expected as many bytes in and out as were sent, or more, observed fewer than 4194304 sent: false\n")
+			"trial through the tunnel: expected at least as many bytes in and out as were sent, observed fewer than 4194304 sent: false\n")
 
 		if err := a.Down(ctx); err != nil {
 			t.Fatal(err)
@@ -347,7 +347,7 @@ marker through the tunnel: expected as many bytes in and out as were sent, or mo
 	})
 }
 
-// The layer's process may die; that is an error that says so, not a proof.
+// If the layer's process dies, the result is an error with the reason, and not a proof.
 func TestDeadProcess(t *testing.T) {
 	forEach(t, func(t *testing.T, s subject) {
 		ctx := context.Background()
@@ -367,7 +367,7 @@ func TestDeadProcess(t *testing.T) {
 	})
 }
 
-// A daemon that has died encrypts no more, and nothing leaves in clear.
+// A dead daemon encrypts no more, and no packet leaves in clear.
 func TestDeadDaemon(t *testing.T) {
 	forEach(t, func(t *testing.T, s subject) {
 		if s.Layer != "ipsec" {
@@ -427,7 +427,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 }
 
 func TestWithoutNodes(t *testing.T) {
-	const want = "this testbed has no nodes between which a tunnel could be put and watched"
+	const want = "this testbed has no nodes for a tunnel"
 	site := localtest.Host(t)
 	if _, err := wireguard.Kind.New().Up(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
@@ -439,7 +439,7 @@ func TestWithoutNodes(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	forEach(t, func(t *testing.T, s subject) {
-		openSite(t, 1500) // skips where it can't be tried
+		openSite(t, 1500) // skips the test if tunnels do not work here
 		findings := s.kind.Probe(context.Background())
 		if len(findings) != 2 || findings[0].Name != "kernel" || findings[1].Name != "userspace" {
 			t.Fatalf("%+v", findings)
@@ -453,7 +453,7 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// Keys are nowhere to be seen: not in what the processes were started with, and not in files.
+// Keys appear neither in arguments and variables of processes nor in files.
 func TestKeysStayInside(t *testing.T) {
 	forEach(t, func(t *testing.T, s subject) {
 		site := openSite(t, 1500)
@@ -474,7 +474,7 @@ func TestKeysStayInside(t *testing.T) {
 	})
 }
 
-// processFiles gives the arguments and variables of all processes, and the temporary files of daemons.
+// processFiles returns the arguments and variables of all processes, and the temporary files of daemons.
 func processFiles(t *testing.T) [][]byte {
 	t.Helper()
 	var all [][]byte

@@ -11,9 +11,9 @@ import (
 	"tare/testbed"
 )
 
-var errNone = errors.New("no workload vault keeps servers up here: the layer is for those that it starts")
+var errNone = errors.New("there are no servers of the workload vault here, and the layer needs them")
 
-// each looks at all servers of a site.
+// each makes checks of all servers of a site.
 func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Check) ([]layer.Check, error) {
 	servers := testbed.Held[Servers](site)
 	if len(servers) == 0 {
@@ -30,13 +30,13 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// proofs show that servers have the settings that are wanted.
+// proofs show that servers have the wanted settings.
 type proofs struct {
 	want    Settings
-	servers []Servers // that were asked before the trial
+	servers []Servers // servers whose state before the trial is known
 }
 
-// before shows that the servers are set so.
+// before shows that the servers have the settings.
 func (p *proofs) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	p.servers = testbed.Held[Servers](site)
 	return each(ctx, site, func(s *State) []layer.Check { return s.checks(p.want, true) })
@@ -51,10 +51,10 @@ func (p *proofs) after(context.Context, layer.Did) ([]layer.Check, error) {
 	for _, s := range p.servers {
 		written += s.Audited()
 	}
-	return []layer.Check{{Layer: name, Name: "the audit file over the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
+	return []layer.Check{{Layer: name, Name: "the audit file during the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}, nil
 }
 
-// checks compare the state with settings, which are there or are not.
+// checks compares the state with settings, which must be in force (on) or not.
 func (s *State) checks(want Settings, on bool) []layer.Check {
 	var checks []layer.Check
 	if want.TLS != nil {
@@ -76,7 +76,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	return checks
 }
 
-// encryption says whether all listeners take TLS alone, or plaintext alone.
+// encryption checks whether all listeners accept TLS only, or plaintext only.
 func (s *State) encryption(on bool) layer.Check {
 	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
 	if k.Expected = "plaintext answered, TLS refused"; on {
@@ -94,7 +94,7 @@ func (s *State) encryption(on bool) layer.Check {
 	return k
 }
 
-// audits says which audit devices there are.
+// audits checks which audit devices there are.
 func (s *State) audits(want Audit, on bool) layer.Check {
 	have := NoAudit
 	if len(s.Audit) > 0 {

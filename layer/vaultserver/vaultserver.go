@@ -1,17 +1,16 @@
-// Package vaultserver is settings of the servers that the workload vault starts, as a layer, so
-// that arms differ by them:
+// Package vaultserver is a layer of settings for the servers that the workload vault starts. Arms can then differ in
+// these settings:
 //
 //   - vault-server: {tls: true}
 //   - vault-server: {audit: file}
 //   - vault-server: {members: 3}
 //
-// What is not given stays as the workload has it.
+// Settings that the layer does not set keep the workload's values.
 //
-// Proof, before every trial, from the client's pod and with the servers' API: the version of
-// TLS by which the listener of each member that answers, and that it refuses plaintext; which
-// audit devices there are; how many members the configuration of raft has. After the trial
-// the audit file must have grown. Without the layer the same is asked, and must be as
-// the workload's own parameters have it.
+// Proof, before every trial, from the client's pod and with the servers' API: the TLS version of each member's
+// listener, and that the listener refuses plaintext; the audit devices; the number of members in the configuration of
+// raft. After the trial the audit file must have grown. Without the layer the same checks are made, and must agree
+// with the workload's own parameters.
 package vaultserver
 
 import (
@@ -25,10 +24,9 @@ import (
 
 const name = "vault-server"
 
-// Audit is which audit device the servers have.
+// Audit is the audit device of the servers.
 type Audit string
 
-// The audit devices.
 const (
 	NoAudit   Audit = "none"
 	FileAudit Audit = "file" // every request and its answer, as lines of JSON in a file on the leader's volume
@@ -37,14 +35,14 @@ const (
 // Values lists the audit devices.
 func (Audit) Values() []string { return []string{string(NoAudit), string(FileAudit)} }
 
-// Settings are those of the servers. What a layer does not set is empty.
+// Settings are settings of the servers. Settings that a layer does not set are empty.
 type Settings struct {
-	TLS     *bool // on the listener that clients use
+	TLS     *bool // TLS on the listener that clients use
 	Audit   Audit
 	Members int
 }
 
-// Over gives the settings with what others set in place of it.
+// Over returns the settings, overridden by the settings in others.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -60,24 +58,24 @@ func (s Settings) Over(others ...Settings) Settings {
 	return s
 }
 
-// Servers are the members of one cluster that a workload keeps up at a site (testbed.Held).
+// Servers are the members of one cluster that a workload keeps running at a site (testbed.Held).
 type Servers interface {
-	// Look asks from the client's pod how they are.
+	// Look returns the servers' state, as seen from the client's pod.
 	Look(ctx context.Context) (*State, error)
-	// Audited is how many bytes the load of the last trial has put into the leader's audit file.
+	// Audited returns the number of bytes that the load of the last trial has added to the leader's audit file.
 	Audited() int64
 }
 
-// State is how servers answer.
+// State is the state of the servers.
 type State struct {
-	Version string `json:"version"` // of the program
-	Leader  string `json:"leader"`  // address of the leader's API, as the members tell it
-	Since   string `json:"since"`   // when it became leader, as it tells it
-	// Peers are the members by the configuration of raft.
+	Version string `json:"version"` // version of the program
+	Leader  string `json:"leader"`  // address of the leader's API, as reported by the members
+	Since   string `json:"since"`   // time at which it became leader, as reported by the leader
+	// Peers are the members in the configuration of raft.
 	Peers []Peer `json:"peers"`
 	// Audit are the types of the audit devices.
 	Audit []string `json:"audit"`
-	// Listeners are how the members' listeners answer, in their order.
+	// Listeners are the observations of the members' listeners, in the order of the members.
 	Listeners []Listener `json:"listeners"`
 }
 
@@ -89,17 +87,17 @@ type Peer struct {
 	Voter   bool   `json:"voter"`
 }
 
-// Listener is how one member's listener answers.
+// Listener is an observation of one member's listener.
 type Listener struct {
-	TLS   string `json:"tls"`   // version, or why there is none
-	Plain string `json:"plain"` // what a request in plaintext was answered with
-	// Encrypts says that a client got TLS with the right certificate; Clear that it was answered
-	// in plaintext.
+	TLS   string `json:"tls"`   // TLS version, or the reason why there is none
+	Plain string `json:"plain"` // response to a request in plaintext
+	// Encrypts is set if a client got TLS with the right certificate. Clear is set if a request in plaintext was
+	// answered.
 	Encrypts bool `json:"encrypts"`
 	Clear    bool `json:"clear"`
 }
 
-// Config is the layer's parameters.
+// Config holds the layer's parameters.
 type Config struct {
 	TLS     factor.Levels[bool]  `yaml:"tls" json:"tls,omitempty" doc:"TLS on the listener that clients use"`
 	Audit   factor.Levels[Audit] `yaml:"audit" json:"audit,omitempty" doc:"audit device: none, or file"`
@@ -112,10 +110,10 @@ var Kind = layer.Kind{
 	Summary: "settings of the servers of the workload vault: TLS, audit device, members",
 	Example: "tls: true",
 	New:     func() layer.Layer { return &Config{} },
-	Probe:   testbed.AlwaysWorks(name, "what the workload vault starts"),
+	Probe:   testbed.AlwaysWorks(name, "servers of the workload vault"),
 }
 
-// Declare says how many pods the members need.
+// Declare declares the number of pods for the members.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 	if len(c.Members) > 0 {
@@ -130,17 +128,17 @@ func (c *Config) Declare() experiment.Declaration {
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.TLS)+len(c.Audit)+len(c.Members) == 0 {
-		errs.Add("tls", "nothing is given: the layer would do nothing")
+		errs.Add("tls", "no setting is given: the layer would do nothing")
 	}
 	for _, n := range c.Members {
 		if n%2 == 0 {
-			errs.Add("members", "%d members survive no more than %d do: give an odd number", n, n-1)
+			errs.Add("members", "%d members tolerate no more failures than %d: set an odd number", n, n-1)
 		}
 	}
 	return errs
 }
 
-// settings are what the layer sets.
+// settings returns the settings of the layer.
 func (c *Config) settings() Settings {
 	s := Settings{Audit: c.Audit.OrZero(), Members: c.Members.OrZero()}
 	if len(c.TLS) > 0 {
@@ -156,8 +154,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{Holds: p.want, Before: p.before, After: p.after}, nil
 }
 
-// ProveOff shows that the servers are not set so, as far as the arm's own layer does not
-// set the same.
+// ProveOff shows that the servers do not have the settings, except those that the arm's own layer also has.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	not := layer.Without(c, s.Own).settings()
 	if not == (Settings{}) {

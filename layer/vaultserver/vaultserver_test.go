@@ -13,7 +13,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// servers are some that are as they are told.
+// servers have the state that the test gives them.
 type servers struct {
 	state   State
 	err     error
@@ -40,7 +40,7 @@ func TestProofs(t *testing.T) {
 		name    string
 		c       *Config
 		state   State
-		on, off bool // whether the proof holds, of the layer and without it
+		on, off bool // whether the proof holds with the layer, and without it
 	}{
 		{"TLS", tls, State{Listeners: []Listener{encrypted, encrypted}}, true, false},
 		{"no TLS", tls, State{Listeners: []Listener{clear, clear}}, false, true},
@@ -64,7 +64,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// What the arm's own layer sets is not looked for, all the rest is.
+// Settings of the arm's own layer are not checked, all others are.
 func TestBeside(t *testing.T) {
 	site := testbed.Holding(localtest.Host(t), &servers{state: State{Listeners: []Listener{encrypted}, Audit: []string{"file"}}})
 	s := new(layer.Run).At(site)
@@ -91,7 +91,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// Servers that do not answer, or are not there, prove nothing.
+// Servers that do not answer or do not exist prove nothing.
 func TestNothingToSee(t *testing.T) {
 	c := &Config{TLS: factor.Of(true)}
 	if _, err := c.ProveOff(t.Context(), new(layer.Run).At(localtest.Host(t))); !errors.Is(err, errNone) {
@@ -103,7 +103,7 @@ func TestNothingToSee(t *testing.T) {
 	}
 }
 
-// Of several layers that set the same, the last one counts; what is not set stays.
+// If several layers have the same setting, the last one wins; other settings stay.
 func TestOver(t *testing.T) {
 	yes, no := true, false
 	got := Settings{TLS: &no, Audit: NoAudit, Members: 5}.Over(Settings{TLS: &yes}, Settings{Members: 3})

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// detach unmounts what is mounted at a directory, as the calling thread sees it, when nobody
+// detach unmounts the file system at a directory, in the mount namespace of the calling thread, as soon as nobody
 // uses it any more.
 func detach(at string) error {
 	err := unix.Unmount(at, unix.MNT_DETACH)
-	if errors.Is(err, unix.EINVAL) { // nothing is
+	if errors.Is(err, unix.EINVAL) { // nothing is mounted there
 		return nil
 	}
 	return err

@@ -15,31 +15,32 @@ import (
 	"tare/testbed/process"
 )
 
-// Daemon is the process of a file system outside of the kernel (FUSE), in the client's pod. Its
-// mount is seen there alone, and ends with it.
+// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. Its mount is visible in that
+// pod only, and ends with the process.
 type Daemon struct {
-	Kind     string // of the layer
+	Kind     string // kind of the layer
 	Encrypts bool
-	// Files and Through are the names of the directory of the files, with its mode, and of that by which programs see them.
+	// Files is the name of the directory of the files, with its mode. Through is the name of the directory by which
+	// programs see the files.
 	Files, Through string
 	Mode           os.FileMode
-	// Command starts the daemon in the foreground.
+	// Command returns the command that starts the daemon in the foreground.
 	Command func(ctx context.Context, files, through string) (testbed.Command, error)
 	Site    testbed.Site
 	Stack   testbed.VolumeStack
 
-	files   string // the directory
+	files   string // path of the directory Files
 	at      string // mount point
 	process testbed.Process
 	ended   chan struct{}
-	how     error // how it ended
+	how     error // error with which the daemon ended
 	said    process.Tail
 }
 
-// mountLimit is how long it may take until the file system is there.
+// mountLimit is the timeout for the mount to appear.
 const mountLimit = 20 * time.Second
 
-// Up asks for the part of the volume of a session's site, and gives the layer that shows it, but for its Settle.
+// Up requests the part of the site's volume, and returns the layer without its Settle.
 func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
 	d.Site = s.Site
 	if d.Stack, err = Stack(s.Site); err != nil {
@@ -52,7 +53,7 @@ func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
 	return &layer.Active{Before: d.before, Costs: d.costs, Down: d.down}, nil
 }
 
-// put makes the directories below the given one, and mounts the file system.
+// put creates the directories below the given one, and mounts the file system.
 func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	files, through := filepath.Join(dir, d.Files), filepath.Join(dir, d.Through)
 	err := d.Stack.InVolume(func() error {
@@ -102,14 +103,14 @@ func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) erro
 	}
 }
 
-// last is what the daemon has said last.
+// last returns the end of the daemon's output.
 func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
 
 // before shows that the volume goes through the file system of the daemon.
 func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
-	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "one of FUSE, and its process runs"}
+	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "FUSE, and its process runs"}
 	kind, where, err := Mounted(d.Stack, d.at)
-	c.Observed = kind + " and it runs"
+	c.Observed = kind + ", and its process runs"
 	select {
 	case <-d.ended:
 		c.Observed = fmt.Sprintf("%s, and its process has ended", kind)
@@ -117,12 +118,12 @@ func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 		c.OK = where == d.at && strings.HasPrefix(kind, "fuse")
 	}
 	if where != d.at {
-		c.Observed = "nothing of it is mounted"
+		c.Observed = "its file system is not mounted"
 	}
 	return []layer.Check{c}, err
 }
 
-// costs are what the daemon has used.
+// costs returns the CPU time and memory that the daemon has used.
 func (d *Daemon) costs() ([]layer.Cost, error) {
 	cpu, err := d.process.CPU()
 	if err != nil {
@@ -132,7 +133,7 @@ func (d *Daemon) costs() ([]layer.Cost, error) {
 	return []layer.Cost{{Part: "daemon", CPU: cpu, Memory: memory}}, err
 }
 
-// down ends the daemon, and its mount with that. To do so again does nothing.
+// down ends the daemon, which also ends its mount. It may be called again.
 func (d *Daemon) down(context.Context) error {
 	if d.process == nil {
 		return nil
@@ -146,7 +147,7 @@ func (d *Daemon) down(context.Context) error {
 	return err
 }
 
-// Absent is the check that no such file system is part of the volume.
+// Absent checks that no file system of the program is part of the volume.
 func Absent(kind, program string, stack testbed.VolumeStack) ([]layer.Check, error) {
 	is, _, err := Mounted(stack, stack.Volume())
 	c := layer.Check{Layer: kind, Name: "file system of the volume", Expected: "not of " + program, Observed: is, OK: is != "" && !strings.HasSuffix(is, program)}

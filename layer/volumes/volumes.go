@@ -1,19 +1,17 @@
-// Package volumes is what layers for the volume of a site on this machine share (luks, fscrypt,
-// gocryptfs, fuse-passthrough): a part of the volume is asked for by Up, made with the site,
-// and shown to be there by what is on the device.
+// Package volumes holds the common part of layers for the volume of a site on this machine (luks, fscrypt, gocryptfs,
+// fuse-passthrough). Up requests a part of the volume, which is created with the site. The proof examines the data on
+// the device.
 //
 // # Proof
 //
-// When all of a volume is made, the testbed writes a marker through it and searches all that was
-// written to the device (testbed.VolumeMark). With a layer that encrypts, the marker is not there in
-// clear; in an arm that has none, it is. Beside that each layer looks before every trial at what the
-// kernel says of the volume.
+// Once a volume is complete, the testbed writes a marker through it and searches all data that was written to the
+// device (testbed.VolumeMark). With a layer that encrypts, the marker does not appear in clear; in an arm without
+// such a layer, it does. In addition, each layer checks the kernel's description of the volume before every trial.
 //
 // # Baselines
 //
-// All arms have the same device, file system, options of mkfs and mount options: what differs
-// is the layer. That of a file system outside of the kernel has two parts, the way through
-// FUSE and the cipher: fuse-passthrough is the first without the second.
+// All arms have the same device, file system, options of mkfs and mount options. Only the layer differs. A file
+// system outside the kernel has two costs, the way through FUSE and the cipher: fuse-passthrough has only the first.
 package volumes
 
 import (
@@ -30,24 +28,24 @@ import (
 	"tare/testbed"
 )
 
-// Needs are those of a layer for a volume of this machine.
+// Needs are the requirements of a layer for a volume of this machine.
 var Needs = experiment.Needs{Only: experiment.TestbedLocal, UsesVolume: true}
 
-// Elsewhere says what does the like on a cluster.
-const Elsewhere = "volumes are encrypted by their storage class there: compare classes by the layer storage-class, as examples/kubernetes/encrypted-storage.yaml does"
+// Elsewhere names the alternative on a cluster.
+const Elsewhere = "volumes there are encrypted by their storage class: compare classes by the layer storage-class, as examples/kubernetes/encrypted-storage.yaml does"
 
-// Stack is the volume of a site.
+// Stack returns the volume of a site.
 func Stack(site testbed.Site) (testbed.VolumeStack, error) {
-	return testbed.Need[testbed.VolumeStack](site, "the site has no volume in the client's pod that is made on this machine: give it a workload that has one, such as storage")
+	return testbed.Need[testbed.VolumeStack](site, "the site has no volume of this machine in the client's pod: use a workload with a volume, such as storage")
 }
 
-// Hidden is the check that the marker is not on the device in clear. It is for Active.Settle.
+// Hidden checks that the marker is not on the device in clear. It is for Active.Settle.
 func Hidden(kind string, stack testbed.VolumeStack) layer.Check {
 	m := stack.VolumeMark()
 	return layer.Check{Layer: kind, Name: "marker on the device", Expected: "not in clear", Observed: observed(m), OK: m.Found == 0 && m.Scanned > 0, Once: true}
 }
 
-// Clear is the check that it is there, where no layer encrypts.
+// Clear checks that the marker is on the device in clear, if no layer encrypts.
 func Clear(kind string, stack testbed.VolumeStack) []layer.Check {
 	m := stack.VolumeMark()
 	if len(m.Encrypted) > 0 {
@@ -64,23 +62,22 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver is the check, which always holds, that says which code of the kernel encrypts: that of a
-// cipher by its name in /proc/crypto, such as xts(aes). Code without the processor's instructions
-// for it is a caveat.
+// Driver reports the kernel code that encrypts with a cipher, by the cipher's name in /proc/crypto, such as xts(aes).
+// The check always holds. It has a caveat if the code does not use the processor's instructions for encryption.
 func Driver(kind, cipher string) layer.Check {
-	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "told", Observed: "not told by /proc/crypto", OK: true, Once: true}
+	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
 		c.Observed = driver
 		if !accelerated(driver) {
-			c.Caveat = fmt.Sprintf("the kernel encrypts by %s, which uses no instructions of the processor for that; with them (AES-NI, or the ARM crypto extensions) it is many times as fast: "+
-				"what this layer costs here holds for machines without", driver)
+			c.Caveat = fmt.Sprintf("the kernel encrypts with %s, which does not use the processor's instructions for encryption (AES-NI, or the ARM crypto extensions) and is many times slower than with them: "+
+				"the measured overhead holds for machines without these instructions", driver)
 		}
 	}
 	return c
 }
 
-// accelerated says whether a driver is one that uses instructions of the processor or a device: all
-// others are called generic, fixed-time or lib, or are templates around one of these.
+// accelerated reports whether a driver uses the processor's instructions or a device. All other drivers are called
+// generic, fixed-time or lib, or are templates around one of these.
 func accelerated(driver string) bool {
 	for _, plain := range []string{"generic", "fixed-time", "-lib"} {
 		if strings.Contains(driver, plain) {
@@ -90,8 +87,8 @@ func accelerated(driver string) bool {
 	return true
 }
 
-// Mounted is the type of the innermost file system that a directory of the volume is on, as the
-// client's pod sees it, and where that is mounted.
+// Mounted returns the type and mount point of the innermost file system of a directory of the volume, as seen in the
+// client's pod.
 func Mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error) {
 	err = stack.InVolume(func() error {
 		text, err := os.ReadFile("/proc/thread-self/mountinfo")
@@ -101,7 +98,7 @@ func Mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error)
 	return kind, at, err
 }
 
-// mountOf finds the mount of a directory: proc_pid_mountinfo(5).
+// mountOf finds the mount of a directory: see proc_pid_mountinfo(5).
 func mountOf(mountinfo, dir string) (kind, at string) {
 	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(line, " - ")
@@ -117,10 +114,10 @@ func mountOf(mountinfo, dir string) (kind, at string) {
 	return kind, at
 }
 
-// probeSize is that of the volume on which a layer is tried.
+// probeSize is the size in bytes of the volume on which a probe tries a layer.
 const probeSize = 64 << 20
 
-// Probe tries a layer on a small volume. A program that it takes is looked for first.
+// Probe returns a probe that tries a layer on a small volume. It looks first for the program that the layer needs.
 func Probe(name, program, hint string, l layer.Layer) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding {
 		if _, err := exec.LookPath(program); program != "" && err != nil {

@@ -12,7 +12,7 @@ import (
 	"tare/layer/tunnel"
 )
 
-// lacks tries whether the kernel makes WireGuard interfaces.
+// lacks tests whether the kernel can create WireGuard interfaces.
 func lacks() error {
 	if err := addLink(1420); err != nil {
 		return err
@@ -20,7 +20,7 @@ func lacks() error {
 	return kernelEngine{}.Close()
 }
 
-// addLink makes a WireGuard interface.
+// addLink creates a WireGuard interface.
 func addLink(mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = device, mtu
@@ -30,7 +30,7 @@ func addLink(mtu int) error {
 	return nil
 }
 
-// open makes the interface, of the kernel's or of wireguard-go, and switches it on.
+// open creates the interface, of the kernel or of wireguard-go, and sets it up.
 func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err error) {
 	if engine = (kernelEngine{}); o.Kernel {
 		err = addLink(o.MTU)
@@ -46,11 +46,11 @@ func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err err
 	return engine, tunnel.Opened{Device: device, MTU: o.MTU}, nil
 }
 
-// kernelEngine is the kernel's WireGuard.
+// kernelEngine is an end that uses the kernel's WireGuard.
 type kernelEngine struct{}
 
-// control runs f with a control socket.
-func control(f func(*wgctrl.Client) error) error {
+// withClient calls f with a connection to WireGuard's control socket.
+func withClient(f func(*wgctrl.Client) error) error {
 	client, err := wgctrl.New()
 	if err != nil {
 		return fmt.Errorf("open WireGuard's control socket: %w", err)
@@ -58,7 +58,7 @@ func control(f func(*wgctrl.Client) error) error {
 	return errors.Join(f(client), client.Close())
 }
 
-// Rekey sets key and peers. The kernel removes the old peers first, with what was agreed.
+// Rekey sets key and peers. It first makes the kernel remove the old peers with their session keys.
 func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 	var peers []wgtypes.PeerConfig
 	for _, p := range list {
@@ -72,17 +72,17 @@ func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 		peers = append(peers, one)
 	}
 	key, listen := wgtypes.Key(own), port
-	return control(func(client *wgctrl.Client) error {
+	return withClient(func(client *wgctrl.Client) error {
 		return client.ConfigureDevice(device, wgtypes.Config{ReplacePeers: true, PrivateKey: &key, ListenPort: &listen, Peers: peers})
 	})
 }
 
-// Connect leaves handshakes to the first packets.
+// Connect does nothing: the first packets make the handshakes.
 func (kernelEngine) Connect() error { return nil }
 
-// Traffic adds up the counters of all peers.
+// Traffic returns the sum of all peers' counters.
 func (kernelEngine) Traffic() (sum tunnel.Traffic, err error) {
-	err = control(func(client *wgctrl.Client) error {
+	err = withClient(func(client *wgctrl.Client) error {
 		d, err := client.Device(device)
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (kernelEngine) Traffic() (sum tunnel.Traffic, err error) {
 	return sum, err
 }
 
-// Ready names the kernel.
+// Ready returns the kernel's name and release.
 func (kernelEngine) Ready() (string, error) { return "Linux " + tunnel.Release(), nil }
 
 // Close removes the interface.

@@ -14,10 +14,10 @@ import (
 	"tare/layer/tunnel"
 )
 
-// goEngine is wireguard-go's, in this process.
+// goEngine is an end that uses wireguard-go in this process.
 type goEngine struct{ device *wgdevice.Device }
 
-// openOwn makes the interface. Its UDP socket is opened before the interface is up.
+// openOwn creates the interface. Its UDP socket is opened before the interface is up.
 func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	t, err := tun.CreateTUN(device, o.MTU)
 	if err != nil {
@@ -31,9 +31,8 @@ func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	return goEngine{d}, nil
 }
 
-// Rekey sets the private key and the peers, in the configuration language of
-// https://www.wireguard.com/xplatform/. The old peers go first: they would keep
-// the handshakes that they have begun, and wait before they begin others.
+// Rekey sets the private key and the peers, in the configuration language of https://www.wireguard.com/xplatform/. It
+// removes the old peers first: they would keep started handshakes, and wait before they start new ones.
 func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "replace_peers=true")
@@ -48,10 +47,10 @@ func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	return g.device.IpcSet(b.String())
 }
 
-// Connect leaves handshakes to the first packets.
+// Connect does nothing: the first packets make the handshakes.
 func (g goEngine) Connect() error { return nil }
 
-// Traffic adds up the counters of all peers.
+// Traffic returns the sum of all peers' counters.
 func (g goEngine) Traffic() (tunnel.Traffic, error) {
 	text, err := g.device.IpcGet()
 	if err != nil {
@@ -60,7 +59,7 @@ func (g goEngine) Traffic() (tunnel.Traffic, error) {
 	return parseTraffic(text)
 }
 
-// Ready names the wireguard-go in this program.
+// Ready returns the version of wireguard-go in this program.
 func (g goEngine) Ready() (string, error) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -78,7 +77,7 @@ func (g goEngine) Close() error {
 	return nil
 }
 
-// parseTraffic adds up the counters in the answer to a "get".
+// parseTraffic returns the sum of the counters in the answer to a "get".
 func parseTraffic(text string) (tunnel.Traffic, error) {
 	var sum tunnel.Traffic
 	for line := range strings.Lines(text) {

@@ -1,7 +1,6 @@
-// Package wireguard is the layer that encrypts what the nodes of a network send
-// each other for their pods, with WireGuard tunnels (package tunnel). The kernel's WireGuard is used where the
-// kernel has it, else wireguard-go in the helper at each end. The two differ several times over in speed; a check
-// of every run records which of them it was.
+// Package wireguard is the layer that encrypts the traffic between the nodes of a network for their pods, with
+// WireGuard tunnels (package tunnel). The kernel's WireGuard is used if the kernel has it, otherwise wireguard-go in
+// the helper at each end. Their speeds differ several times over. A check of every run records the implementation.
 package wireguard
 
 import (
@@ -32,9 +31,10 @@ const (
 var Protocol = &tunnel.Protocol{
 	Layer: "wireguard", Name: "WireGuard", Kernel: "the kernel's WireGuard", Program: "wireguard-go",
 	Device: device, Ports: []int{port},
-	// 40 bytes for IPv6 (20 for IPv4), 8 for UDP and 32 of WireGuard's own, as wg-quick(8) has it.
+	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP and 32 for WireGuard, as in wg-quick(8).
 	Overhead: 80,
-	// A packet of IPv4 and UDP, padded to 16 bytes, with 32 bytes of WireGuard's own (the WireGuard paper, section 5.4.6).
+	// Carried is an IPv4 and UDP packet, padded to 16 bytes, with 32 bytes of WireGuard (the WireGuard paper, section
+	// 5.4.6).
 	Carried: func(size int) uint64 { return (uint64(size)+20+8+15)/16*16 + 32 },
 	Keys:    newKeys,
 	Public:  func(k tunnel.Key) tunnel.Key { return tunnel.Key(wgtypes.Key(k).PublicKey()) },
@@ -62,15 +62,15 @@ func newKeys(n int) ([]tunnel.Key, error) {
 	return keys, nil
 }
 
-// Config is the layer's parameters.
+// Config holds the layer's parameters.
 type Config struct {
-	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"whose WireGuard: the kernel's, wireguard-go's (userspace), or the kernel's where it has one (auto)"`
+	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation of WireGuard: the kernel's, wireguard-go (userspace), or the kernel's if it has one (auto)"`
 }
 
-// Declare says that the layer needs nodes, or pods that may have sidecars.
+// Declare declares that the layer needs nodes, or pods that may have sidecars.
 func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
-// Up makes the tunnels.
+// Up creates the tunnels.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	return Protocol.Up(ctx, s, c.Implementation)
 }

@@ -43,7 +43,7 @@ func (p pods) Start(ctx context.Context, where testbed.Place, cmd testbed.Comman
 	return local.Here.Start(ctx, testbed.Host, cmd)
 }
 
-// podsWith makes a site whose pods have a command that can stand in front.
+// podsWith creates a site whose pods have a wrapper program.
 func podsWith(t *testing.T, program string) pods {
 	t.Helper()
 	self, err := os.Executable()
@@ -57,7 +57,7 @@ func podsWith(t *testing.T, program string) pods {
 	return p
 }
 
-// A command in front of programs in pods is looked for there, and only there.
+// The wrapper for programs in pods is looked up there, and only there.
 func TestInPods(t *testing.T) {
 	const there, here = "tare-test-only-in-pods", "sh"
 	site := podsWith(t, there)
@@ -83,7 +83,7 @@ func TestInPods(t *testing.T) {
 		t.Error(diff)
 	}
 
-	c = &Config{Run: []string{here, "-c", "true"}} // this machine has it
+	c = &Config{Run: []string{here, "-c", "true"}} // this program exists on this machine only
 	if up, err = c.Up(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestInPods(t *testing.T) {
 	}
 }
 
-// A pod that is lost is no evidence.
+// A lost pod is no evidence.
 func TestLostPod(t *testing.T) {
 	site := podsWith(t, "front")
 	site.lost = &testbed.Disturbance{What: "pod a", Err: errors.New("gone")}

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { layertest.Main(m) }
 
 func TestProofs(t *testing.T) {
-	const weak = "no proof was given for the command in front: it was started, but nothing shows that it does anything"
+	const weak = "the command in front has no proof: it was started, but nothing shows that it has an effect"
 	tests := []struct {
 		name    string
 		config  Config
@@ -51,14 +51,14 @@ func TestProofs(t *testing.T) {
 			Config{Run: []string{"env", "-u", "HOME"}},
 			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on",
 				Observed: "it does", Caveat: weak, OK: true},
-			layer.Check{}, // nothing to look for
+			layer.Check{}, // no check
 		},
 		{
 			"clears the environment",
 			Config{Run: []string{"env", "-i"}},
 			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on",
 				Observed: "it does", Caveat: weak, OK: true},
-			layer.Check{}, // nothing to look for
+			layer.Check{}, // no check
 		},
 		{
 			"matches a line",
@@ -70,8 +70,8 @@ func TestProofs(t *testing.T) {
 			"starts nothing",
 			Config{Run: []string{"echo"}},
 			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on", Observed: "it answered \"cat\\n\"",
-				Caveat: weak + "; Tare's own program cannot be started behind it, as where that has a root of its own"},
-			layer.Check{}, // nothing to look for
+				Caveat: weak + "; Tare's executable cannot be started inside the wrapper, for example because the wrapper has its own root"},
+			layer.Check{}, // no check
 		},
 	}
 	site := localtest.Host(t)
@@ -103,7 +103,7 @@ func TestProofThatCannotStart(t *testing.T) {
 
 func TestUpWithoutTheProgram(t *testing.T) {
 	_, err := (&Config{Run: []string{"tare-test-no-such-program"}}).Up(t.Context(), new(layer.Run).At(localtest.Host(t)))
-	want := `the program in front: exec: "tare-test-no-such-program": executable file not found in $PATH`
+	want := `find the wrapper program: exec: "tare-test-no-such-program": executable file not found in $PATH`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

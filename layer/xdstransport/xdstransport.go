@@ -1,11 +1,11 @@
-// Package xdstransport is how the simulated sidecars of the workload xds speak to their server, as a layer, so that
-// arms differ by it:
+// Package xdstransport sets the transport between the simulated sidecars of the workload xds and their server, as a
+// layer, so that arms can differ in it:
 //
 //   - xds-transport: {security: tls}
 //   - xds-transport: {protocol: sotw}
 //
-// Proof, after every trial: its sidecars say by which connections they became ready: the protocol, and in clear or by
-// which version and cipher of TLS. All must be as the layer has them; in arms without it none may.
+// Proof, after every trial: the sidecars report the connections by which they became ready: their protocol, and in
+// clear or the version and cipher of TLS. All must have the layer's values; in arms without the layer none may.
 package xdstransport
 
 import (
@@ -26,19 +26,17 @@ const (
 // Protocol is a variant of the aggregated discovery service (ADS).
 type Protocol string
 
-// The variants.
 const (
-	Delta Protocol = "delta" // resources that changed
+	Delta Protocol = "delta" // only resources that changed
 	SotW  Protocol = "sotw"  // the state of the world: all resources each time
 )
 
 // Values lists the variants.
 func (Protocol) Values() []string { return []string{string(Delta), string(SotW)} }
 
-// Security is whether connections are encrypted.
+// Security is the encryption of connections.
 type Security string
 
-// The ways.
 const (
 	Plaintext Security = "plaintext"
 	TLS       Security = "tls"
@@ -47,13 +45,13 @@ const (
 // Values lists the ways.
 func (Security) Values() []string { return []string{string(Plaintext), string(TLS)} }
 
-// Connection is how a sidecar became ready.
+// Connection is a connection by which a sidecar became ready.
 type Connection struct {
 	Protocol Protocol
 	TLS      string // version and cipher: "TLS 1.3, TLS_AES_128_GCM_SHA256"; "": in clear
 }
 
-// String gives it as the record has it: "delta, in clear".
+// String returns the connection in the form of the record: "delta, in clear".
 func (c Connection) String() string {
 	if c.TLS == "" {
 		return string(c.Protocol) + ", in clear"
@@ -61,10 +59,10 @@ func (c Connection) String() string {
 	return string(c.Protocol) + ", " + c.TLS
 }
 
-// Config is the parameters of the layer.
+// Config holds the layer's parameters.
 type Config struct {
-	Protocol factor.Levels[Protocol] `yaml:"protocol" json:"protocol,omitempty" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world); that of the workload if absent"`
-	Security factor.Levels[Security] `yaml:"security" json:"security,omitempty" doc:"tls, with a certificate that Tare makes for the workload's server, or plaintext; what the workload says if absent"`
+	Protocol factor.Levels[Protocol] `yaml:"protocol" json:"protocol,omitempty" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world); absent: the workload's"`
+	Security factor.Levels[Security] `yaml:"security" json:"security,omitempty" doc:"tls, with a certificate that Tare creates for the workload's server, or plaintext; absent: the workload's"`
 }
 
 // Kind describes the layer.
@@ -76,7 +74,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "sidecars of the workload xds"),
 }
 
-// Declare says whose sidecars the layer is about, and that it is told from another one of its kind.
+// Declare declares that the layer is for the workload xds, and has proofs in arms with another layer of its kind.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Workload: workload, ProvesBeside: true, Validate: c.validate}
 }
@@ -99,13 +97,13 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff has nothing to show before a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that sidecars connected in another way. What an arm's own layer of this kind sets, its own
-// proof shows.
+// ProveOffAfter shows that no sidecar connected in the layer's way. Parameters that the arm's own layer of this kind
+// sets are left to that layer's proof.
 func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return layer.Without(c, s.Own).look(did, false), nil
 }
 
-// parts are the protocol of a connection, as Connection.String gives it, and how it is encrypted.
+// parts returns the protocol of a connection, given its description by Connection.String, and its encryption.
 func parts(connection string) (protocol Protocol, security Security) {
 	p, tls, _ := strings.Cut(connection, ", ")
 	if strings.HasPrefix(tls, "TLS ") {
@@ -114,19 +112,19 @@ func parts(connection string) (protocol Protocol, security Security) {
 	return Protocol(p), Plaintext
 }
 
-// look looks at the connections of a trial.
+// look checks the connections of a trial.
 func (c *Config) look(did layer.Did, on bool) (checks []layer.Check) {
 	look := func(what, expected string, is func(connection string) bool) {
 		checks = append(checks, did.WentBy(workload, layer.Check{Layer: name, Name: what, Expected: expected}, on, is)...)
 	}
 	if len(c.Protocol) > 0 {
-		look("protocol that sidecars became ready by", string(c.Protocol.One()), func(connection string) bool {
+		look("protocol of the sidecars' connections", string(c.Protocol.One()), func(connection string) bool {
 			protocol, _ := parts(connection)
 			return protocol == c.Protocol.One()
 		})
 	}
 	if len(c.Security) > 0 {
-		look("connections that sidecars became ready by", string(c.Security.One()), func(connection string) bool {
+		look("encryption of the sidecars' connections", string(c.Security.One()), func(connection string) bool {
 			_, security := parts(connection)
 			return security == c.Security.One()
 		})

@@ -9,7 +9,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// sidecars became ready by some connections.
+// sidecars are connections by which sidecars became ready.
 type sidecars []Connection
 
 func (s sidecars) did() layer.Did {
@@ -22,7 +22,7 @@ func (s sidecars) did() layer.Did {
 
 const tls13 = "TLS 1.3, TLS_AES_128_GCM_SHA256"
 
-// proved makes the proofs of a trial in an arm with the layer, and in one that has another or none.
+// proved makes the proofs of a trial in an arm with the layer, and in one with another layer of the kind or none.
 func proved(t *testing.T, c *Config, own layer.Layer, seen sidecars) (on, off []layer.Check) {
 	t.Helper()
 	site := localtest.Host(t)
@@ -61,7 +61,7 @@ func TestProofs(t *testing.T) {
 			t.Errorf("%v, off: %+v", test.seen, off)
 		}
 	}
-	// What is set is proved, each by itself; an arm's own layer answers for what it sets itself, and for no more.
+	// Each parameter is proved by itself. An arm's own layer proves the parameters that it sets, and no others.
 	both := &Config{Protocol: factor.Of(SotW), Security: factor.Of(TLS)}
 	on, off := proved(t, both, tls, sidecars{{Protocol: Delta, TLS: tls13}})
 	if len(on) != 2 || on[0].OK || !on[1].OK {
@@ -72,7 +72,8 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// A trial of another workload says nothing of the layer, and that is said. One of its own without connections proves nothing.
+// A trial of another workload is reported as unexercised. A trial of the workload xds without connections proves
+// nothing.
 func TestNobodyConnects(t *testing.T) {
 	c := &Config{Security: factor.Of(Plaintext)}
 	for _, did := range []layer.Did{{}, {Workload: "dns", Connections: []string{"udp in clear"}}} {

@@ -1,4 +1,4 @@
-// Package volumestest tries layers for volumes on a real volume, for their tests.
+// Package volumestest helps tests of layers for volumes to use a real volume.
 package volumestest
 
 import (
@@ -13,11 +13,11 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// Size is that of the volumes.
+// Size is the size of the volumes in bytes.
 const Size = 128 << 20
 
-// Up puts a layer on a volume, makes it, and gives the site, the layer, and the checks of the set-up
-// and of one trial. It skips the test where the system refuses the layer or a program is missing.
+// Up puts a layer on a volume, creates the volume, and returns the site, the layer, and the checks of the set-up and
+// of one trial. It skips the test if the system refuses the layer or a program is missing.
 func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Active, []layer.Check) {
 	t.Helper()
 	if found := kind.Probe(t.Context()); !slices.ContainsFunc(found, func(f testbed.Finding) bool { return f.Status == testbed.Works }) {
@@ -38,7 +38,7 @@ func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Acti
 	return site, up, append(layertest.Settle(t, up), layertest.Before(t, up, site)...)
 }
 
-// Plain makes a volume without a layer.
+// Plain creates a volume without a layer.
 func Plain(t testing.TB) testbed.Site {
 	t.Helper()
 	site := localtest.Volume(t, Size, false)
@@ -48,7 +48,7 @@ func Plain(t testing.TB) testbed.Site {
 	return site
 }
 
-// Text is checks by their names and whether they hold.
+// Text lists checks by their names and whether they hold.
 func Text(checks []layer.Check) string {
 	var lines []string
 	for _, c := range checks {

@@ -8,8 +8,8 @@ import (
 	"tare/testbed/launcher"
 )
 
-// Programs of every arm are started by as many launchers, whatever the layers of the arm take and whatever side they are
-// around. Tare's own processes are not.
+// Subjects of every arm are started with the same number of launchers, whatever layers the arm has and whichever side
+// the layers are around. Helpers get no launchers.
 func TestDressAlike(t *testing.T) {
 	nnp := launcher.Settings{NoNewPrivs: true}.Argument()
 	restricting := &Active{Around: Client, Wrap: func(cmd testbed.Command) testbed.Command {

@@ -12,27 +12,27 @@ import (
 	"tare/testbed/launcher"
 )
 
-// dressed is a site whose commands under test go through the layers' wrappers.
-type dressed struct {
+// wrappedSite is a site that starts subjects in the wrappers of its layers.
+type wrappedSite struct {
 	testbed.Site
-	wrappers []*Active // those with a Wrap
-	// launchers is how many launchers a program of any arm is started by at most: as many stand in front of each.
+	wrappers []*Active // the layers that have a Wrap
+	// launchers is the largest number of launchers that any arm starts a subject with. Every arm uses this many.
 	launchers int
 }
 
-// Unwrap gives the site without the wrappers.
-func (d dressed) Unwrap() testbed.Site { return d.Site }
+// Unwrap returns the site without the wrappers.
+func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
 
-// Fronts counts what layers have put in front of programs under test at a site.
+// Fronts returns the number of wrappers that layers put around subjects at a site.
 func Fronts(site testbed.Site) int {
-	if d, ok := testbed.As[dressed](site); ok {
+	if d, ok := testbed.As[wrappedSite](site); ok {
 		return len(d.wrappers)
 	}
 	return 0
 }
 
-// Start starts a command, in the wrappers if it is one under test.
-func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+// Start starts a command. A subject is started in the wrappers.
+func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
 	}
@@ -41,7 +41,7 @@ func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Com
 		return nil, err
 	}
 	for _, f := range wrapped.Files[len(cmd.Files):] {
-		defer func() { _ = f.Close() }() // the program has it by then
+		defer func() { _ = f.Close() }() // the program has inherited the file by then
 	}
 	process, err := d.Site.Start(ctx, where, wrapped)
 	if err == nil && uncounted {
@@ -50,8 +50,9 @@ func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Com
 	return process, err
 }
 
-// Wrapped is what is started in place of a command under test, by others than Tare: the kubelet.
-func (d dressed) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
+// Wrapped returns the command to run in place of a subject that Tare does not start itself, such as a pod's
+// container.
+func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
 	if err != nil || launcher.Count(wrapped.Args) == 0 {
 		return wrapped, err
@@ -60,19 +61,20 @@ func (d dressed) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Comm
 	return d.self(where, wrapped, false)
 }
 
-// wrapped says as well whether what the command uses is not counted then.
-func (d dressed) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
+// wrapped adds the wrappers to a command. uncounted is set if the CPU time and memory of the subject are not counted
+// then.
+func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
 	wrapped, uncounted, hidden := d.wrap(where, cmd)
-	if len(wrapped.Args) != len(cmd.Args) { // something stands in front
+	if len(wrapped.Args) != len(cmd.Args) { // a wrapper was added
 		wrapped, uncounted, hidden = d.wrap(where, plain(cmd))
 	}
 	wrapped, err := d.self(where, wrapped, hidden)
 	return wrapped, uncounted, err
 }
 
-// wrap puts what stands at a place in front of a command. It says whether what the command
-// uses is not counted then, and whether files of this machine are hidden from it.
-func (d dressed) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
+// wrap adds the wrappers of a place to a command. uncounted is set if the CPU time and memory of the subject are not
+// counted then, and hidden if the subject cannot see this machine's files.
+func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
 			cmd = a.Wrap(cmd)
@@ -85,9 +87,8 @@ func (d dressed) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Comma
 	return cmd, uncounted, hidden
 }
 
-// plain makes a process of Tare's own (testbed.HelperCommand) a command that works behind
-// any other: what it was started for is said by its arguments, since many sandboxes clear the
-// environment.
+// plain makes a helper (testbed.HelperCommand) a command that works in any wrapper: it passes the helper's name in
+// arguments instead of the environment, since many sandboxes clear the environment.
 func plain(cmd testbed.Command) testbed.Command {
 	for _, v := range cmd.Env {
 		if name, ok := strings.CutPrefix(v, testbed.HelperVariable+"="); ok {
@@ -97,10 +98,9 @@ func plain(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// self says where this program is, in the places of a command where it is to be started
-// (testbed.HelperArguments): by its path, in pods by that of the agent, or as an open file
-// where the path is hidden.
-func (d dressed) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
+// self replaces the placeholder for Tare's executable in a command (testbed.HelperArguments). The replacement is the
+// path of this executable, the agent's path in pods, or an open file where the path is hidden.
+func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
 	var at []int
 	for i, arg := range cmd.Args {
 		if i > 0 && strings.HasPrefix(arg, testbed.HelperVariable+"=") && cmd.Args[i-1] == testbed.Self {
@@ -119,14 +119,14 @@ func (d dressed) self(where testbed.Place, cmd testbed.Command, hidden bool) (te
 	case hidden:
 		file, err := os.Open(testbed.Self)
 		if err != nil {
-			return cmd, fmt.Errorf("open this program: %w", err)
+			return cmd, fmt.Errorf("open Tare's executable: %w", err)
 		}
 		path = fmt.Sprintf("/proc/self/fd/%d", 3+len(cmd.Files))
 		cmd.Files = append(slices.Clip(cmd.Files), file)
 	default:
 		var err error
 		if path, err = os.Executable(); err != nil {
-			return cmd, fmt.Errorf("the path of this program: %w", err)
+			return cmd, fmt.Errorf("find the path of Tare's executable: %w", err)
 		}
 	}
 	cmd.Args = slices.Clone(cmd.Args)
@@ -136,30 +136,29 @@ func (d dressed) self(where testbed.Place, cmd testbed.Command, hidden bool) (te
 	return cmd, nil
 }
 
-// elsewhere is a process that stands for a program which runs somewhere else.
+// elsewhere is a process that stands for a program outside this process's descendants.
 type elsewhere struct{ testbed.Process }
 
-// Wait waits for the end. How long that took is all that is known.
+// Wait waits for the end. Only the elapsed time is known.
 func (e elsewhere) Wait() (testbed.Usage, error) {
 	used, err := e.Process.Wait()
 	return testbed.Usage{Wall: used.Wall, Left: used.Left, Unavailable: true}, err
 }
 
-// CPU is not known.
+// CPU returns testbed.ErrUncounted: the CPU time is unknown.
 func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 
-// Memory is not known.
+// Memory returns testbed.ErrUncounted: the memory is unknown.
 func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
 
-// Dress gives the site as the workload of an arm sees it: commands under test go
-// through the wrappers of the active layers, the first layer innermost. It holds what the
-// layers do.
+// Dress returns the site that an arm's workload gets: it starts subjects in the wrappers of the active layers, the
+// first layer innermost. Other layers and workloads see what the layers hold (Active.Holds).
 func Dress(site testbed.Site, active ...*Active) testbed.Site { return DressAlike(site, 0, active...) }
 
-// DressAlike is Dress where programs of some arm are started by so many launchers: where the layers of this one take
-// fewer, launchers that set nothing stand in front of the rest, so that a launcher's weight is no arm's.
+// DressAlike is Dress for arms that are compared. It starts every subject with the given number of launchers: if the
+// layers of this arm use fewer, it adds launchers that set nothing. A launcher's cost is then the same in every arm.
 func DressAlike(site testbed.Site, launchers int, active ...*Active) testbed.Site {
-	d := dressed{Site: site, launchers: launchers}
+	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any
 	for _, a := range active {
 		if a.Wrap != nil {
