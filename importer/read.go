@@ -14,10 +14,10 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int   // readings of a cell that were made one trial, at most
+	merged int   // the largest number of readings that were merged into one trial
 	kept   *kept // nil: the file could not be opened
-	broken error // why the file gives nothing
-	err    error // ends the import
+	broken error // the reason why the file has no trials
+	err    error // an error that ends the import
 }
 
 func (r *run) take(ctx context.Context, i int, c readResult) error {
@@ -57,8 +57,8 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	return r.keeper.record(line, c.kept)
 }
 
-// read reads one file. It changes nothing of the run but the file's copy, so that
-// several files can be read at the same time.
+// read reads one file. It changes nothing of the run except the file's copy, so that several files can be read
+// at the same time.
 func (r *run) read(ctx context.Context, i int) (c readResult) {
 	f := &r.files[i]
 	in, err := f.open(ctx, r.Stdin)
@@ -89,7 +89,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	}
 	c.err = c.kept.finish(c.broken != nil, size)
 	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
-		c.err = wrong // not the file's fault
+		c.err = wrong // a usage error is not the fault of the file
 	}
 	if c.broken != nil {
 		c.broken, c.trials = bare(c.broken), nil
@@ -97,7 +97,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	return c
 }
 
-// sizeOf is the size of a regular file; 0 where it cannot be told.
+// sizeOf returns the size of a regular file, or 0 if the size is unknown.
 func sizeOf(in io.Reader) int64 {
 	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
@@ -110,7 +110,7 @@ func sizeOf(in io.Reader) int64 {
 	return info.Size()
 }
 
-// accept refuses a trial that no run can hold, or that was not given as it should be.
+// accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
 func (r *run) accept(t *Trial, f *found) error {
 	if err := checkTrial(t); err != nil {
 		return err
@@ -129,14 +129,14 @@ func (r *run) accept(t *Trial, f *found) error {
 	return nil
 }
 
-// errNoRound is the error of a file that cannot be paired by the round that it tells.
+// errNoRound is the error of a file without rounds if trials are to be paired by round.
 var errNoRound = errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 
-// numbering gives the trials of a file their rounds. A file with several trials of a
-// cell has one in each of several rounds.
+// numbering returns a function that gives each trial of a file its round. If a file has several trials of a
+// cell, they get different rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
-	seen := map[[2]string]int{} // trials so far, by arm and cell, where no round is told
-	given := map[[2]int]int{}   // rounds given to this file's trials, by arm and its n
+	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, of files without rounds
+	given := map[[2]int]int{}   // the rounds of this file's trials, by arm and position among the trials
 	return func(a *arm, t *Trial) int {
 		nth := t.Round
 		if nth == 0 {
@@ -214,7 +214,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
 	}
 	if conflict != "" {
-		record.Values = nil // one of them is not what its name says
+		record.Values = nil // at least one value does not belong to the metric of its name
 	}
 	a.take(round, cell.index, r.PairBy.how != "")
 	cell.learn(a.name, r.Format.Settings, t)
@@ -238,7 +238,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	return record, nil
 }
 
-// problem notes one of the first problems, to be shown.
+// problem adds a problem to the result, which lists the first few only.
 func (r *run) problem(p Problem) {
 	if len(r.result.Problems) < mostProblems {
 		r.result.Problems = append(r.result.Problems, p)

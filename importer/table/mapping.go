@@ -12,8 +12,8 @@ import (
 	"tare/importer"
 )
 
-// mapping is the file that says what the fields of rows are. Names of fields are as the
-// file has them: titles of columns, keys, paths in JSON, and named groups of Parse.
+// mapping is the file that describes the fields of rows. Fields have their names in the file: titles of
+// columns, keys, paths in JSON, and named groups of Parse.
 type mapping struct {
 	APIVersion string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind       string            `yaml:"kind" required:"true" enum:"Table" doc:"kind of document: Table"`
@@ -31,17 +31,18 @@ type mapping struct {
 	parse  map[string]*regexp.Regexp
 	levels []levelField
 
-	// What only a table with one value a row has: fields, and what describes the value.
+	// The following fields apply only to a table with one value a row. The strings name fields. describe
+	// returns the row's metric.
 	workload, attempt, errors, valid, paired, exported string
 	describe                                           func(*Row) fieldMetric
 }
 
-// levelField is a factor, the field that tells its level, and that in words.
+// levelField is a factor, the field with its level, and a description of the level for errors.
 type levelField struct{ factor, field, what string }
 
 func levelOf(factor, field string) levelField { return levelField{factor, field, "level of " + factor} }
 
-// mappedMetric is a measured field, or many of which each is in a cell of its own.
+// mappedMetric is a measured field, or a pattern of measured fields, each in its own cell.
 type mappedMetric struct {
 	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression for the whole of it; a group (?P<cell>...) tells the cell"`
 	Where    map[string]string `yaml:"where" doc:"what other fields of the row have to be"`
@@ -55,10 +56,10 @@ type mappedMetric struct {
 	field *regexp.Regexp
 }
 
-// multiplier is a positive number, also as 1e6.
+// multiplier is a positive number, also written like 1e6.
 type multiplier float64
 
-// UnmarshalText reads it.
+// UnmarshalText reads a multiplier.
 func (m *multiplier) UnmarshalText(text []byte) error {
 	v, err := importer.Number(string(text))
 	if err == nil && v <= 0 {
@@ -82,7 +83,7 @@ func load(name string, text []byte) (*mapping, error) {
 	return &m, nil
 }
 
-// compile checks what tags cannot say.
+// compile checks the conditions that struct tags cannot express.
 func (m *mapping) compile(f *strictyaml.File) {
 	for _, field := range slices.Sorted(maps.Keys(m.Parse)) {
 		at := strictyaml.Join("parse", field)
@@ -127,15 +128,15 @@ func (m *mapping) compile(f *strictyaml.File) {
 	m.Workload = cmp.Or(m.Workload, name)
 }
 
-// cellGroup is the group in the expression of a metric's field that tells the cell.
+// cellGroup is the group in a metric's field that matches the cell.
 const cellGroup = "cell"
 
-// groups are the named groups of an expression.
+// groups returns the named groups of an expression.
 func groups(re *regexp.Regexp) []string {
 	return slices.DeleteFunc(slices.Clone(re.SubexpNames()), func(name string) bool { return name == "" })
 }
 
-// described is the metric as a run has it.
+// described returns the metric in the form of a run.
 func (c *mappedMetric) described() experiment.Metric {
 	headline := c.Scale == string(experiment.Ratio) && (c.Headline == nil || *c.Headline)
 	return experiment.Metric{
