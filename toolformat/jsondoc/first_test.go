@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// result is the document that is looked for: one with jobs.
+// result is the wanted document: one with jobs.
 type result struct {
 	Jobs  []int `json:"jobs"`
 	Inner struct {
@@ -83,8 +83,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// FuzzFirst checks that what is found is wanted, and that how a file arrives makes
-// no difference.
+// FuzzFirst checks that the returned document is wanted, and that the result does not depend on the pieces in
+// which a file is read.
 func FuzzFirst(f *testing.F) {
 	for _, text := range []string{`{"jobs": [1]}`, "[WARN]\n{\"jobs\": [1]}", "{\"a\": 1}\n[{\"jobs\": {}}]", "{\"jobs\": [1,", "{\"jobs\": [1]}\n{} {\"jobs\": [2]}", "[[[[", "\ufeff\n{"} {
 		f.Add(text)
