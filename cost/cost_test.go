@@ -321,8 +321,8 @@ func FuzzParse(f *testing.F) {
 
 var simulatedRuns = flag.Int("cost.n", 200, "simulated runs in each case of TestCoverage")
 
-// drifts are the courses of a machine's drift over the rounds of a run, by 5 % at the end: deviating to one
-// side or to both.
+// drifts are models of a machine's drift over the rounds of a run. At the end of the run it is 5 %, to either side or
+// as a standard deviation.
 var drifts = map[string]func(rng *rand.Rand, rounds int) []float64{
 	"anew": func(rng *rand.Rand, rounds int) []float64 {
 		return path(rounds, func(float64, int) float64 { return 0.05 * rng.NormFloat64() })

@@ -14,8 +14,8 @@ import (
 //go:embed *.yaml compute/*.yaml kubernetes/*.yaml
 var Files embed.FS
 
-// Names lists the experiment files. Those in no directory come first, and the one-machine ones come before the
-// cluster ones.
+// Names lists the experiment files: first those in no directory, which run on one machine, then those in compute and
+// in kubernetes.
 func Names() ([]string, error) {
 	var names []string
 	for _, pattern := range []string{"*.yaml", "compute/*.yaml", "kubernetes/*.yaml"} {

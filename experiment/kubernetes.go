@@ -9,11 +9,11 @@ import (
 	"tare/experiment/quantity"
 )
 
-// DefaultImage is the image of Tare's own pods where the file names none: the
-// one that `make image` builds and `make cluster` loads.
+// DefaultImage is the image of Tare's own pods if the file names none. `make image` builds it and `make
+// cluster` loads it.
 const DefaultImage = "tare:latest"
 
-// Kubernetes is the testbed on a cluster: pods on nodes.
+// Kubernetes is the testbed on a cluster, where programs run in pods on nodes.
 type Kubernetes struct {
 	Context    string                   `yaml:"context" doc:"context of the kubeconfig; the current one if absent"`
 	Namespace  string                   `yaml:"namespace" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"the name of a namespace" doc:"namespace that exists, shared by all arms; Tare makes one for each arm, and deletes it, if absent"`
@@ -32,7 +32,7 @@ type Kubernetes struct {
 	Timeouts   Timeouts                 `yaml:"timeouts" doc:"limits of waiting for the cluster"`
 }
 
-// Placement says on which nodes the client and the server are.
+// Placement selects the nodes of the client and the server.
 type Placement string
 
 // The placements.
@@ -44,7 +44,7 @@ const (
 // Values lists the placements.
 func (Placement) Values() []string { return []string{string(DifferentNodes), string(SameNode)} }
 
-// NodeChoice says which nodes will do.
+// NodeChoice selects nodes for pods.
 type NodeChoice struct {
 	Node   string            `yaml:"node" json:"node,omitempty" doc:"name of the node"`
 	Labels map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the node"`
@@ -57,8 +57,8 @@ type Toleration struct {
 	Effect string `yaml:"effect" json:"effect,omitempty" enum:"NoSchedule,PreferNoSchedule,NoExecute" doc:"effect of the taint; all if absent"`
 }
 
-// Resources are the requests and limits of a container. Where both are equal the
-// pods are of the quality of service Guaranteed, which is the default.
+// Resources are the requests and limits of a container. By default they are equal, and the pods then have the
+// quality of service Guaranteed.
 type Resources struct {
 	CPU           string `yaml:"cpu" json:"cpu" pattern:"^([0-9]+(\\.[0-9]+)?m?|none)$" form:"a number of CPUs such as 1, 0.5 or 500m, or none" doc:"CPU limit, and request unless cpuRequest is given"`
 	Memory        string `yaml:"memory" json:"memory" pattern:"^([0-9]+([KMGT]i?)?|none)$" form:"a quantity such as 512Mi, or none" doc:"memory limit, and request unless memoryRequest is given"`
@@ -66,21 +66,20 @@ type Resources struct {
 	MemoryRequest string `yaml:"memoryRequest" json:"memoryRequest,omitempty" pattern:"^[0-9]+([KMGT]i?)?$" form:"a quantity such as 512Mi" doc:"memory request, where it differs from the limit"`
 }
 
-// Accounting says where CPU time and memory are read.
+// Accounting selects the place where CPU time and memory are read.
 type Accounting string
 
 const (
-	// InContainer reads what the container itself can see: no rights are needed,
-	// and what runs beside the program (sidecars, a sandbox such as gVisor) is
-	// not counted.
+	// InContainer reads them inside the container. This needs no rights, but does not count processes beside
+	// the program (sidecars, a sandbox such as gVisor).
 	InContainer Accounting = "container"
-	// OnNode reads the cgroups of whole pods on the node, exactly and at the moment
-	// asked for, through a pod with a read-only view of the node's /sys/fs/cgroup.
+	// OnNode reads the cgroups of whole pods on the node, exactly and at the right moment, through a pod with a
+	// read-only view of the node's /sys/fs/cgroup.
 	OnNode Accounting = "node"
 )
 
-// Observe selects pods whose CPU and memory become the metrics cpu-NAME (CPU
-// seconds per second: cores) and memory-NAME (B), summed over all that match; or the API server.
+// Observe selects the API server, or pods. Their CPU and memory become the metrics cpu-NAME (CPU seconds per
+// second: cores) and memory-NAME (B), summed over all matching pods.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
 	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"the API server in place of pods, by the counters of its process at /metrics"`
@@ -102,7 +101,7 @@ const (
 // Values lists the metrics.
 func (ObservedMetric) Values() []string { return []string{string(OfCPU), string(OfMemory)} }
 
-// ObserveNodes says on which nodes pods are observed.
+// ObserveNodes selects the nodes whose pods are observed.
 type ObserveNodes string
 
 // The choices.
@@ -111,7 +110,7 @@ const (
 	AllNodes   ObserveNodes = "all"
 )
 
-// Timeouts bound every wait for the cluster.
+// Timeouts limit every wait for the cluster.
 type Timeouts struct {
 	Ready   quantity.Duration `yaml:"ready" json:"ready" doc:"how long pods, volumes and applied objects may take to be ready"`
 	Delete  quantity.Duration `yaml:"delete" json:"delete" doc:"how long objects may take to be gone"`
@@ -120,10 +119,10 @@ type Timeouts struct {
 	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"how long what a run has made stays when the cluster hears nothing of the run"`
 }
 
-// shortestSilence is long enough for an API server to be restarted.
+// shortestSilence is long enough to restart an API server.
 const shortestSilence = 5 * time.Minute
 
-// NewKubernetes is the testbed where the file says nothing of it.
+// NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {
 	return &Kubernetes{
 		Image:      DefaultImage,
@@ -138,7 +137,7 @@ func NewKubernetes() *Kubernetes {
 	}
 }
 
-// validate checks what the tags cannot say.
+// validate checks the conditions that struct tags cannot express.
 func (k *Kubernetes) validate() []FieldError {
 	var errs FieldErrors
 	seen, pods, servers := map[string]bool{}, false, false
@@ -184,7 +183,7 @@ func (k *Kubernetes) validate() []FieldError {
 	return errs
 }
 
-// metrics are those that the testbed adds to a cell of a workload that measures this.
+// metrics returns the metrics that the testbed adds to a cell whose workload has these Measures.
 func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	if t.Kubernetes == nil {
 		return m.OnMachine
@@ -199,10 +198,10 @@ func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	return metrics
 }
 
-// ObservedCPU is the name of the metric of an observed component's CPU time: CPU
-// seconds per second of the trial.
+// ObservedCPU returns the name of the metric of an observed component's CPU time: CPU seconds per second of the
+// trial.
 func ObservedCPU(name string) string { return "cpu-" + name }
 
-// ObservedMemory is the name of the metric of an observed component's memory at
-// the end of a trial: the working set, in bytes.
+// ObservedMemory returns the name of the metric of an observed component's memory at the end of a trial: the
+// working set, in bytes.
 func ObservedMemory(name string) string { return "memory-" + name }
