@@ -21,8 +21,8 @@ import (
 	"tare/version"
 )
 
-// guardFlag has tare clean leave switches alone: to look at them takes the lock of their
-// run for a moment, in which tare resume would be refused, and nobody reads what it says.
+// guardFlag makes tare clean ignore switches. To inspect switches, it locks their run for a moment, during
+// which tare resume would fail, and nobody reads its output.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -87,13 +87,14 @@ heard of for a minute.`,
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
 	c.Flags().BoolVar(&switches, "switches", false, "also turn back what killed runs have left turned on or off for everyone")
 	c.Flags().BoolVar(&guarding, guardFlag, false, "called when a run was killed: leave to others what it has left switched")
-	_ = c.Flags().MarkHidden(guardFlag) // it is there
+	_ = c.Flags().MarkHidden(guardFlag) // the flag exists
 	on.flags(c)
 	return c
 }
 
-// cleanTemporary removes the directories and files that killed Tares had made for a while, or says that it would, and gives
-// how many these are: where temporary files are, here, and in some directories and the runs below them.
+// cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints
+// them, and returns their number. It searches the system's directory for temporary files, the working
+// directory, and the roots with the runs below them.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -121,18 +122,18 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	return len(paths), errors.Join(bad, err)
 }
 
-// deepest is how many levels below a directory temporary files are looked for.
+// deepest is the number of directory levels below which temporary files are not searched.
 const deepest = 4
 
-// importRoots gives the directories to be searched for unfinished runs: those
-// named, which have to be there, or runs/, which need not.
+// importRoots returns the directories in which unfinished runs are searched: the named ones, which must exist,
+// or runs/, which may be missing.
 func importRoots(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{journal.DefaultRoot}, nil
 	}
 	var roots []string
 	for _, dir := range args {
-		root, err := filepath.EvalSymlinks(dir) // a link to the runs stands for them
+		root, err := filepath.EvalSymlinks(dir) // a link to the directory of runs is followed
 		if err != nil {
 			return nil, usage(fmt.Errorf("cannot look for unfinished runs: %w", err))
 		}
@@ -144,8 +145,8 @@ func importRoots(args []string) ([]string, error) {
 	return roots, nil
 }
 
-// cleanImports removes what killed imports left below some directories, or says
-// that it would, and gives how many they are.
+// cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them,
+// and returns their number.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	var left []string
 	var bad error
@@ -155,7 +156,7 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		left = append(left, found...)
 	}
 	slices.Sort(left)
-	left = slices.Compact(left) // of directories named twice, or within one another
+	left = slices.Compact(left) // directories may be named twice, or lie within one another
 	for _, dir := range left {
 		if dry {
 			fmt.Fprintf(s.Stdout, "would remove unfinished run %s\n", safetext.Name(dir))
@@ -175,7 +176,7 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	return len(left), bad
 }
 
-// leftOnCluster says on which cluster to look for what runs have left.
+// leftOnCluster selects the cluster on which leftovers of runs are searched.
 type leftOnCluster struct{ context, kubeconfig, namespace string }
 
 func (l *leftOnCluster) flags(c *cobra.Command) {
@@ -184,19 +185,19 @@ func (l *leftOnCluster) flags(c *cobra.Command) {
 	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, look in one namespace only, for who may not look in all")
 }
 
-// asked says whether a cluster is to be cleaned.
+// asked reports whether the user wants a cluster cleaned.
 func (l *leftOnCluster) asked(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
 
-// clean removes what runs whose Tare is gone have left on the cluster, or says
-// that it would. What belongs to runs that live is named on stderr.
+// clean removes the leftovers on the cluster of runs whose Tare process has ended, or with dry only prints
+// them. It prints the objects of live runs on stderr.
 func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry bool) error {
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
 	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
-	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // what was found counts beside an error
+	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // beside an error, left holds the leftovers found so far
 	found := 0
 	for _, one := range left {
 		if one.Alive {

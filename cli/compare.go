@@ -105,7 +105,7 @@ func compareRuns(dirs []string, reference string, matches, occasions []string) (
 	return r, nil
 }
 
-// openInputs opens run directories, each of which may be named once.
+// openInputs opens run directories. It returns an error if one is named twice.
 func openInputs(dirs []string) ([]compare.Input, error) {
 	if err := distinct(dirs); err != nil {
 		return nil, err
@@ -121,13 +121,13 @@ func openInputs(dirs []string) ([]compare.Input, error) {
 	return in, nil
 }
 
-// distinct refuses a directory that is named twice, in whatever way.
+// distinct returns an error if two of the paths are the same directory.
 func distinct(dirs []string) error {
 	infos := make([]os.FileInfo, len(dirs))
 	for i, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil {
-			continue // opening it says what is wrong
+			continue // opening the directory reports the error
 		}
 		infos[i] = info
 		for k, earlier := range infos[:i] {

@@ -61,7 +61,7 @@ nodes are needed for CPU alone, and that no more of them is used than --utilisat
 	return c
 }
 
-// costOf works a cost out from flags.
+// costOf computes a cost from the flags.
 func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Result, error) {
 	var share quantity.Percent
 	if err := share.UnmarshalText([]byte(utilisation)); err != nil {
@@ -88,7 +88,7 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered is the error of a question that cannot be answered, with what could be.
+// unanswered returns the error of a cost that cannot be computed, with a hint about options that work.
 func unanswered(before string, err error) error {
 	var wrong *cost.Error
 	if errors.As(err, &wrong) {
@@ -97,8 +97,8 @@ func unanswered(before string, err error) error {
 	return err
 }
 
-// completeCost completes the metrics of the run that is named, or of the newest, on which a
-// cost can rest, or their cells.
+// completeCost completes the metrics of the named run, or of the newest, from which a cost can be computed, or
+// their cells.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		plan := planNamed(args)

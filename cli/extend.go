@@ -14,9 +14,9 @@ import (
 	"tare/wording"
 )
 
-// extendable says why a run cannot be extended to so many rounds, and what can be done.
+// extendable returns the reason why a run cannot be extended to this many rounds, with a hint.
 func extendable(run *journal.Run, rounds int) error {
-	if run == nil { // its error says why
+	if run == nil { // opening the run has failed, and the caller reports that error
 		return nil
 	}
 	err := run.Extendable(rounds)
@@ -37,11 +37,11 @@ func extendable(run *journal.Run, rounds int) error {
 	return hintedUsage(err, "--rounds is the number of rounds in all, those at hand included")
 }
 
-// mostLooked is how many verdicts of the first look the note of an extension holds.
+// mostLooked is the largest number of verdicts of the first look in the note of an extension.
 const mostLooked = 20
 
-// extendRun lets a finished run go on, and keeps what it has said so far: the headline
-// verdicts in the note, the report under another name.
+// extendRun lets a finished run continue, and keeps its results so far: the headline verdicts in the note, and
+// the report under another name.
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	before := plan.Total()
 	seen := analysis.Analyze(plan, j.Trials(), j.Environment())

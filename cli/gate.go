@@ -103,7 +103,7 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 	return c
 }
 
-// runOver judges several runs together.
+// runOver applies budgets to several runs together.
 func (f *gateFlags) runOver(s State, dirs []string) error {
 	if f.against != "" || f.anchor != "" {
 		return usage(errors.New("--against and --anchor are for a single run"))
@@ -123,7 +123,7 @@ func (f *gateFlags) runOver(s State, dirs []string) error {
 	return f.show(s, r, "")
 }
 
-// limits are the budgets of a plan and of the flags.
+// limits returns the budgets of a plan and of the flags.
 func (f *gateFlags) limits(plan *experiment.Plan) (*gate.Limits, error) {
 	limits := gate.LimitsOf(plan)
 	for _, text := range f.budgets {
@@ -134,7 +134,7 @@ func (f *gateFlags) limits(plan *experiment.Plan) (*gate.Limits, error) {
 	return limits, nil
 }
 
-// judge holds a run against its own baseline or against earlier runs.
+// judge compares a run with its own baseline or with earlier runs.
 func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result *analysis.Run) (*gate.Result, error) {
 	limits, err := f.limits(run.Plan)
 	if err != nil {
@@ -159,8 +159,7 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 	return gate.Against(result, run.Trials, growths, limits, f.against, h.Confidence, o)
 }
 
-// explain turns what is wrong with the budgets into errors of use, with what can
-// be done.
+// explain turns errors in the budgets into usage errors, with hints.
 func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	var limit *gate.LimitError
 	switch {
@@ -174,7 +173,7 @@ func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	return err
 }
 
-// show writes the files and prints the result; the outcome becomes the exit code.
+// show writes the files and prints the result. The outcome becomes the exit code.
 func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	link := f.link
 	if report := filepath.Join(dir, reportFile); dir != "" && link == "" && exists(report) {
@@ -204,7 +203,7 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	return exit(ExitUnresolved)
 }
 
-// print prints the result. A terminal has no use for the link.
+// print prints the result. A terminal does not get the link.
 func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	if f.out == "junit" {
 		return report.GateJUnit(s.Stdout, r)
@@ -217,8 +216,8 @@ func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	})
 }
 
-// writeSummary writes a file anew, or adds to it where GitHub collects what the
-// steps of a job have to say.
+// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's
+// steps.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)
@@ -235,7 +234,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// completeBudgets completes the metrics of the run, and behind METRIC@ its cells.
+// completeBudgets completes the metrics of the run, and after METRIC@ its cells.
 func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	plan := planNamed(args)
 	names := gate.LimitsOf(&plan).Metrics()
@@ -251,7 +250,7 @@ func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, c
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// gateWarning says what the rounds of a plan keep tare gate from; "" if nothing.
+// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if it has enough.
 func gateWarning(p *experiment.Plan) string {
 	cases, pass, fail := gate.Fewest(p)
 	if cases == 0 || p.Rounds >= fail {

@@ -85,7 +85,7 @@ func (f *historyFlags) check(alpha quantity.Percent) error {
 	return nil
 }
 
-// read finds and reads the runs that are asked for.
+// read finds and reads the runs that the flags and arguments select.
 func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*history.Run, []history.Skipped, error) {
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +116,7 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	return runs, skipped, nil
 }
 
-// readHistory reads the runs below directories, and names on stderr what it could not read.
+// readHistory reads the runs below directories, and prints on stderr those that it could not read.
 func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, []history.Skipped, error) {
 	runs, skipped, err := history.Read(ctx, dirs...)
 	for _, skip := range skipped {
@@ -125,7 +125,7 @@ func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, 
 	return runs, skipped, err
 }
 
-// historyOptions finds the reports that the page can point to.
+// historyOptions finds the reports that the page can link to.
 func historyOptions(h *history.History, page string) report.HistoryOptions {
 	o := report.HistoryOptions{Page: page, Reports: map[string]bool{}, Generated: time.Now()}
 	for _, e := range h.Experiments {
@@ -136,15 +136,14 @@ func historyOptions(h *history.History, page string) report.HistoryOptions {
 	return o
 }
 
-// completeExperiments completes the names of the experiments whose runs are below
-// the directories given.
+// completeExperiments completes the names of the experiments whose runs are below the given directories.
 func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(dirs) == 0 {
 		dirs = []string{journal.DefaultRoot}
 	}
 	var names []string
 	for _, dir := range dirs {
-		runs, _ := journal.Find(dir) // where none can be found there is nothing to complete
+		runs, _ := journal.Find(dir) // without runs there is nothing to complete
 		for _, run := range runs {
 			if plan := planOf(run); plan.Name != "" {
 				names = append(names, plan.Name)

@@ -17,7 +17,8 @@ import (
 	"tare/safetext"
 )
 
-// importFlags are the flags of tare import: those that are options as they are, and others as given.
+// importFlags are the flags of tare import: those that are importer.Options directly, and the texts of the
+// others.
 type importFlags struct {
 	importer.Options
 	arms, factors, labels   []string
@@ -109,7 +110,7 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// importEach makes a run of each file and says what came of it.
+// importEach makes a run of each file and prints the results.
 func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
@@ -142,7 +143,7 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 	return nil
 }
 
-// importEachSchema names the format of what tare import --each -o json prints.
+// importEachSchema names the format of the output of tare import --each -o json.
 const importEachSchema = "tare.import-each/v1"
 
 type importedEach struct {
@@ -154,11 +155,11 @@ type importedEach struct {
 type oneImported struct {
 	File      string           `json:"file"`
 	Directory string           `json:"directory,omitempty"` // absent: there is no run
-	Error     string           `json:"error,omitempty"`     // why not
-	Result    *importer.Result `json:"result,omitempty"`    // absent: the run was there already
+	Error     string           `json:"error,omitempty"`     // the reason why there is no run
+	Result    *importer.Result `json:"result,omitempty"`    // absent: the run existed before
 }
 
-// runImport imports, and shows and reports what came of it.
+// runImport imports files, shows the run and writes its report.
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
@@ -188,11 +189,11 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	})
 }
 
-// importSchema names the format of what tare import -o json prints.
+// importSchema names the format of the output of tare import -o json.
 const importSchema = "tare.import/v1"
 
-// importedRun is what tare import -o json prints: what was imported. What it says
-// is tare show's to tell.
+// importedRun is the output of tare import -o json: a summary of the import. tare show prints the results of
+// the run.
 type importedRun struct {
 	Schema    string `json:"schema"`
 	Directory string `json:"directory"`
@@ -209,11 +210,11 @@ func importError(err error) error {
 		return hinted(err, "%s", data.Hint)
 	case errors.As(err, &wrong):
 		return hintedUsage(err, "%s", wrong.Hint)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // the latter: made by another process meanwhile
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // fs.ErrExist: another process has made the directory meanwhile
 		return hinted(err, "--dir names another place for the run directory")
 	}
 	return err
 }
 
-// unsafe is what is not fit for the name of a directory.
+// unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)

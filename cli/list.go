@@ -52,10 +52,10 @@ func newList(s State) *cobra.Command {
 	return c
 }
 
-// lists are what there are lists of.
+// lists are the names of the lists.
 var lists = []string{"layers", "workloads", "formats", "examples"}
 
-// oneList wants one of the lists, and perhaps the name of an example.
+// oneList accepts one of the lists, and after examples the name of one.
 func oneList(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -72,7 +72,7 @@ func noList(what string) error {
 	return hintedUsage(fmt.Errorf("no list of %q", what), "%s", strictyaml.Suggest(what, "one of", lists))
 }
 
-// list gives the rows of one list.
+// list returns the rows of one list.
 func list(what string) ([]listed, error) {
 	var rows []listed
 	switch what {
@@ -95,7 +95,7 @@ func list(what string) ([]listed, error) {
 	return rows, nil
 }
 
-// listExamples gives each example with the question that it asks.
+// listExamples returns each example with the question that it answers.
 func listExamples() ([]listed, error) {
 	names, err := examples.Names()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"tare/version"
 )
 
-// lookFirst looks at this machine before a plan is made of the experiment. Where it is too busy for limits
-// that are Tare's own, the experiment goes on without them; those of the file hold. Either is said.
+// lookFirst measures how busy this machine is before the experiment is planned. If the machine is too busy for
+// Tare's default limits, these are lifted, and the limits in the file stay. A message reports either case.
 func lookFirst(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.Lifted()
 	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // on a cluster, the machines of the trials are not known yet

@@ -13,8 +13,7 @@ import (
 	"tare/workload"
 )
 
-// A run without a valid trial ends with the advice that helps: nobody waits for a
-// CPU limit to go away.
+// The advice after a run without a valid trial must help: waiting does not remove a CPU limit.
 func TestAdviceAfterHopelessRun(t *testing.T) {
 	j, err := journal.Create(filepath.Join(t.TempDir(), "run"), []byte("name: fake\n"), nil, &experiment.Plan{Schema: experiment.PlanSchema, Name: "fake"}, &machine.Environment{Schema: machine.EnvironmentSchema})
 	if err != nil {

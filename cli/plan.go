@@ -68,7 +68,7 @@ sandbox or another command in front of programs has to start the program true.`,
 	return c
 }
 
-// printPlan prints a plan for people.
+// printPlan prints a plan as text.
 func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	title := p.Name
 	if p.Description != "" {
@@ -94,7 +94,7 @@ func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	printOrder(l, p, whole)
 }
 
-// printSecurity says what the pods need of Pod Security, and why.
+// printSecurity prints the Pod Security level that the pods need, and the reasons.
 func printSecurity(l lines, e *experiment.Expansion) {
 	var needs experiment.Needs
 	for cell := range e.Cells {
@@ -136,7 +136,7 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	}
 }
 
-// fewRounds says that a plan has too few rounds for a claim; "" if it has enough.
+// fewRounds returns a warning if a plan has too few rounds for a claim; "" if it has enough.
 func fewRounds(p *experiment.Plan) string {
 	if fewest := analysis.FewestRounds(p); p.Precision == 0 && p.Total() < fewest {
 		return fmt.Sprintf("with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Total(), fewest)
@@ -144,7 +144,7 @@ func fewRounds(p *experiment.Plan) string {
 	return ""
 }
 
-// setUps says how often all arms are set up.
+// setUps describes how often all arms are set up.
 func setUps(p *experiment.Plan) string {
 	rounds := p.Rounds
 	switch n := int(p.SetUps); {
@@ -161,7 +161,7 @@ func setUps(p *experiment.Plan) string {
 	}
 }
 
-// printOrder prints the order of the first round, or of all.
+// printOrder prints the order of the first round, or of all rounds.
 func printOrder(l lines, p *experiment.Plan, whole bool) {
 	rounds := 1
 	if whole {
@@ -182,7 +182,7 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	}
 }
 
-// inSlices says how the trials of a cell are cut.
+// inSlices describes how the trials of a cell are cut.
 func inSlices(c experiment.Cell) string {
 	if c.Slices == 0 {
 		return ""

@@ -69,7 +69,7 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 			}
 			runs := slices.Collect(slices.Chunk(args, 1))
 			if len(runs) == 0 {
-				runs = [][]string{nil} // the newest
+				runs = [][]string{nil} // the newest run
 			}
 			for _, run := range runs {
 				if err := reportRun(c.Context(), s, run, out, to, picture, flags); err != nil {
@@ -89,8 +89,7 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 	return c
 }
 
-// reportRun writes one run's report, with the published table if its flags are
-// given.
+// reportRun writes one run's report, with the published table if its flags are given.
 func reportRun(ctx context.Context, s State, args []string, out, to string, picture bool, flags *publishedFlags) error {
 	run, result, err := openRun(args)
 	if err != nil {
@@ -135,8 +134,8 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion reads a run that has just been made, writes its report, has it printed,
-// and is the error of a run that gives no verdicts.
+// conclusion reads a run that was just made, writes its report and prints it. It returns the error of a run
+// that gives no verdicts.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -144,7 +143,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	}
 	page := filepath.Join(run.Dir, reportFile)
 	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
-	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone changes nothing
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the result
 		return errors.Join(unwritten, err)
 	}
 	if unwritten != nil {
@@ -170,7 +169,7 @@ func writePage(r *analysis.Run, to string, o report.RunOptions) error {
 	return nil
 }
 
-// madeNow are the options of a page that is written to a file now.
+// madeNow returns the options of a page that is written to a file now.
 func madeNow(o report.RunOptions, to string) report.RunOptions {
 	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
 	return o

@@ -125,8 +125,7 @@ directory holds everything; report.html in it is the report.`,
 	return c
 }
 
-// endStrays ends what killed runs have left on this machine: it would run beside the
-// trials.
+// endStrays ends the leftover processes of killed runs on this machine, which would run beside the trials.
 func endStrays(ctx context.Context, s State, values taken) error {
 	strays, err := local.Clean(ctx)
 	for _, stray := range strays {
@@ -139,14 +138,14 @@ func endStrays(ctx context.Context, s State, values taken) error {
 	for _, path := range removed {
 		fmt.Fprintf(s.Stderr, "removed %s, which a killed run had left\n", safetext.Name(path))
 	}
-	if err != nil { // it lies there, and disturbs no trial
+	if err != nil { // the leftover is not running, and disturbs no trial
 		fmt.Fprintln(s.Stderr, "warning:", safetext.Name(err.Error()))
 	}
 	return nil
 }
 
-// freeDir is the directory, or the first of its name with a number that does not
-// exist yet: two runs may begin within a second.
+// freeDir returns the directory, or if it exists the first name with a number that does not exist. Two runs may
+// begin within a second.
 func freeDir(dir string) string {
 	for free, n := dir, 2; ; n++ {
 		if _, err := os.Lstat(free); err != nil {
@@ -159,14 +158,14 @@ func freeDir(dir string) string {
 // pause is the first wait for a busy machine to become quiet.
 const pause = 2 * time.Second
 
-// patience is how long a run waits for a busy machine in all.
+// patience is the total time that a run waits for a busy machine.
 const patience = 5 * time.Minute
 
-// carryOut runs the plan, then shows and reports what the run says.
+// carryOut runs the plan, then shows the result and writes the report.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values taken, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	// Who reads the progress, or the result, may go away; the run goes on. Without this, the
-	// first line that nobody reads would end this process.
+	// The reader of the progress or the result may close its pipe, and the run should continue. Without this,
+	// the first line after that would end this process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	progress.mask = values.mask
@@ -178,7 +177,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		return err
 	}
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // of a session that this one is not to leave behind
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report of an earlier session must not stay
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
 	runErr := runner.Run(values.with(ctx, j), runner.Options{
@@ -197,12 +196,12 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	progress.end()
 	err = values.without(errors.Join(runErr, bed.Close()))
 	if err != nil {
-		_ = j.End(0, endedBy(ctx, err)) // what cannot be noted, on a full disk for instance, is printed below
+		_ = j.End(0, endedBy(ctx, err)) // if the note cannot be written, for instance on a full disk, the error is still printed below
 		if len(j.Trials()) == 0 {
 			return whatNext(ctx, j, err)
 		}
 	}
-	// However the run ended, what its trials say was paid for.
+	// The results of the trials are shown even if the run failed, since the trials took time.
 	concluded := conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
 	if err == nil {
 		return concluded

@@ -54,7 +54,7 @@ nothing, needs no network, and ends with Ctrl-C.`,
 	return c
 }
 
-// shownAt is the address to open.
+// shownAt returns the address that a user can open.
 func shownAt(host string, at net.Addr, token string) string {
 	_, port, _ := net.SplitHostPort(at.String())
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {

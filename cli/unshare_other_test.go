@@ -2,5 +2,5 @@
 
 package cli_test
 
-// canUnshare says that there are no network namespaces here.
+// canUnshare reports that there are no network namespaces here.
 func canUnshare() bool { return false }

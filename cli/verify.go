@@ -14,7 +14,7 @@ import (
 	"tare/version"
 )
 
-// verified is what tare verify says of one run.
+// verified is the output of tare verify for one run.
 type verified struct {
 	Run       string   `json:"run"`
 	Whole     bool     `json:"whole"`
@@ -22,15 +22,15 @@ type verified struct {
 	Finished  bool     `json:"finished"`
 	Trials    int      `json:"trials"`
 	Notes     int      `json:"notes"`
-	Files     int      `json:"files"`     // of raw output, whose digests are right
-	Unchecked int      `json:"unchecked"` // of raw output, without a digest on record
-	Uncovered []string `json:"uncovered"` // the names of these
-	Chain     string   `json:"chain"`     // of the last note; empty: the record has none
+	Files     int      `json:"files"`     // the number of raw files whose digests match
+	Unchecked int      `json:"unchecked"` // the number of raw files without a recorded digest
+	Uncovered []string `json:"uncovered"` // the names of the raw files without a recorded digest
+	Chain     string   `json:"chain"`     // the digest of the last note; empty: the record has no chain
 	SignedBy  string   `json:"signedBy,omitempty"`
 	Remarks   []string `json:"remarks"`
 }
 
-// mostUncovered is how many bytes the names of files without a digest take for people.
+// mostUncovered is the largest length, in bytes, of the list of files without a digest in text output.
 const mostUncovered = 500
 
 func newVerify(s State) *cobra.Command {
@@ -95,7 +95,7 @@ Exit code 5 says that a run is damaged.`,
 	return c
 }
 
-// verify checks one run. An error says that it could not be checked.
+// verify checks one run. An error means that the check itself failed.
 func verify(dir string) (verified, error) {
 	run, got, err := journal.Verify(dir)
 	v := verified{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
@@ -128,8 +128,8 @@ func verify(dir string) (verified, error) {
 	return v, nil
 }
 
-// checkPlan makes the plan of a run again of its experiment. Where this version made it, another
-// one is damage; else other says why it is another one, or none.
+// checkPlan expands the experiment of a run again and compares the plan. If this version of Tare made the run,
+// a difference is damage. Otherwise other is the reason for the difference, if there is one.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil
