@@ -39,14 +39,14 @@ type Experiment struct {
 	APIVersion  string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind        string            `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
 	Name        string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
-	Description string            `yaml:"description" doc:"what is asked, in a sentence for the report"`
+	Description string            `yaml:"description" doc:"question that the experiment answers, as a sentence for the report"`
 	Testbed     Testbed           `yaml:"testbed" doc:"where trials run"`
-	Arms        []Arm             `yaml:"arms" required:"true" doc:"what is compared; the first is the baseline"`
-	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"what is run and measured in every arm"`
-	Design      Design            `yaml:"design" doc:"how many rounds, and what counts as a difference"`
-	Limits      Limits            `yaml:"limits" doc:"when a trial or the run is invalid"`
-	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate judges by it"`
-	Allow       OneOrMore[string] `yaml:"allow" doc:"what looks like a secret and is none, by the name that tare validate calls it by; or in what all arms may differ from the baseline: stderr, exit, output, answers, files"`
+	Arms        []Arm             `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
+	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`
+	Design      Design            `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
+	Limits      Limits            `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
+	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
+	Allow       OneOrMore[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
 	// Files are the files that the configs name and Load has read, by their names in the experiment file. They
 	// are part of the experiment like its text.
 	Files map[string][]byte
@@ -93,16 +93,16 @@ func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 // Local is the testbed on this machine.
 type Local struct {
 	Link  Link               `yaml:"link" doc:"the wire between the nodes"`
-	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member if absent"`
+	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"number of nodes for the members of a service; one for each member if absent"`
 	// Volume is not in plans if the file does not set it.
-	Volume *LocalVolume `yaml:"volume" json:"volume,omitempty" doc:"the volume in the client's pod, which is a loop device on a file where temporary files are (TMPDIR)"`
+	Volume *LocalVolume `yaml:"volume" json:"volume,omitempty" doc:"the volume in the client's pod: a loop device on a file in the directory of temporary files (TMPDIR)"`
 }
 
 // LocalVolume is the volume of a site on the local testbed.
 type LocalVolume struct {
-	Size       quantity.Size `yaml:"size" json:"size,omitempty" doc:"size of the volume; as large as the workloads ask for if absent or less"`
+	Size       quantity.Size `yaml:"size" json:"size,omitempty" doc:"size of the volume; if it is absent or smaller than the workloads need, their size"`
 	FileSystem string        `yaml:"filesystem" json:"filesystem,omitempty" enum:"ext4,xfs" doc:"file system; ext4 if absent"`
-	MakeFS     []string      `yaml:"mkfs" json:"mkfs,omitempty" doc:"options of mkfs, in place of Tare's"`
+	MakeFS     []string      `yaml:"mkfs" json:"mkfs,omitempty" doc:"options of mkfs, instead of Tare's"`
 	Mount      []string      `yaml:"mount" json:"mount,omitempty" doc:"mount options, such as noatime"`
 }
 
@@ -116,8 +116,8 @@ type Link struct {
 type Arm struct {
 	Name   string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Layers []LayerItem       `yaml:"layers" doc:"the layers around the workload, from the inside out"`
-	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, in place of the general one"`
-	Allow  OneOrMore[Aspect] `yaml:"allow" doc:"in what the programs of this arm may differ from the baseline's without being taken for broken"`
+	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
+	Allow  OneOrMore[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
 	// Factors lists the factors of design.factorial that are on, in an arm that Load made of them.
 	Factors []string
 }
@@ -132,28 +132,28 @@ type LayerItem struct {
 // WorkloadItem is one workload. In the file, it is a map with the workload's kind as a key and its parameters
 // as the value. A name may stand beside it.
 type WorkloadItem struct {
-	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, where two are of the same kind"` // defaults to the kind
+	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, if two have the same kind"` // defaults to the kind
 	Kind   string
 	Config WorkloadConfig
 }
 
 // Design is the design of the experiment and the rules of its verdicts (docs/method.md).
 type Design struct {
-	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds, each of which runs every arm once, but for the control of a single arm; under 6 there is no exact 95% interval"`
-	Stop        Stop             `yaml:"stop" doc:"what ends the run: its rounds, or that every headline comparison is decided at a look"`
-	Looks       []int            `yaml:"looks" doc:"numbers of rounds after which the run ends if all is decided, ascending, with stop: decided"`
+	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds; each runs every arm once, except that the control of a single treatment skips rounds; under 6 rounds there is no exact 95% interval"`
+	Stop        Stop             `yaml:"stop" doc:"condition that ends the run: planned (its rounds), or decided (every headline comparison is decided at a look)"`
+	Looks       []int            `yaml:"looks" doc:"numbers of rounds after which the run ends if every headline comparison is decided, ascending, with stop: decided"`
 	Precision   quantity.Percent `yaml:"precision" above:"0%" below:"100%" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`
 	Pilot       int              `yaml:"pilot" min:"2" max:"100000" doc:"rounds of the first stage, with precision"`
-	MaxRounds   int              `yaml:"maxRounds" min:"2" max:"100000" doc:"most rounds that precision may ask for"`
+	MaxRounds   int              `yaml:"maxRounds" min:"2" max:"100000" doc:"largest number of rounds with precision"`
 	Confidence  quantity.Percent `yaml:"confidence" min:"50%" below:"100%" doc:"confidence of the intervals"`
 	Equivalence quantity.Percent `yaml:"equivalence" above:"0%" below:"100%" doc:"margin within which two arms count as equal"`
-	Margins     Budget           `yaml:"margins" doc:"margins of single metrics, by metric or METRIC@CELL: a share, or an amount for what may be zero"`
+	Margins     Budget           `yaml:"margins" doc:"margins of single metrics, by metric or METRIC@CELL: a share, or an amount for metrics that may be zero"`
 	Power       quantity.Percent `yaml:"power" min:"50%" below:"100%" doc:"power of the minimum detectable effect"`
 	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
-	SetUps      SetUps           `yaml:"setups" doc:"how often all arms are taken down and set up anew"`
-	Slices      Slices           `yaml:"slices" doc:"into how many slices a trial is cut, between which the arms alternate"`
+	SetUps      SetUps           `yaml:"setups" doc:"number of times that all arms are taken down and set up again"`
+	Slices      Slices           `yaml:"slices" doc:"number of slices of a trial, between which the arms alternate"`
 	Factorial   []Factor         `yaml:"factorial" doc:"2 to 4 layers of which every combination is an arm; the baseline has none of them"`
-	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"times a trial is tried before its round goes without it"`
+	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"largest number of attempts at a trial; after the last, its round lacks it"`
 }
 
 // Limits are the rules by which a trial, or the run, is invalid. A nil limit is not applied.
@@ -161,7 +161,7 @@ type Limits struct {
 	Errors        *quantity.Percent `yaml:"errors" json:"errors" none:"true" max:"100%" doc:"share of failed operations in a trial"`
 	ForeignCPU    *quantity.Percent `yaml:"foreignCPU" json:"foreignCPU" none:"true" max:"100%" doc:"CPU time of other programs, as a share of the machine's"`
 	Steal         *quantity.Percent `yaml:"steal" json:"steal" none:"true" max:"100%" doc:"CPU time taken by the hypervisor, as a share of the machine's"`
-	CPUPressure   *quantity.Percent `yaml:"cpuPressure" json:"cpuPressure" none:"true" max:"100%" doc:"share of the time in which some task waited for a CPU, the workload's own included"`
+	CPUPressure   *quantity.Percent `yaml:"cpuPressure" json:"cpuPressure" none:"true" max:"100%" doc:"share of the time in which some task waited for a CPU, also the workload's own"`
 	Throttling    *int              `yaml:"throttling" json:"throttling" none:"true" min:"0" doc:"thermal or cgroup CPU throttling events during a trial"`
 	Late          *quantity.Percent `yaml:"late" json:"late" none:"true" above:"0%" max:"10000%" doc:"lateness of a load generator, as a share of what its workload allows by its own late"`
 	InvalidTrials *quantity.Percent `yaml:"invalidTrials" json:"invalidTrials" none:"true" max:"100%" doc:"share of planned trials that are lost to the condition of the machine or a failed proof after all attempts"`

@@ -16,20 +16,20 @@ const DefaultImage = "tare:latest"
 // Kubernetes is the testbed on a cluster, where programs run in pods on nodes.
 type Kubernetes struct {
 	Context    string                   `yaml:"context" doc:"context of the kubeconfig; the current one if absent"`
-	Namespace  string                   `yaml:"namespace" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"the name of a namespace" doc:"namespace that exists, shared by all arms; Tare makes one for each arm, and deletes it, if absent"`
+	Namespace  string                   `yaml:"namespace" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"the name of a namespace" doc:"existing namespace, shared by all arms; if absent, Tare creates one for each arm and deletes it again"`
 	Image      string                   `yaml:"image" doc:"image of Tare's pods: tare, iperf3 and fio; make image builds it"`
-	Secrets    []string                 `yaml:"imagePullSecrets" doc:"secrets for pulling images, in the namespace given"`
+	Secrets    []string                 `yaml:"imagePullSecrets" doc:"secrets for pulling images, in the field namespace"`
 	Placement  factor.Levels[Placement] `yaml:"placement" doc:"nodes of the client and the server"`
-	Spread     string                   `yaml:"spread" doc:"label of nodes in whose value the two nodes must differ, such as topology.kubernetes.io/zone"`
+	Spread     string                   `yaml:"spread" doc:"node label whose value must differ between the two nodes, such as topology.kubernetes.io/zone"`
 	Client     NodeChoice               `yaml:"client" doc:"node of the client; any schedulable one if absent"`
 	Server     NodeChoice               `yaml:"server" doc:"node of the server, and of all members of a service; any schedulable one if absent"`
-	Nodes      factor.Levels[int]       `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member, as far as there are as many, if absent"`
+	Nodes      factor.Levels[int]       `yaml:"nodes" min:"1" max:"64" doc:"number of nodes for the members of a service; if absent, one for each member, or all nodes if there are fewer"`
 	Tolerate   []Toleration             `yaml:"tolerations" doc:"taints of nodes that the pods tolerate"`
 	Priority   string                   `yaml:"priorityClass" also:"priorityClassName" doc:"priority class of the pods"`
 	Resources  Resources                `yaml:"resources" doc:"CPU and memory of each pod's program"`
 	Accounting Accounting               `yaml:"accounting" enum:"container,node" doc:"how CPU time and memory are counted"`
 	Observe    []Observe                `yaml:"observe" doc:"pods whose CPU and memory are metrics of every trial"`
-	Timeouts   Timeouts                 `yaml:"timeouts" doc:"limits of waiting for the cluster"`
+	Timeouts   Timeouts                 `yaml:"timeouts" doc:"longest waits for the cluster"`
 }
 
 // Placement selects the nodes of the client and the server.
@@ -62,8 +62,8 @@ type Toleration struct {
 type Resources struct {
 	CPU           string `yaml:"cpu" json:"cpu" pattern:"^([0-9]+(\\.[0-9]+)?m?|none)$" form:"a number of CPUs such as 1, 0.5 or 500m, or none" doc:"CPU limit, and request unless cpuRequest is given"`
 	Memory        string `yaml:"memory" json:"memory" pattern:"^([0-9]+([KMGT]i?)?|none)$" form:"a quantity such as 512Mi, or none" doc:"memory limit, and request unless memoryRequest is given"`
-	CPURequest    string `yaml:"cpuRequest" json:"cpuRequest,omitempty" pattern:"^[0-9]+(\\.[0-9]+)?m?$" form:"a number of CPUs such as 1, 0.5 or 500m" doc:"CPU request, where it differs from the limit"`
-	MemoryRequest string `yaml:"memoryRequest" json:"memoryRequest,omitempty" pattern:"^[0-9]+([KMGT]i?)?$" form:"a quantity such as 512Mi" doc:"memory request, where it differs from the limit"`
+	CPURequest    string `yaml:"cpuRequest" json:"cpuRequest,omitempty" pattern:"^[0-9]+(\\.[0-9]+)?m?$" form:"a number of CPUs such as 1, 0.5 or 500m" doc:"CPU request, if it differs from the limit"`
+	MemoryRequest string `yaml:"memoryRequest" json:"memoryRequest,omitempty" pattern:"^[0-9]+([KMGT]i?)?$" form:"a quantity such as 512Mi" doc:"memory request, if it differs from the limit"`
 }
 
 // Accounting selects the place where CPU time and memory are read.
@@ -82,11 +82,11 @@ const (
 // second: cores) and memory-NAME (B), summed over all matching pods.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
-	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"the API server in place of pods, by the counters of its process at /metrics"`
+	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: the API server instead of pods, by the counters of its process at /metrics"`
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the pods"`
-	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"on which nodes: trial for those of the trial, all for all"`
-	Headline  []ObservedMetric  `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, of cpu and memory; a trial without one of them is invalid"`
+	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"nodes of the pods: trial for the nodes of the trial, all for all nodes"`
+	Headline  []ObservedMetric  `yaml:"headline" json:"headline,omitempty" doc:"headlines: cpu, memory or both; they get verdicts under the correction for many comparisons, and a trial without one of them is invalid"`
 }
 
 // ObservedMetric is one of the metrics of an observed component.
@@ -112,11 +112,11 @@ const (
 
 // Timeouts limit every wait for the cluster.
 type Timeouts struct {
-	Ready   quantity.Duration `yaml:"ready" json:"ready" doc:"how long pods, volumes and applied objects may take to be ready"`
-	Delete  quantity.Duration `yaml:"delete" json:"delete" doc:"how long objects may take to be gone"`
-	Request quantity.Duration `yaml:"request" json:"request" doc:"how long the API server may take to answer, repeated requests included"`
-	Connect quantity.Duration `yaml:"connect" json:"connect" doc:"how long a lost connection to a pod is tried again during a trial"`
-	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"how long what a run has made stays when the cluster hears nothing of the run"`
+	Ready   quantity.Duration `yaml:"ready" json:"ready" doc:"longest time until pods, volumes and applied objects are ready"`
+	Delete  quantity.Duration `yaml:"delete" json:"delete" doc:"longest time until deleted objects are gone"`
+	Request quantity.Duration `yaml:"request" json:"request" doc:"longest time until the API server responds, repeated requests included"`
+	Connect quantity.Duration `yaml:"connect" json:"connect" doc:"longest time of reconnecting to a pod during a trial"`
+	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
 // shortestSilence is long enough to restart an API server.

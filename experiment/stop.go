@@ -9,8 +9,8 @@ import (
 
 // Rounds is a number of rounds. In the form atMost, the run may stop earlier.
 type Rounds struct {
-	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds that the run has; the same as the number alone"`
-	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"number of rounds that the run has unless it is decided before"`
+	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds of the run; a number without a field means the same"`
+	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"largest number of rounds of the run, which ends earlier if it is decided"`
 }
 
 // Stop is the condition that ends a run.

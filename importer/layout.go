@@ -17,11 +17,11 @@ import (
 // Layout describes the paths of files: a template that they match, and the roles of its fields. A role may name
 // several fields, whose texts then form its value together. A field without a role is a factor.
 type Layout struct {
-	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, as results/{cni}{layer:(-wg)?}/{rep}.json"`
-	Arm    []string `yaml:"arm" doc:"fields that tell the arm"`
-	Block  []string `yaml:"block" doc:"fields that tell the block: what has a baseline of its own"`
-	Cell   []string `yaml:"cell" doc:"fields that tell what was measured"`
-	Repeat []string `yaml:"rep" doc:"fields that tell the repeat within a block"`
+	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, such as results/{cni}{layer:(-wg)?}/{rep}.json"`
+	Arm    []string `yaml:"arm" doc:"fields that name the arm"`
+	Block  []string `yaml:"block" doc:"fields that name the block; each block has its own baseline"`
+	Cell   []string `yaml:"cell" doc:"fields that name the cell"`
+	Repeat []string `yaml:"rep" doc:"fields that number the repeats within a block"`
 
 	directory string // the fixed directory at the beginning of the template
 	pattern   *regexp.Regexp

@@ -18,14 +18,14 @@ type mapping struct {
 	APIVersion string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind       string            `yaml:"kind" required:"true" enum:"Table" doc:"kind of document: Table"`
 	Rows       string            `yaml:"rows" doc:"path of the list in a JSON document whose elements are the rows"`
-	Parse      map[string]string `yaml:"parse" doc:"by field, an expression whose named groups are further fields, made of parts of its text"`
-	Arm        string            `yaml:"arm" doc:"field that tells the arm"`
-	Cell       []string          `yaml:"cell" doc:"fields that tell the cell together"`
+	Parse      map[string]string `yaml:"parse" doc:"by field, an expression whose named groups are additional fields, with parts of its text"`
+	Arm        string            `yaml:"arm" doc:"field with the arm"`
+	Cell       []string          `yaml:"cell" doc:"fields that together name the cell"`
 	Workload   string            `yaml:"workload" doc:"kind of workload, such as network"`
-	Round      string            `yaml:"round" doc:"field that tells the round"`
-	Start      string            `yaml:"start" doc:"field that tells when the trial began, as 2026-01-02T15:04:05Z or in seconds since 1970"`
-	Levels     map[string]string `yaml:"levels" doc:"by factor, the field that tells its level"`
-	Facts      map[string]string `yaml:"facts" doc:"by name, the field that tells something of the system"`
+	Round      string            `yaml:"round" doc:"field with the round"`
+	Start      string            `yaml:"start" doc:"field with the start of the trial, as 2026-01-02T15:04:05Z or in seconds since 1970"`
+	Levels     map[string]string `yaml:"levels" doc:"by factor, the field with its level"`
+	Facts      map[string]string `yaml:"facts" doc:"by name, the field with a fact about the system"`
 	Metrics    []mappedMetric    `yaml:"metrics" required:"true" doc:"fields that are measured values"`
 
 	parse  map[string]*regexp.Regexp
@@ -44,14 +44,14 @@ func levelOf(factor, field string) levelField { return levelField{factor, field,
 
 // mappedMetric is a measured field, or a pattern of measured fields, each in its own cell.
 type mappedMetric struct {
-	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression for the whole of it; a group (?P<cell>...) tells the cell"`
-	Where    map[string]string `yaml:"where" doc:"what other fields of the row have to be"`
+	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression that matches the whole name; a group (?P<cell>...) matches the cell"`
+	Where    map[string]string `yaml:"where" doc:"texts that other fields of the row must have"`
 	Name     string            `yaml:"name" required:"true" doc:"name of the metric"`
 	Unit     string            `yaml:"unit" doc:"base unit, such as s, bit/s or B; none for a count"`
-	Times    multiplier        `yaml:"times" doc:"what the number is to be multiplied by to be in the unit"`
-	Better   string            `yaml:"better" required:"true" enum:"higher,lower" doc:"which direction is better"`
-	Scale    string            `yaml:"scale" enum:"ratio,difference" doc:"ratio, or difference for what may be zero"`
-	Headline *bool             `yaml:"headline" doc:"whether it is judged; metrics on the scale ratio are unless this says false"`
+	Times    multiplier        `yaml:"times" doc:"factor that converts the number to the unit"`
+	Better   string            `yaml:"better" required:"true" enum:"higher,lower" doc:"better direction"`
+	Scale    string            `yaml:"scale" enum:"ratio,difference" doc:"ratio, or difference for a metric that may be zero"`
+	Headline *bool             `yaml:"headline" doc:"true: the metric gets a verdict; the default is true on the scale ratio"`
 
 	field *regexp.Regexp
 }
