@@ -30,26 +30,30 @@ func newClean(s State) *cobra.Command {
 	var on leftOnCluster
 	c := &cobra.Command{
 		Use:   "clean [DIR]...",
-		Short: "Remove what a killed run left behind",
-		Long: `Find and end what a killed run left behind on this machine: processes that Tare
-started and whose Tare is gone. Network namespaces vanish with their processes.
-Remove the directories and files that it had made for a while (tare-WHAT-PID-…: volumes,
-files for programs under test, keys of proxies, profiles of a browser, half a report) where
-temporary files are (TMPDIR), in this directory, and up to four levels below the directories
-named, or below runs/. Nothing is removed that is mounted in them; it is unmounted.
-Remove also what is no run yet, because Tare was killed while it made the directory (of
-an import: .NAME.unfinished-NUMBER), in the same places. Of such a directory it removes what
-Tare writes; a
-file of somebody else's in it stays, with the directory, and is named. What a living Tare
-still works on stays, and so does every run. Nothing that Tare did not start or make is
-touched. What cannot be removed is named, and the rest is removed all the same.
+		Short: "Remove the leftovers of killed runs",
+		Long: `Remove the leftovers of killed runs on this machine:
 
-Name what a killed run below the same directories has left turned on, or off, for
-everyone (layer switch), with the commands that turn it back. They run with --switches.
+Processes that Tare started and whose Tare process has ended are killed. Network
+namespaces vanish with their processes.
 
-With --context it looks at a cluster in place of this machine: for what runs have
-made there, whose Tare is a process of this machine that has ended, or has not been
-heard of for a minute.`,
+Temporary directories and files of a Tare process that has ended (tare-WHAT-PID-…: volumes,
+files for programs under test, keys of proxies, browser profiles, half a report) are
+removed from the directory of temporary files (TMPDIR), from this directory, and from up to
+four levels below the named directories, or below runs/. Mounts in them are unmounted, and
+nothing mounted is removed.
+
+Unfinished run directories (of an import: .NAME.unfinished-NUMBER) are removed from the
+same places. Only Tare's own files in them are removed; other files stay, with the
+directory, and are named. Files of a live Tare process stay, and so does every run.
+Nothing else is touched. If an object cannot be removed, it is named, and the rest is
+removed.
+
+Switches that a killed run below the same directories has left on or off for the whole
+system (layer switch) are named, with the commands that turn them back. --switches runs
+these commands.
+
+With --context, a cluster is cleaned instead of this machine, of objects of runs whose
+Tare was a process of this machine that has ended, or has given no sign for a minute.`,
 		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history\n  tare clean --switches\n  tare clean --context staging --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
 			if on.asked(c) && switches {
@@ -84,9 +88,9 @@ heard of for a minute.`,
 			return bad
 		},
 	}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
-	c.Flags().BoolVar(&switches, "switches", false, "also turn back what killed runs have left turned on or off for everyone")
-	c.Flags().BoolVar(&guarding, guardFlag, false, "called when a run was killed: leave to others what it has left switched")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&switches, "switches", false, "also turn back the system-wide switches that killed runs have left")
+	c.Flags().BoolVar(&guarding, guardFlag, false, "called after a run was killed: ignore its switches")
 	_ = c.Flags().MarkHidden(guardFlag) // the flag exists
 	on.flags(c)
 	return c
@@ -180,9 +184,9 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 type leftOnCluster struct{ context, kubeconfig, namespace string }
 
 func (l *leftOnCluster) flags(c *cobra.Command) {
-	c.Flags().StringVar(&l.context, "context", "", "clean a cluster in place of this machine: context of the kubeconfig")
-	c.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "clean a cluster: kubeconfig in place of the usual ones")
-	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, look in one namespace only, for who may not look in all")
+	c.Flags().StringVar(&l.context, "context", "", "clean a cluster instead of this machine: context of the kubeconfig")
+	c.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "clean a cluster: kubeconfig instead of the default ones")
+	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, search one namespace only, for users without rights in the others")
 }
 
 // asked reports whether the user wants a cluster cleaned.

@@ -69,25 +69,24 @@ func newDoctor(s State) *cobra.Command {
 	var try bool
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
-		Short: "Say what works on this machine or a cluster, by trying it",
-		Long: `Say for the testbed and for every layer and workload whether it works, is
-refused by this system (and why), or misses something (and the command that
-installs it); and the same of the programs that make PNG and PDF of reports. Each
-answer comes from trying the thing. With FILE, only what that
-experiment needs, the programs that it names included; the exit code is 1 if it
-cannot run here.
+		Short: "Test which layers and workloads work on this machine or a cluster",
+		Long: `Examine the testbed, every layer and every workload: each works, is refused by this
+system (with the reason), or misses a program (with the command that installs it). The
+programs that make PNG and PDF of reports are examined, too. Each finding comes from a
+try. With FILE, only the parts that this experiment needs are examined, including
+the programs in it; the exit code is 1 if it cannot run here.
 
-Of a cluster (--context, or a FILE whose testbed is kubernetes) it asks for each
-right that a run needs, and offers the pods and the rest to the API server by dry
-runs: nothing is made. For a right that is missing it gives the command that
-grants it. Least rights takes a run in one namespace that exists, which --namespace
-or testbed.kubernetes.namespace names; without, each arm has a namespace of its own, and
-the answer says whether anything confines the rights to those.
+On a cluster (--context, or a FILE whose testbed is kubernetes), doctor checks each right
+that a run needs, and sends the pods and other objects to the API server as dry runs:
+nothing is created. For a missing right it prints the command that grants it. A run in an
+existing namespace, which --namespace or testbed.kubernetes.namespace names, needs the
+fewest rights. Otherwise each arm has a namespace of its own, and the output states
+whether the rights can be confined to those.
 
-With --try it sets up every arm of FILE as a run does, in place of dry runs: sites
-or pods are made and waited for, every layer is put on, every proof that comes
-before a trial is made once (on in its arm, off in the others), and all is taken
-down again. Nothing is measured. What a killed --try leaves, tare clean removes.`,
+With --try, doctor sets up every arm of FILE as a run does, instead of dry runs: it creates
+sites or pods and waits for them, applies every layer, makes every proof that comes before a
+trial once (on in its arm, off in the others), and takes all down again. Nothing is
+measured. tare clean removes the leftovers of a killed --try.`,
 		Example: `  tare doctor
   tare doctor examples/quickstart.yaml
   tare doctor --context staging --namespace bench
@@ -121,8 +120,8 @@ down again. Nothing is measured. What a killed --try leaves, tare clean removes.
 			return nil
 		},
 	}
-	c.Flags().StringVar(&cluster, "context", "", "context of the kubeconfig: say what works on that cluster")
-	c.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace that exists, for a run that makes none of its own")
+	c.Flags().StringVar(&cluster, "context", "", "context of the kubeconfig: examine that cluster")
+	c.Flags().StringVarP(&namespace, "namespace", "n", "", "existing namespace, for a run that creates none")
 	c.Flags().BoolVar(&try, "try", false, "set up every arm of FILE, make its proofs, and take all down again")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c

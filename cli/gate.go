@@ -38,22 +38,22 @@ func newGate(s State) *cobra.Command {
 		Use:   "gate [RUN]...",
 		Short: "Pass or fail a run by its budgets",
 		Long: `Pass or fail a run by its budgets: those of the experiment file, and those of
---budget, which add to them and take their place. A limit is a share of the
-baseline (10%) or an amount in the metric's unit (1ms, 5MiB, 200Mbit/s). It holds
-for every arm and cell unless it names some: ARM:METRIC@CELL, where CELL may be a
-pattern such as network.tcp.*. Without RUN, the newest run below runs/.
+--budget, which add to them or replace them. A limit is a share of the baseline
+(10%) or an amount in the metric's unit (1ms, 5MiB, 200Mbit/s). It applies to every
+arm and cell unless it names some: ARM:METRIC@CELL, where CELL may be a pattern
+such as network.tcp.*. Without RUN, the newest run below runs/.
 
-A budget is kept when the whole interval lies within the limit, and exceeded when
-the overhead is shown to be over it, corrected for the number of budgets. Anything
-else is not resolved, with the number of rounds that would resolve it. An arm whose
-program fails more often than the baseline's fails the gate, unless it has a budget of
-failures, such as failures=10%.
+A budget is kept if the whole interval lies within the limit. It is exceeded if the
+overhead is shown to be above it, corrected for the number of budgets. Otherwise it is
+not resolved, and the output states the number of rounds that would resolve it. An arm
+whose program fails more often than the baseline's fails the gate, unless it has a budget
+of failures, such as failures=10%.
 
-With --against, budgets bound how much a run may be worse than the earlier runs
-below a directory: than those since the last change, and than the first ones.
+With --against, budgets limit how much worse a run may be than the earlier runs
+below a directory: those since the last change, and the first ones.
 
-Of several runs of one experiment, budgets bound the mean overhead over occasions,
-as tare combine has it.
+For several runs of one experiment, budgets limit the mean overhead over occasions,
+as in tare combine.
 
 Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 5 the run gives no verdicts, or is not finished.`,
@@ -86,13 +86,13 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 			return f.show(s, r, run.Dir)
 		},
 	}
-	c.Flags().StringArrayVar(&f.budgets, "budget", nil, "[ARM:]METRIC[@CELL]=LIMIT, in place of the file's; may be repeated")
-	c.Flags().StringVar(&f.against, "against", "", "directory with earlier runs, which this one must not be worse than")
-	c.Flags().StringVar(&f.anchor, "anchor", "", "with --against: the run at which the reference runs begin, where a change was accepted")
-	c.Flags().BoolVar(&f.observational, "observational", false, "judge a run too whose arms did not run in rounds of random order")
-	c.Flags().StringVar(&f.accept, "accept", "", "normal: decide by very few values too, which holds if noise is normal")
-	c.Flags().StringVar(&f.junit, "junit", "", "file to write as JUnit XML, beside the output")
-	c.Flags().StringVar(&f.markdown, "markdown", "", "file to write as Markdown; the one that $GITHUB_STEP_SUMMARY names is added to")
+	c.Flags().StringArrayVar(&f.budgets, "budget", nil, "[ARM:]METRIC[@CELL]=LIMIT, instead of the file's; may be repeated")
+	c.Flags().StringVar(&f.against, "against", "", "directory with earlier runs; this run must not be worse")
+	c.Flags().StringVar(&f.anchor, "anchor", "", "with --against: the first reference run, if a change was accepted there")
+	c.Flags().BoolVar(&f.observational, "observational", false, "also judge a run whose arms did not run in rounds of random order")
+	c.Flags().StringVar(&f.accept, "accept", "", "normal: also decide with very few values, which is correct if noise is normal")
+	c.Flags().StringVar(&f.junit, "junit", "", "additional file to write, as JUnit XML")
+	c.Flags().StringVar(&f.markdown, "markdown", "", "file to write as Markdown; the file in $GITHUB_STEP_SUMMARY is appended to")
 	c.Flags().StringVar(&f.link, "link", "", "URL of the report, for Markdown (default the path of report.html)")
 	_ = c.RegisterFlagCompletionFunc("budget", completeBudgets)
 	_ = c.RegisterFlagCompletionFunc("anchor", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -37,12 +37,11 @@ func newHistory(s State) *cobra.Command {
 		Short: "Show many runs over time and where something changed",
 		Long: `Show many runs over time: every overhead and every level of a baseline from run
 to run, and the runs at which something changed. Runs are found below each DIR
-(runs/ unless told otherwise) and ordered by when they ran. Runs that are invalid
-or unfinished are marked and left out of the statistics. A directory that cannot
-be read is named and skipped.
+(default runs/) and ordered by their start. Invalid and unfinished runs are marked
+and left out of the statistics. A directory that cannot be read is named and skipped.
 
-The exit code is 0 whether anything changed or not; tare gate --against judges a
-run by a history.`,
+The exit code is 0 with or without a change; tare gate --against judges a run by a
+history.`,
 		Example: `  tare history
   tare history nightly --name wireguard --all
   tare history nightly -o html --to history.html
@@ -66,10 +65,10 @@ run by a history.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&f.name, "name", "", "only the experiment of this name")
+	c.Flags().StringVar(&f.name, "name", "", "only runs of the experiment of this name")
 	_ = c.RegisterFlagCompletionFunc("name", completeExperiments)
-	c.Flags().BoolVar(&f.all, "all", false, "exploratory metrics too, not only the headline ones")
-	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without any change that may show one")
+	c.Flags().BoolVar(&f.all, "all", false, "show exploratory metrics, too")
+	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without a change that may falsely show one")
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
 	f.add(c)
 	return c

@@ -35,15 +35,15 @@ func newImport(s State) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import TOOL [--arm NAME=DIR|PATTERN|FILE]... [--path TEMPLATE] [FILE]...",
 		Short: "Make a run of the result files of other tools",
-		Long: `Make a run of the result files of other tools. One file is one trial; --arm says
-which arm it belongs to, the first arm being the baseline, or --path what the paths
-of all files tell: arms, blocks, repeats, cells and factors. The run can then be
-shown, reported, compared and gated like any other. -o json and yaml say what was
-imported; the other formats, what the run says.
+		Long: `Make a run of the result files of other tools. One file is one trial. --arm assigns
+files to an arm; the first arm is the baseline. --path instead describes where the paths of
+all files contain arms, blocks, repeats, cells and factors. The run can then be shown,
+reported, compared and gated like any other. -o json and yaml print a summary of the
+import; the other formats print the results of the run.
 
-Files that cannot be read are reported, counted as invalid trials, and do not end
-the import of the others. tare list formats names the tools; auto finds out which
-one wrote a file, and table reads what a mapping file describes.`,
+Files that cannot be read are reported and count as invalid trials; the import of the
+others continues. tare list formats names the tools. The format auto recognises which one
+wrote a file, and table reads files that a mapping file describes.`,
 		Example: `  tare import vault-benchmark --arm aks=results/aks --arm gke=results/gke
   tare import fio --arm plain='out/plain-*.json' --arm luks='out/luks-*.json' --pair-by 'round-([0-9]+)'
   tare import csv results.csv --pair-by round

@@ -124,7 +124,7 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	case o.Format.Mapped == nil:
 		return nil
 	case f.mapping == "":
-		return hintedUsage(fmt.Errorf("%s needs a mapping file", o.Format.Name), "--map FILE says which fields are metrics; docs/import.md has examples")
+		return hintedUsage(fmt.Errorf("%s needs a mapping file", o.Format.Name), "--map FILE describes the fields; docs/import.md has examples")
 	}
 	text, err := readFile(ctx, f.mapping)
 	if err != nil {

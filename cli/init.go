@@ -33,10 +33,10 @@ func newInit(s State) *cobra.Command {
 	questions := []*choice{layer, workload, testbed}
 	c := &cobra.Command{
 		Use:   "init [FILE]",
-		Short: "Write an experiment file to begin with",
-		Long: `Write an experiment file to begin with: one layer, one workload, and every
-parameter of both as a comment with its default. On a terminal, what no flag says is asked
-for. Without FILE the file goes to standard output.`,
+		Short: "Write a first experiment file",
+		Long: `Write a first experiment file: one layer, one workload, and every parameter of both
+as a comment with its default. On a terminal, tare asks for choices without a flag.
+Without FILE the file goes to standard output.`,
 		Example: `  tare init
   tare init --layer wireguard --workload network my-experiment.yaml
   tare init --layer pod --workload startup --testbed kubernetes > startup.yaml`,

@@ -10,7 +10,7 @@ import (
 
 // addLabels adds the flag for labels of a run.
 func addLabels(c *cobra.Command, labels *[]string) {
-	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, what the run is made of, shown beside other runs; may be repeated. The label commit is what a CI system tells (GITHUB_SHA, CI_COMMIT_SHA and the like) unless given")
+	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, a label of the run, shown in comparisons; may be repeated. Unless given, the label commit comes from the CI system (GITHUB_SHA, CI_COMMIT_SHA and the like)")
 }
 
 // labelled returns the labels from the command line and from the CI system that runs this command.

@@ -22,13 +22,13 @@ func lookFirst(ctx context.Context, s State, x *experiment.Experiment, planned *
 	if err != nil || busy == "" {
 		return planned, err
 	}
-	text := fmt.Sprintf("this machine is busy (%s), and the file's own limit holds: trials over it are repeated, and the run waits up to %s in all for the machine. What there is by then is the answer", still, span(patience))
+	text := fmt.Sprintf("this machine is busy (%s), and a limit in the file stays in force: trials beyond it are repeated, and the run waits for the machine for up to %s in total. The valid trials until then give the result", still, span(patience))
 	if still == "" {
 		x.GoOnBusy(busy)
 		if planned, err = experiment.Expand(x, version.String()); err != nil {
 			return nil, err
 		}
-		text = fmt.Sprintf("this machine is busy (%s). Tare measures on all the same: it lifts its own limits on that, has the arms take turns in slices where the workload can be cut, and judges CPU time as well where there is one. Intervals will be as wide as the load makes them", busy)
+		text = fmt.Sprintf("this machine is busy (%s). Tare measures nevertheless: it lifts its default limits on this, alternates the arms by slices if the workload can be cut, and also gives verdicts on CPU time if it is measured. The load makes intervals wider", busy)
 	}
 	if !quiet {
 		fmt.Fprintf(s.Stderr, "%s\n", text)

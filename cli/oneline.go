@@ -26,9 +26,9 @@ type oneLine struct {
 }
 
 func (l *oneLine) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&l.layers, "layer", nil, "a layer to put around the program behind --: its name, the layer as in a file, or a command to stand in front (repeatable)")
-	c.Flags().StringSliceVar(&l.allow, "allow", nil, "in what programs may differ from the first: stderr, exit, output")
-	c.Flags().StringVar(&l.save, "save", "", "file to keep the experiment of the command line in")
+	c.Flags().StringArrayVar(&l.layers, "layer", nil, "a layer around the program after --: its name, the layer in the form of a file, or a command that wraps the program; may be repeated")
+	c.Flags().StringSliceVar(&l.allow, "allow", nil, "aspects in which programs may differ from the first: stderr, exit, output")
+	c.Flags().StringVar(&l.save, "save", "", "file to save the experiment of the command line in")
 }
 
 // asked reports whether the arguments are programs.
@@ -40,12 +40,12 @@ func (l *oneLine) asked(c *cobra.Command, args []string) bool {
 func (l *oneLine) args(c *cobra.Command, args []string) error {
 	if l.asked(c, args) {
 		if c.ArgsLenAtDash() > 0 {
-			return hintedUsage(fmt.Errorf("%q stands before --, and programs behind it", args[0]), "tare run -- 'A' 'B'")
+			return hintedUsage(fmt.Errorf("%q stands before --, and programs must stand after it", args[0]), "tare run -- 'A' 'B'")
 		}
 		return nil
 	}
 	if len(args) > 1 {
-		return hintedUsage(fmt.Errorf("%d files, where one is run", len(args)), "programs to compare stand behind --: tare run -- 'A' 'B'")
+		return hintedUsage(fmt.Errorf("%d files, but only one can run", len(args)), "programs to compare stand after --: tare run -- 'A' 'B'")
 	}
 	return cobra.ExactArgs(1)(c, args)
 }
@@ -57,10 +57,10 @@ const onCommandLine = "command line"
 func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
 	if !l.asked(c, args) {
 		if l.save != "" {
-			return "", nil, usage(errors.New("--save keeps what a command line asks for, and here is a file already"))
+			return "", nil, usage(errors.New("--save is for programs on the command line; this experiment is a file already"))
 		}
 		if l.allow != nil {
-			return "", nil, usage(errors.New("--allow is for a command line; a file says allow in its arms"))
+			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
 			return "", nil, err // no standard input was read so far

@@ -18,11 +18,11 @@ func newPlan(s State) *cobra.Command {
 	var order bool
 	c := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Show what an experiment would do, and whether it can run here",
-		Long: `Show what an experiment would do: its arms and cells, the order of the first
-rounds for the seed, the expected duration, how many rounds a claim needs at
-least, and which requirement is missing on this machine. Nothing is run, but that a
-sandbox or another command in front of programs has to start the program true.`,
+		Short: "Show the plan of an experiment, and whether it can run here",
+		Long: `Show the plan of an experiment: its arms and cells, the order of the first rounds for
+the seed, the expected duration, the smallest number of rounds for a claim, and
+requirements that are missing on this machine. The only program that runs is true, started
+by each sandbox or other wrapper as a test.`,
 		Example: `  tare plan examples/quickstart.yaml
   tare plan experiment.yaml --seed 7 --order
   tare plan experiment.yaml -o json`,
@@ -61,7 +61,7 @@ sandbox or another command in front of programs has to start the program true.`,
 			return printParts(s, parts, "table")
 		},
 	}
-	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
+	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, instead of the file's")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order")
 	c.Flags().BoolVar(&order, "order", false, "list every trial in its order")
 	addFormat(c, &out, "table", "json", "yaml")

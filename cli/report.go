@@ -38,8 +38,8 @@ func newReport(s State) *cobra.Command {
 LaTeX for a paper, or the picture of the overheads as SVG. Without RUN, the newest run
 below runs/.
 
-PNG is made of the picture and PDF of the whole page, unless --of says otherwise:
-by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
+PNG shows the picture and PDF the whole page, unless --of selects the other. They need
+rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
 		Example: `  tare report
   tare report runs/quickstart-20260102-150405 -o markdown > result.md
   tare report -o tex --to tables.tex
@@ -80,10 +80,10 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown, tex and a picture)")
-	c.Flags().StringVar(&of, "of", "", "what png and pdf show: picture (of the overheads) or page (default: picture for png, page for pdf)")
+	c.Flags().StringVar(&of, "of", "", "content of png and pdf: picture (of the overheads) or page (default: picture for png, page for pdf)")
 	_ = c.RegisterFlagCompletionFunc("of", cobra.FixedCompletions([]string{ofPicture, ofPage}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
-	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too in the published table")
+	c.Flags().BoolVar(&table.all, "all", false, "include exploratory metrics in the published table")
 	table.add(c)
 	addFormat(c, &out, "html", "markdown", "tex", "svg", "png", "pdf")
 	return c
@@ -152,7 +152,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	if !quiet {
 		fmt.Fprintf(s.Stderr, "report: %s\n", safetext.Name(page))
 		if cases, _, _ := gate.Fewest(run.Plan); cases > 0 {
-			fmt.Fprintf(s.Stderr, "budgets: tare gate %s says whether they are kept\n", run.Dir)
+			fmt.Fprintf(s.Stderr, "budgets: tare gate %s checks them\n", run.Dir)
 		}
 	}
 	if !result.Valid {

@@ -24,14 +24,14 @@ func newResume(s State) *cobra.Command {
 	var rounds int
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Go on with a run that was interrupted, or extend one that is finished",
-		Long: `Go on with a run that was interrupted, by the same plan and seed. At most the
-trial that was under way is lost. Without RUN, the newest run below runs/.
+		Short: "Continue a run that was interrupted, or extend a finished one",
+		Long: `Continue a run that was interrupted, with the same plan and seed. At most the
+trial that was running is lost. Without RUN, the newest run below runs/.
 
-With --rounds, extend a finished run to so many rounds in all. That is a second
-look at the same question, which would make false claims more likely: the extended
-run is judged with a quarter of the error of the first look, at 98.75 % in place of
-95 %, and its report says so. What the first look said stays on record.`,
+With --rounds, extend a finished run to this total number of rounds. This is a second
+look at the same question, which would make false claims more likely. The extended run is
+therefore judged with a quarter of the first look's error probability, at 98.75 % instead
+of 95 %, and its report states this. The verdicts of the first look are kept.`,
 		Example: `  tare resume
   tare resume runs/quickstart-20260102-150405
   tare resume --rounds 32 runs/quickstart-20260102-150405`,
@@ -97,7 +97,7 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 			return signed(c.Context(), s, dir, key, carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet))
 		},
 	}
-	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to so many rounds in all")
+	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to this total number of rounds")
 	addSign(c, &key)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)

@@ -35,25 +35,25 @@ func newRun(s State) *cobra.Command {
 	var labels []string
 	c := &cobra.Command{
 		Use:   "run FILE | run [NAME=]'PROGRAM'... | run --layer LAYER... -- PROGRAM",
-		Short: "Carry out an experiment and say what it found",
-		Long: `Carry out an experiment and say what it found.
+		Short: "Carry out an experiment and show its results",
+		Long: `Carry out an experiment and show its results.
 
-Without a file, programs are compared with each other, or a program with itself behind
-layers. Behind -- each argument is a program, and a shell reads it where it holds what
-means something to a shell; NAME=PROGRAM names its arm. With --layer there is one program,
-and what stands behind -- are its arguments. A layer is the name of one (tare list
-layers), one as in a file (seccomp: {rules: 8}), or a command that takes another as its
-last arguments. The first program is the baseline. Each is tried once, which also says how
-much of it can be measured in a quarter of a minute. The file that is run is printed;
---save keeps it.
+Without a file, programs are compared with each other, or a program is compared with and
+without layers. Each argument after -- is a program; a shell runs it if it contains
+characters with a meaning in a shell. NAME=PROGRAM names its arm. With --layer there is
+one program, and the arguments after -- are its command line. A layer is a name (tare list
+layers), a layer in the form of a file (seccomp: {rules: 8}), or a command that takes
+another command as its last arguments. The first program is the baseline. Each program is
+tried once; its duration decides how it is measured within a quarter of a minute. The
+generated experiment file is printed, and --save keeps it.
 
-What a program does is compared before its speed. Behind a layer in which it prints other
-errors, ends with another exit status or prints far less it gains nothing, unless --allow
-says that this is meant.
+The behaviour of programs is compared before their speed. If a program prints other
+errors in a layer, ends with another exit status or prints far less, it cannot gain,
+unless --allow permits the difference.
 
-Every finished trial is durable before the next one starts: after an
-interruption, of whatever kind, tare resume goes on where it stopped. The run
-directory holds everything; report.html in it is the report.`,
+Every finished trial is on disk before the next one starts. After any interruption,
+tare resume continues where the run stopped. The run directory holds all data, and the
+report in report.html.`,
 		Example: `  tare run examples/quickstart.yaml
   tare run experiment.yaml --rounds 20 --dir runs/today
   tare run experiment.yaml -o json > result.json
@@ -114,8 +114,8 @@ directory holds everything; report.html in it is the report.`,
 			return signed(c.Context(), s, dir, key, carryOut(c.Context(), s, j, expansion, values, env, out, quiet))
 		},
 	}
-	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
-	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, in place of the file's or a drawn one")
+	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, instead of the file's")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, instead of the file's or a drawn one")
 	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
 	line.flags(c)
 	addLabels(c, &labels)

@@ -22,14 +22,14 @@ func newShow(s State) *cobra.Command {
 	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "show [RUN]",
-		Short: "Show what a run says",
-		Long: `Show what a run says: one line per metric and arm with the verdict, the
-overhead and its interval. Without RUN, the newest run below runs/. A run that is
-still going, or was interrupted, is shown as far as it is.
+		Short: "Show the results of a run",
+		Long: `Show the results of a run: one line per metric and arm with the verdict, the
+overhead and its interval. Without RUN, the newest run below runs/. For a run that is
+unfinished, the results so far are shown.
 
-With --as published, the table that write-ups of benchmarks print: means with
-their variances, differences in percent of either side, and beside each what the
-intervals say of it.`,
+With --as published, show the table that articles on benchmarks print: means with
+their variances, and differences in percent of either side, each with the result of
+its interval.`,
 		Example: `  tare show
   tare show runs/quickstart-20260102-150405 --all
   tare show -o json | jq '.comparisons[] | {arm, metric: .metric.name, text}'
@@ -62,7 +62,7 @@ intervals say of it.`,
 			return show(s, result, out, table.all)
 		},
 	}
-	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().BoolVar(&table.all, "all", false, "show exploratory metrics, too")
 	c.Flags().StringVar(&as, "as", "", "another form: published")
 	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{asPublished}, cobra.ShellCompDirectiveNoFileComp))
 	table.add(c)
@@ -148,8 +148,8 @@ type publishedFlags struct {
 func (f *publishedFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Reference, "reference", "", "arm whose differences the published table shows (default: all pairs of up to four arms)")
 	_ = c.RegisterFlagCompletionFunc("reference", completeArms)
-	c.Flags().IntVar(&f.digits, "digits", report.AsTheyVary, "decimals of the published table (-1: as many as show what the values vary by)")
-	c.Flags().BoolVar(&f.WithInvalid, "with-invalid", false, "take invalid trials into the published table, as tables do that check no errors")
+	c.Flags().IntVar(&f.digits, "digits", report.AsTheyVary, "decimals of the published table (-1: chosen by how much the values vary)")
+	c.Flags().BoolVar(&f.WithInvalid, "with-invalid", false, "include invalid trials in the published table, like tables that do not check errors")
 }
 
 // refuse returns an error if the flags are given without the table.

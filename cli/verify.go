@@ -37,18 +37,18 @@ func newVerify(s State) *cobra.Command {
 	var out, signers string
 	c := &cobra.Command{
 		Use:   "verify [RUN]...",
-		Short: "Check that a run is as it was recorded",
-		Long: `Check that a run is as it was recorded: that no line of its record was changed or
-taken away, that its plan, experiment and raw output are those that were recorded,
-and that the experiment gives this plan, where this version of Tare made it. Without
-RUN, the newest run below runs/.
+		Short: "Check that a run is unchanged since it was recorded",
+		Long: `Check that a run is unchanged since it was recorded: no line of its record was
+changed or removed, its plan, experiment and raw files are the recorded ones, and the
+experiment gives this plan, if this version of Tare made it. Without RUN, the newest run
+below runs/.
 
 Each line of the record holds a hash over all lines before it. The hash of the last
-line stands for the whole run: publish it with the results, and anybody who has the
-run directory can see that it is the one that was published. With --signer, the run
-must be signed, too, by somebody whom a file of allowed signers names (ssh-keygen(1)).
+line identifies the whole run: publish it with the results, and anyone with the run
+directory can check that it is the published one. With --signer, the run must also be
+signed by one of the allowed signers in a file (ssh-keygen(1)).
 
-Exit code 5 says that a run is damaged.`,
+Exit code 5: a run is damaged.`,
 		Example: `  tare verify
   tare verify runs/quickstart-20260102-150405 -o json
   tare verify --signer allowed_signers runs/quickstart-20260102-150405`,
