@@ -118,7 +118,7 @@ func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	case err == nil:
 		return Bound{amount, Difference}, nil
 	case isShare:
-		return Bound{}, fmt.Errorf("%s may be zero, so that %s of it says nothing", m.Name, l)
+		return Bound{}, fmt.Errorf("%s may be zero, so that %s of it has no meaning", m.Name, l)
 	case m.Unit == "":
 		return Bound{}, fmt.Errorf("%s has no unit; %s has one", m.Name, l)
 	}
@@ -165,7 +165,7 @@ func (l *loader) margins(margins Budget, cells []Cell) {
 				case bound.Value == 0:
 					l.file.ReportAt(at, "a margin of zero shows nothing", m.LimitHint())
 				case bound.Scale != m.Scale:
-					l.file.ReportAt(at, fmt.Sprintf("%s is compared by its share of the baseline, and so is its margin", m.Name), "give a share such as 2%")
+					l.file.ReportAt(at, fmt.Sprintf("%s is compared as a share of the baseline, so its margin must be a share", m.Name), "give a share such as 2%")
 				}
 			}
 		}

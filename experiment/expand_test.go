@@ -384,7 +384,7 @@ func TestBound(t *testing.T) {
 		{rate, quantity.Limit{Number: 100, Unit: "%"}, experiment.Bound{}, "no more than all of rate can be lost, so that a limit of 100% never fails"},
 		{rate, quantity.Limit{Number: 1, Unit: "ms"}, experiment.Bound{}, "rate is in bit/s; 1ms is not"},
 		{faults, quantity.Limit{Number: 2}, experiment.Bound{Value: 2, Scale: experiment.Difference}, ""},
-		{faults, quantity.Limit{Number: 10, Unit: "%"}, experiment.Bound{}, "faults may be zero, so that 10% of it says nothing"},
+		{faults, quantity.Limit{Number: 10, Unit: "%"}, experiment.Bound{}, "faults may be zero, so that 10% of it has no meaning"},
 		{faults, quantity.Limit{Number: 1, Unit: "s"}, experiment.Bound{}, "faults has no unit; 1s has one"},
 		{loss, quantity.Limit{Number: 0.5, Unit: "%"}, experiment.Bound{Value: 0.005, Scale: experiment.Difference}, ""},
 	} {

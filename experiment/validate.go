@@ -65,7 +65,7 @@ func (l *loader) arms(arms []Arm) {
 	}
 	if len(arms) > 0 {
 		if len(arms[0].Allow) > 0 {
-			l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "allow stands in the arm that may differ, or beside arms for all of them")
+			l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "write allow in the arm that may differ, or beside arms for all of them")
 		}
 		l.steadyBaseline(arms[0])
 	}

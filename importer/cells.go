@@ -26,7 +26,7 @@ func (c *cells) bound(arms int) error {
 	if c.metrics*max(arms-1, 1) <= mostComparisons {
 		return nil
 	}
-	return misuse("import a part of the files, or see what names the cells: it may be what differs from file to file",
+	return misuse("import a part of the files, or check which text names the cells: it may differ in every file",
 		"more than %d comparisons: %s in %s, of %s", mostComparisons, plural(c.metrics, "metric"), plural(len(c.list), "cell"), plural(arms, "arm"))
 }
 

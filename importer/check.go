@@ -114,7 +114,7 @@ func checkWithin(t *Trial) error {
 			return fmt.Errorf("the series %s has %d times for %d values", quoted(s.Name), len(s.Seconds), len(s.Values))
 		}
 		if !finite(s.Seconds...) || !finite(s.Values...) {
-			return fmt.Errorf("the series %s holds what is not a finite number", quoted(s.Name))
+			return fmt.Errorf("the series %s contains a value that is not a finite number", quoted(s.Name))
 		}
 	}
 	for _, h := range t.Histograms {
@@ -122,7 +122,7 @@ func checkWithin(t *Trial) error {
 			return errors.New("the histogram " + quoted(h.Name) + " has bins without bounds or counts")
 		}
 		if !finite(h.Lower...) || !finite(h.Upper...) {
-			return errors.New("the histogram " + quoted(h.Name) + " holds what is not a finite number")
+			return errors.New("the histogram " + quoted(h.Name) + " contains a value that is not a finite number")
 		}
 	}
 	return nil

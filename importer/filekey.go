@@ -28,7 +28,7 @@ func (k *fileKey) apply(t *Trial) error {
 	}
 	for _, l := range k.levels {
 		if i := slices.IndexFunc(t.Levels, func(own factor.Level) bool { return own.Factor == l.Factor }); i >= 0 {
-			return misuse("leave the factor "+l.Factor+" out", "the file tells the factor %s itself: %s", l.Factor, t.Levels[i].Value)
+			return misuse("leave the factor "+l.Factor+" out", "the file itself has the factor %s: %s", l.Factor, t.Levels[i].Value)
 		}
 		t.Cell += "." + l.String()
 	}

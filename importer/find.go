@@ -181,7 +181,7 @@ func (s *fileSearch) directory(arm, dir string) error {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	if len(s.files) == begin {
-		return misuse("name the files themselves if they are called otherwise; tare import auto tells by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
+		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
 	}
 	slices.SortStableFunc(s.files[begin:], func(a, b found) int { return natural(a.name, b.name) })
 	return nil

@@ -88,7 +88,7 @@ func (l *Layout) compile() error {
 		}
 	}
 	if len(l.Arm) == 0 {
-		return misuse("--arm-by names one: there are "+strings.Join(l.factors, ", "), "no field of the template tells the arm")
+		return misuse("--arm-by names one: there are "+strings.Join(l.factors, ", "), "no field of the template names the arm")
 	}
 	l.factors = slices.DeleteFunc(l.factors, func(f string) bool { return role[f] != "" })
 	return nil

@@ -47,7 +47,7 @@ func TestLayoutErrors(t *testing.T) {
 		{Layout{Path: "a/{x y}"}, `cannot read the template "a/{x y}": "{x y}" is no field`},
 		{Layout{Path: "a/{arm}/{arm}"}, `cannot read the template "a/{arm}/{arm}": the field {arm} is there twice`},
 		{Layout{Path: "a/{arm:(}"}, `cannot read the template "a/{arm:(}": {arm}: error parsing regexp: missing closing ): ` + "`(`"},
-		{Layout{Path: "a/{cni}"}, "no field of the template tells the arm"},
+		{Layout{Path: "a/{cni}"}, "no field of the template names the arm"},
 		{Layout{Path: "a/{cni}", Arm: []string{"cna"}}, "the template has no field {cna} to be the arm"},
 		{Layout{Path: "a/{cni}", Arm: []string{"cni"}, Block: []string{"cni"}}, "the field {cni} cannot be both arm and block"},
 	} {

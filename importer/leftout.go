@@ -56,7 +56,7 @@ func (r *run) isHeadline(in *importedCell, m experiment.Metric) bool {
 // remarkLeftOut adds a remark for each metric with values that were left out.
 func (r *run) remarkLeftOut() {
 	for _, o := range r.leftOut.list {
-		r.remark("%s of %s left out, the first in %s: no ratio can be made of what is zero, negative or not finite; %s",
+		r.remark("%s of %s left out, the first in %s: values that are zero, negative or not finite have no ratio; %s",
 			plural(o.values, "value"), o.metric, o.first, differences)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // An unusable value of an exploratory metric is left out of its trial. An unusable value of a headline makes
 // the trial invalid.
 func TestLeftOut(t *testing.T) {
-	const why = "no ratio can be made of what is zero, negative or not finite; scale=difference suits metrics that may be zero"
+	const why = "values that are zero, negative or not finite have no ratio; scale=difference suits metrics that may be zero"
 	headline := func(names ...string) func(*importer.Options) {
 		return func(o *importer.Options) { o.Headline = names }
 	}

@@ -19,7 +19,7 @@ func (r *run) comparable(arms []*arm) error {
 			return nil
 		}
 	}
-	hint := "a cell is compared that has the same name in the files of two arms"
+	hint := "a cell must have the same name in the files of two arms to be compared"
 	if r.Format.OneName != "" {
 		hint += ": " + r.Format.OneName
 	}

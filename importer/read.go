@@ -120,7 +120,7 @@ func (r *run) accept(t *Trial, f *found) error {
 	}
 	switch {
 	case t.Arm != "" && f.arm != "":
-		return fmt.Errorf("the file tells the arms itself (%s): give it without --arm", quoted(t.Arm))
+		return fmt.Errorf("the file names its arms itself (%s): give it without --arm", quoted(t.Arm))
 	case t.Unpaired && r.PairBy.how != "":
 		return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, f.path)
 	case r.PairBy.how == byRound && t.Round < 1:
@@ -130,7 +130,7 @@ func (r *run) accept(t *Trial, f *found) error {
 }
 
 // errNoRound is the error of a file without rounds if trials are to be paired by round.
-var errNoRound = errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
+var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
 // numbering returns a function that gives each trial of a file its round. If a file has several trials of a
 // cell, they get different rounds.

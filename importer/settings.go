@@ -94,7 +94,7 @@ func (r *run) remarkSettings(arms []*arm) {
 			r.remark("files of %s differ in %s (%s), which was allowed", where, s.Name, strings.Join(values, ", "))
 			continue
 		}
-		r.remark("files of %s differ in %s (%s): what was measured otherwise is not compared; --allow %s compares it all the same",
+		r.remark("files of %s differ in %s (%s): results with different settings are not compared; --allow %s compares them nevertheless",
 			where, s.Name, strings.Join(values, ", "), shellName(s.Name))
 	}
 }

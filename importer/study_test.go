@@ -95,7 +95,7 @@ func TestSettings(t *testing.T) {
 	const trials = "1 a x s-mean=1\n2 a x s-mean=2\n2 a y s-mean=1\n1 b x s-mean=3\n2 b y s-mean=3"
 	for name, i := range map[string]importing{
 		"differs": {files: files, arms: []string{"a=a", "b=b"}, options: loads, trials: trials,
-			notes: []string{"files of x differ in rate (a: none, b: 2000): what was measured otherwise is not compared; --allow rate compares it all the same"}},
+			notes: []string{"files of x differ in rate (a: none, b: 2000): results with different settings are not compared; --allow rate compares them nevertheless"}},
 		"allowed": {files: files, arms: []string{"a=a", "b=b"}, trials: trials,
 			options: func(o *importer.Options) { loads(o); o.Allow = []string{"rate"} },
 			notes:   []string{"files of x differ in rate (a: none, b: 2000), which was allowed"}},

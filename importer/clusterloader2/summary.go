@@ -70,7 +70,7 @@ func readItems(from origin, items []item) ([]importer.Trial, error) {
 	case len(items) == 0:
 		return nil, fmt.Errorf("%w: the summary has no items", importer.ErrBeside)
 	case len(trials) == 0:
-		return nil, fmt.Errorf("%w: no item has a value that says which direction is better and is not 0", importer.ErrBeside)
+		return nil, fmt.Errorf("%w: no item has a value other than 0 whose better direction is known", importer.ErrBeside)
 	}
 	return trials, nil
 }

@@ -26,7 +26,7 @@ func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 		case first != nil && whole && wanted(doc):
 			return documents.Second()
 		case first != nil && !whole:
-			return fmt.Errorf("behind the result, at byte %d: %w", documents.Start()+1, Explain(err))
+			return fmt.Errorf("after the result, at byte %d: %w", documents.Start()+1, Explain(err))
 		case first != nil:
 		case err == nil && wanted(doc):
 			first = doc
