@@ -56,10 +56,10 @@ With --context, a cluster is cleaned instead of this machine, of objects of runs
 Tare was a process of this machine that has ended, or has given no sign for a minute.`,
 		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history\n  tare clean --switches\n  tare clean --context staging --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
-			if on.asked(c) && switches {
+			if on.selected(c) && switches {
 				return usage(errors.New("--switches is about this machine, whose programs turned them, and a cluster is to be cleaned: call tare clean once for each"))
 			}
-			if on.asked(c) {
+			if on.selected(c) {
 				return on.clean(c.Context(), s, args, dry)
 			}
 			roots, err := importRoots(args)
@@ -189,8 +189,8 @@ func (l *leftOnCluster) flags(c *cobra.Command) {
 	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, search one namespace only, for users without rights in the others")
 }
 
-// asked reports whether the user wants a cluster cleaned.
-func (l *leftOnCluster) asked(c *cobra.Command) bool {
+// selected reports whether the user wants a cluster cleaned.
+func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
 

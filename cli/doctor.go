@@ -154,13 +154,13 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 	return append(parts, arms...), err
 }
 
-// wanted reports whether a part should be examined.
-type wanted func(kind, name string) bool
+// selection reports whether a part should be examined.
+type selection func(kind, name string) bool
 
 func everything(string, string) bool { return true }
 
 // neededBy selects the parts that an experiment uses.
-func neededBy(x *experiment.Experiment) wanted {
+func neededBy(x *experiment.Experiment) selection {
 	need := map[string]bool{}
 	network := false
 	for _, a := range x.Arms {
@@ -183,7 +183,7 @@ func neededBy(x *experiment.Experiment) wanted {
 
 // examine probes the wanted parts. It probes a layer in the ways that the experiment uses, or in all ways
 // without an experiment.
-func examine(ctx context.Context, want wanted, x *experiment.Experiment) []part {
+func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
 		if want(kind, name) {

@@ -22,8 +22,8 @@ func onCluster(x *experiment.Experiment, contextName, namespace string) bool {
 	return contextName != "" || namespace != "" || x != nil && x.Testbed.Kubernetes != nil
 }
 
-// wish lists the features that clusters must have: rights, and the sites of arms.
-type wish struct {
+// clusterNeeds lists the features that clusters must have: rights, and the sites of arms.
+type clusterNeeds struct {
 	bed      *experiment.Kubernetes
 	contexts []string
 	use      kube.Use
@@ -40,9 +40,9 @@ type wantedArm struct {
 // most experiments need. name is a context of the kubeconfig. A namespace that is not empty replaces the
 // experiment's. With dry, it asks the cluster by dry runs whether it would create the sites of the arms.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
-	w := anyWish(name, namespace)
+	w := usualNeeds(name, namespace)
 	if x != nil {
-		if w, err = wishOf(x, name, namespace); err != nil {
+		if w, err = needsOf(x, name, namespace); err != nil {
 			return nil, usage(err)
 		}
 	}
@@ -82,22 +82,22 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 	return append(parts, made), nil
 }
 
-// anyWish returns the features that most experiments need: every right, and two pods.
-func anyWish(context, namespace string) wish {
+// usualNeeds returns the features that most experiments need: every right, and two pods.
+func usualNeeds(context, namespace string) clusterNeeds {
 	k := experiment.NewKubernetes()
 	k.Context, k.Namespace = context, namespace
 	site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
-	return wish{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
+	return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
 }
 
-// wishOf returns the features that an experiment needs of the clusters of its arms.
-func wishOf(x *experiment.Experiment, context, namespace string) (wish, error) {
+// needsOf returns the features that an experiment needs of the clusters of its arms.
+func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
 	k := x.Testbed.Kubernetes
 	if k == nil && context == "" {
-		return wish{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+		return clusterNeeds{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
 	}
 	if k == nil {
-		return wish{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
+		return clusterNeeds{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
 	}
 	if context != "" {
 		k.Context = context
@@ -107,9 +107,9 @@ func wishOf(x *experiment.Experiment, context, namespace string) (wish, error) {
 	}
 	e, err := experiment.Expand(x, version.String())
 	if err != nil {
-		return wish{}, err
+		return clusterNeeds{}, err
 	}
-	w := wish{bed: k, contexts: []string{k.Context}, use: kube.UseOf(x)}
+	w := clusterNeeds{bed: k, contexts: []string{k.Context}, use: kube.UseOf(x)}
 	for arm, items := range e.Layers {
 		for _, item := range items {
 			if other := item.Config.Declare().Context; other != "" && !slices.Contains(w.contexts, other) {

@@ -35,8 +35,8 @@ func firstLine(err error) string {
 	return columns.Shorten(text, longestReason, "…")
 }
 
-// whatNext adds the next command to the error that ended a run.
-func whatNext(ctx context.Context, j *journal.Journal, err error) error {
+// withNextStep adds the next command to the error that ended a run.
+func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
 	var hopeless *runner.HopelessError
 	var dropped *runner.DroppedError
 	hint := ""

@@ -45,16 +45,16 @@ const mostLooked = 20
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	before := plan.Total()
 	seen := analysis.Analyze(plan, j.Trials(), j.Environment())
-	var said []string
+	var verdicts []string
 	for i := range seen.Comparisons {
 		if c := &seen.Comparisons[i]; c.Metric.Headline {
-			said = append(said, fmt.Sprintf("%s, %s in %s: %s", c.Arm, c.Metric.Name, c.Cell, wording.Verdict(c)))
+			verdicts = append(verdicts, fmt.Sprintf("%s, %s in %s: %s", c.Arm, c.Metric.Name, c.Cell, wording.Verdict(c)))
 		}
 	}
-	if more := len(said) - mostLooked; more > 0 {
-		said = append(said[:mostLooked], fmt.Sprintf("and %d more", more))
+	if more := len(verdicts) - mostLooked; more > 0 {
+		verdicts = append(verdicts[:mostLooked], fmt.Sprintf("and %d more", more))
 	}
-	text := fmt.Sprintf("extended from %d to %d rounds after a look, at which it said: %s", before, rounds, strings.Join(said, "; "))
+	text := fmt.Sprintf("extended from %d to %d rounds after a look, at which it said: %s", before, rounds, strings.Join(verdicts, "; "))
 	if err := j.Extend(rounds, text); err != nil {
 		return err
 	}

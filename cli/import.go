@@ -126,7 +126,7 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 			line.Directory, line.Error = "", one.Err.Error()
 			says = one.Err.Error()
 		case one.Result != nil:
-			says = tally(one.Result)
+			says = trialCounts(one.Result)
 		}
 		list = append(list, line)
 		if !f.quiet {

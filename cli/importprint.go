@@ -43,7 +43,7 @@ func printImported(s State, r *importer.Result) {
 	if r.Broken > 0 {
 		read = fmt.Sprintf("%d of %s", r.Files-r.Broken, read)
 	}
-	fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, tally(r))
+	fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, trialCounts(r))
 	printProblems(s, r, "; trials.jsonl has them all")
 }
 
@@ -57,12 +57,12 @@ func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	if done == r.Files { // otherwise it ended at the first broken file, or before
 		whole -= r.Broken
 	}
-	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), tally(r))
+	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))
 	printProblems(s, r, "")
 }
 
-// tally summarises the trials.
-func tally(r *importer.Result) string {
+// trialCounts summarises the trials.
+func trialCounts(r *importer.Result) string {
 	text := counted(r.Valid, "trial") + " valid"
 	between := ", invalid by rule: "
 	for _, rule := range slices.Sorted(maps.Keys(r.ByRule)) {

@@ -11,10 +11,10 @@ import (
 // interim shows the results of a run so far: estimates with their intervals. They are no verdicts, since the
 // number of rounds does not depend on them. The rounds are analysed between trials.
 type interim struct {
-	analyze func() *analysis.Run
-	round   int    // the current round
-	text    string // the estimates from the rounds before it
-	told    int    // the number of quarters of the run that were printed on a pipe
+	analyze  func() *analysis.Run
+	round    int    // the current round
+	text     string // the estimates from the rounds before it
+	quarters int    // the number of quarters of the run that were printed on a pipe
 }
 
 // mostInterim is the largest number of comparisons whose estimates are shown.
@@ -30,8 +30,8 @@ func (i *interim) begins(round, rounds int) (quarter bool) {
 		return false
 	}
 	i.text = estimates(i.analyze())
-	if now := 4 * (round - 1) / max(rounds, 1); now > i.told && i.text != "" {
-		i.told, quarter = now, true
+	if now := 4 * (round - 1) / max(rounds, 1); now > i.quarters && i.text != "" {
+		i.quarters, quarter = now, true
 	}
 	return quarter
 }

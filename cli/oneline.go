@@ -31,14 +31,14 @@ func (l *oneLine) flags(c *cobra.Command) {
 	c.Flags().StringVar(&l.save, "save", "", "file to save the experiment of the command line in")
 }
 
-// asked reports whether the arguments are programs.
-func (l *oneLine) asked(c *cobra.Command, args []string) bool {
+// hasPrograms reports whether the arguments are programs.
+func (l *oneLine) hasPrograms(c *cobra.Command, args []string) bool {
 	return len(l.layers) > 0 || c.ArgsLenAtDash() >= 0 || len(args) > 0 && draft.Named(args[0])
 }
 
 // args accepts one file, or programs.
 func (l *oneLine) args(c *cobra.Command, args []string) error {
-	if l.asked(c, args) {
+	if l.hasPrograms(c, args) {
 		if c.ArgsLenAtDash() > 0 {
 			return hintedUsage(fmt.Errorf("%q stands before --, and programs must stand after it", args[0]), "tare run -- 'A' 'B'")
 		}
@@ -55,7 +55,7 @@ const onCommandLine = "command line"
 
 // read returns the text of the experiment and its name for messages.
 func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
-	if !l.asked(c, args) {
+	if !l.hasPrograms(c, args) {
 		if l.save != "" {
 			return "", nil, usage(errors.New("--save is for programs on the command line; this experiment is a file already"))
 		}
@@ -124,8 +124,8 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 	ctx, cancel := context.WithTimeoutCause(ctx, longestTry, fmt.Errorf("it did not end within %v", quantity.Duration(longestTry)))
 	defer cancel()
 	for _, p := range programs {
-		var said bytes.Buffer
-		process, err := local.Here.Start(ctx, testbed.Host, testbed.Command{Args: p.Start(), Stderr: &said})
+		var stderr bytes.Buffer
+		process, err := local.Here.Start(ctx, testbed.Host, testbed.Command{Args: p.Start(), Stderr: &stderr})
 		if err != nil {
 			return 0, usage(err)
 		}
@@ -134,7 +134,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case ctx.Err() != nil:
 			return 0, fmt.Errorf("%s was tried once: %w", safetext.Name(p.String()), context.Cause(ctx))
 		case err != nil:
-			lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) {
 				exit.Stderr = "" // the hint contains stderr
 			}

@@ -44,7 +44,7 @@ func pluginHint(root *cobra.Command, err error) error {
 	if !errors.As(err, &coded) {
 		return err
 	}
-	told := *coded
-	told.hint = pluginWords(root)(told.hint)
-	return &told
+	changed := *coded
+	changed.hint = pluginWords(root)(changed.hint)
+	return &changed
 }

@@ -28,13 +28,13 @@ type progress struct {
 	columns func() int
 	failed  int             // the number of trials that count as failures of their arm
 	spoilt  int             // the number of trials that broke another rule, and were repeated if attempts were left
-	said    map[string]bool // the texts about waiting that were printed on a pipe
+	shown   map[string]bool // the texts about waiting that were printed on a pipe
 	mask    *mask.Mask      // replaces secrets
 	interim interim
 }
 
 func newProgress(s State, dir string, quiet bool) *progress {
-	p := &progress{said: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
+	p := &progress{shown: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
 	p.columns = s.Columns
 	if p.columns == nil {
 		p.columns = func() int { return 0 }
@@ -131,8 +131,8 @@ func (p *progress) waiting(what string) {
 		p.status(what)
 		return
 	}
-	if !p.said[what] { // the text is the same at each set-up
-		p.said[what] = true
+	if !p.shown[what] { // the text is the same at each set-up
+		p.shown[what] = true
 		p.line(what)
 	}
 }

@@ -15,23 +15,23 @@ import (
 	"tare/testbed"
 )
 
-// taken holds the values that an experiment takes from variables and files, and the mask that keeps them out of
+// sessionValues holds the values that an experiment takes from variables and files, and the mask that keeps them out of
 // all output.
-type taken struct {
+type sessionValues struct {
 	values *reference.Values
 	mask   *mask.Mask
 }
 
-// take reads the values, once for a whole session of a run. files are the files of the experiment, by their
+// readValues reads the values, once for a whole session of a run. files are the files of the experiment, by their
 // names for messages. It returns an error if one of them contains a secret value.
-func take(x *experiment.Experiment, files map[string][]byte) (taken, error) {
+func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValues, error) {
 	values, err := reference.Take(reference.Of(x))
 	if err != nil {
-		return taken{}, err
+		return sessionValues{}, err
 	}
-	t := taken{values, new(mask.Mask)}
+	t := sessionValues{values, new(mask.Mask)}
 	values.Each(func(r reference.Reference, value string) {
-		t.mask.Add(called(r), value)
+		t.mask.Add(maskName(r), value)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			at := bytes.Index(files[name], []byte(value))
 			if err == nil && len(value) >= mask.Least && at >= 0 && (r.File != "" || secret.Named(r.Variable)) {
@@ -43,8 +43,8 @@ func take(x *experiment.Experiment, files map[string][]byte) (taken, error) {
 	return t, err
 }
 
-// called returns the name that replaces a value in masked text.
-func called(r reference.Reference) string {
+// maskName returns the name that replaces a value in masked text.
+func maskName(r reference.Reference) string {
 	if r.File != "" {
 		return r.File
 	}
@@ -52,7 +52,7 @@ func called(r reference.Reference) string {
 }
 
 // with returns a context with the values, and makes the journal mask them.
-func (t taken) with(ctx context.Context, j *journal.Journal) context.Context {
+func (t sessionValues) with(ctx context.Context, j *journal.Journal) context.Context {
 	j.Mask(t.mask)
 	return reference.With(ctx, t.values)
 }
@@ -66,8 +66,8 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 func (e *maskedError) Unwrap() error { return e.error }
 
-// without returns the error with the values masked.
-func (t taken) without(err error) error {
+// masked returns the error with the values masked.
+func (t sessionValues) masked(err error) error {
 	if err == nil {
 		return nil
 	}

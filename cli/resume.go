@@ -78,7 +78,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			if _, err := sign(c.Context(), key, ""); err != nil {
 				return err
 			}
-			values, err := take(x, nil)
+			values, err := readValues(x, nil)
 			if err != nil {
 				return err
 			}

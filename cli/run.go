@@ -82,7 +82,7 @@ report in report.html.`,
 			if err := ready(c.Context(), x); err != nil {
 				return err
 			}
-			if expansion, err = lookFirst(c.Context(), s, x, expansion, quiet); err != nil {
+			if expansion, err = checkBusy(c.Context(), s, x, expansion, quiet); err != nil {
 				return err
 			}
 			if expansion.Plan.Labels, err = labelled(labels); err != nil {
@@ -93,7 +93,7 @@ report in report.html.`,
 				texts = map[string][]byte{}
 			}
 			texts[name] = data
-			values, err := take(x, texts)
+			values, err := readValues(x, texts)
 			if err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ report in report.html.`,
 }
 
 // endStrays ends the leftover processes of killed runs on this machine, which would run beside the trials.
-func endStrays(ctx context.Context, s State, values taken) error {
+func endStrays(ctx context.Context, s State, values sessionValues) error {
 	strays, err := local.Clean(ctx)
 	for _, stray := range strays {
 		fmt.Fprintf(s.Stderr, "ended process %d, which a killed run had left: %s\n", stray.PID, safetext.Name(values.mask.Text(stray.Command)))
@@ -162,7 +162,7 @@ const pause = 2 * time.Second
 const patience = 5 * time.Minute
 
 // carryOut runs the plan, then shows the result and writes the report.
-func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values taken, env *machine.Environment, out string, quiet bool) (err error) {
+func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	// The reader of the progress or the result may close its pipe, and the run should continue. Without this,
 	// the first line after that would end this process.
@@ -194,11 +194,11 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Events:    progress.event,
 	})
 	progress.end()
-	err = values.without(errors.Join(runErr, bed.Close()))
+	err = values.masked(errors.Join(runErr, bed.Close()))
 	if err != nil {
 		_ = j.End(0, endedBy(ctx, err)) // if the note cannot be written, for instance on a full disk, the error is still printed below
 		if len(j.Trials()) == 0 {
-			return whatNext(ctx, j, err)
+			return withNextStep(ctx, j, err)
 		}
 	}
 	// The results of the trials are shown even if the run failed, since the trials took time.
@@ -210,7 +210,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if concluded != nil && !errors.As(concluded, &code) {
 		fmt.Fprintf(s.Stderr, "tare: %v\n", concluded)
 	}
-	return whatNext(ctx, j, err)
+	return withNextStep(ctx, j, err)
 }
 
 // environment describes the machine and the programs that the experiment runs.

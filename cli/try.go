@@ -24,7 +24,7 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 	if err != nil {
 		return nil, usage(err)
 	}
-	values, err := take(x, nil)
+	values, err := readValues(x, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 			p.Findings[i].Detail = values.mask.Text(p.Findings[i].Detail)
 		}
 	}
-	return parts, values.without(errors.Join(err, bed.Close()))
+	return parts, values.masked(errors.Join(err, bed.Close()))
 }
 
 // armParts returns a part for each arm, with a finding for its site and for each layer. If an arm has sites at

@@ -14,8 +14,8 @@ import (
 	"tare/version"
 )
 
-// verified is the output of tare verify for one run.
-type verified struct {
+// verification is the output of tare verify for one run.
+type verification struct {
 	Run       string   `json:"run"`
 	Whole     bool     `json:"whole"`
 	Damage    string   `json:"damage,omitempty"`
@@ -62,7 +62,7 @@ Exit code 5: a run is damaged.`,
 				args = []string{dir}
 			}
 			damaged := false
-			var all []verified
+			var all []verification
 			for _, dir := range args {
 				if _, err := runDir([]string{dir}); err != nil {
 					return err
@@ -96,9 +96,9 @@ Exit code 5: a run is damaged.`,
 }
 
 // verify checks one run. An error means that the check itself failed.
-func verify(dir string) (verified, error) {
+func verify(dir string) (verification, error) {
 	run, got, err := journal.Verify(dir)
-	v := verified{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
+	v := verification{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
 		Unchecked: len(got.Unchecked), Uncovered: append([]string{}, got.Unchecked...), Chain: got.Chain, Remarks: []string{}}
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
@@ -142,7 +142,7 @@ func checkPlan(run *journal.Run) (damage, other error) {
 	return nil, err
 }
 
-func (v verified) print(s State) {
+func (v verification) print(s State) {
 	dir := safetext.Name(v.Run)
 	if !v.Whole {
 		fmt.Fprintf(s.Stdout, "%s: DAMAGED: %s\n", dir, safetext.Name(v.Damage))

@@ -79,7 +79,7 @@ func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 		return nil, missing(plan, o)
 	case 1:
 	default:
-		return nil, several(cpu)
+		return nil, ambiguous(cpu)
 	}
 	chosen := cpu
 	for _, c := range capacities {
@@ -142,8 +142,8 @@ func missing(plan *experiment.Plan, o Options) error {
 	return &Error{text, hint}
 }
 
-// several returns the error that the user must choose one of several metrics, and the options for it.
-func several(list []Source) error {
+// ambiguous returns the error that the user must choose one of several metrics, and the options for it.
+func ambiguous(list []Source) error {
 	var cells, metrics []string
 	for _, s := range list {
 		cells, metrics = append(cells, s.Cell), append(metrics, s.Metric.Name)

@@ -162,7 +162,7 @@ func (w *worker) bill(s Source) (Bill, bool) {
 			continue
 		}
 		d := w.values.Between(s.Cell, base, a.Name, s.Metric)
-		nodes := w.nodes(s, d.Treated, places(d, 0))
+		nodes := w.nodes(s, d.Treated, positionEffects(d, 0))
 		if len(nodes) == 0 && a.Role == experiment.Baseline {
 			return b, false
 		} else if len(nodes) == 0 {
@@ -178,9 +178,9 @@ func (w *worker) bill(s Source) (Bill, bool) {
 	return b, true
 }
 
-// places returns the effects of the trials' positions within the round, for one side of the pairs; nil: there
+// positionEffects returns the effects of the trials' positions within the round, for one side of the pairs; nil: there
 // are none.
-func places(d contrast.Data, side int) (effects []float64) {
+func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.Places {
 		effects = append(effects, p[side])
 	}
@@ -188,11 +188,11 @@ func places(d contrast.Data, side int) (effects []float64) {
 }
 
 // nodes returns the number of nodes for each value, with the effects of positions removed.
-func (w *worker) nodes(s Source, values, places []float64) []float64 {
+func (w *worker) nodes(s Source, values, effects []float64) []float64 {
 	list := make([]float64, len(values))
 	for i, v := range values {
-		if places != nil {
-			v *= math.Exp(-places[i])
+		if effects != nil {
+			v *= math.Exp(-effects[i])
 		}
 		list[i] = w.nodesOf(s, v)
 	}
@@ -236,7 +236,7 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 
 // more returns the difference from the baseline, within rounds if trials are paired.
 func (w *worker) more(s Source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
-	based := w.nodes(s, d.Baseline, places(d, 1))
+	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {
 		return nil
 	}

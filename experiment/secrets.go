@@ -16,15 +16,15 @@ import (
 type search struct {
 	*loader
 	allow []string
-	seen  map[place]bool // places searched before, since an alias is the same text again
-	found []string       // the secrets, which messages must not show
+	seen  map[position]bool // places searched before, since an alias is the same text again
+	found []string          // the secrets, which messages must not show
 }
 
-type place struct{ line, column int }
+type position struct{ line, column int }
 
 // secrets reports the secrets in the file, except those that the file allows by name.
 func (l *loader) secrets(allow []string) {
-	s := search{loader: l, allow: allow, seen: map[place]bool{}}
+	s := search{loader: l, allow: allow, seen: map[position]bool{}}
 	if l.file.Root != nil {
 		s.node(l.file.Root, "", secret.Argument)
 	}
@@ -112,10 +112,10 @@ func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding)
 		value := n.Value[f.Start:f.End]
 		s.found = append(s.found, value)
 		line, column := s.file.Place(n, value, f.Start)
-		if s.seen[place{line, column}] {
+		if s.seen[position{line, column}] {
 			continue
 		}
-		s.seen[place{line, column}] = true
+		s.seen[position{line, column}] = true
 		s.file.Report(&strictyaml.Node{Line: line, Column: column}, path, refusal(f.Name), s.wayOut(f.Name, path, n.Value))
 	}
 }
@@ -159,10 +159,10 @@ func (s *search) comments() {
 		text := line[m[2]:]
 		for _, f := range secret.In(text, secret.Prose) {
 			column := len([]rune(line[:m[2]+f.Start])) + 1
-			if slices.Contains(s.allow, f.Name) || s.seen[place{i + 1, column}] {
+			if slices.Contains(s.allow, f.Name) || s.seen[position{i + 1, column}] {
 				continue
 			}
-			s.seen[place{i + 1, column}] = true
+			s.seen[position{i + 1, column}] = true
 			s.found = append(s.found, text[f.Start:f.End])
 			s.file.Report(&strictyaml.Node{Line: i + 1, Column: column}, "", refusal(f.Name), s.wayOut(f.Name, "", text))
 		}

@@ -135,10 +135,10 @@ func (l *loader) sliceable(x *Experiment) {
 	}
 	var e Expansion
 	e.addCells(x)
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for i, c := range e.Plan.Cells {
-		if e.Cells[i].Workload.Measures().Slice == nil && !told[c.Workload] {
-			told[c.Workload] = true
+		if e.Cells[i].Workload.Measures().Slice == nil && !reported[c.Workload] {
+			reported[c.Workload] = true
 			l.file.ReportAt(at, fmt.Sprintf("trials of the workload %s cannot be cut into slices", c.Workload),
 				"write slices: auto to cut those that can be cut, or leave slices out")
 		}

@@ -8,8 +8,8 @@ import (
 	"tare/journal"
 )
 
-// broken is a file that gave no trial.
-type broken struct {
+// brokenFile is a file that gave no trial.
+type brokenFile struct {
 	arm    *arm // nil: the file has no arm, since only its content would have named one
 	round  int
 	path   string
@@ -38,14 +38,14 @@ func (a *arm) done(key *fileKey) {
 	clear(a.file)
 }
 
-func (r *run) lose(i int, reason string, k *kept) error {
+func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 	f := &r.files[i]
 	r.result.Broken++
 	r.problem(Problem{File: f.path, Rule: ruleImport, Reason: reason})
 	if r.Strict {
 		return fmt.Errorf("%s: %s", f.path, reason)
 	}
-	b := broken{path: f.path, reason: reason, key: &f.fileKey}
+	b := brokenFile{path: f.path, reason: reason, key: &f.fileKey}
 	if k != nil {
 		b.raw = k.raw()
 	}

@@ -50,7 +50,7 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 	}
 	slices.SortFunc(formats, func(a, b *Format) int { return strings.Compare(a.Name, b.Name) })
 	var passed []string
-	s.files = slices.DeleteFunc(s.files, func(f found) bool {
+	s.files = slices.DeleteFunc(s.files, func(f inputFile) bool {
 		if f.format != nil || f.root == nil || slices.ContainsFunc(formats, func(format *Format) bool { return fits(format.Extensions, f.name) }) {
 			return false
 		}
@@ -90,7 +90,7 @@ func together(formats []*Format) Format {
 }
 
 // content returns the whole content of a file. It keeps the content if the file can be read only once.
-func (f *found) content(ctx context.Context, stdin io.Reader) (text []byte, err error) {
+func (f *inputFile) content(ctx context.Context, stdin io.Reader) (text []byte, err error) {
 	in, err := f.open(ctx, stdin)
 	if err != nil {
 		return nil, err
@@ -98,19 +98,19 @@ func (f *found) content(ctx context.Context, stdin io.Reader) (text []byte, err 
 	defer in.Close()
 	text, err = ReadAll(in)
 	if f.waits {
-		f.held = &held{text, err}
+		f.buffered = &bufferedFile{text, err}
 	}
 	return text, err
 }
 
-// held keeps the content of a file that can be read only once.
-type held struct {
+// bufferedFile keeps the content of a file that can be read only once.
+type bufferedFile struct {
 	text []byte
 	err  error
 }
 
 // Read returns the kept text, and then the error that ended the first reading.
-func (h *held) Read(p []byte) (n int, err error) {
+func (h *bufferedFile) Read(p []byte) (n int, err error) {
 	if len(h.text) == 0 {
 		if h.err != nil {
 			return 0, h.err

@@ -11,22 +11,22 @@ import (
 // one of its arm by chance, and stays a trial.
 type duplicates struct {
 	first map[sum256][]int // indices of the files with this content, the first of each arm
-	same  ordered[[2]string, same]
+	sets  ordered[[2]string, duplicateSet]
 	files map[string]int // the number of files read, by arm
 }
 
 type sum256 [sha256.Size]byte
 
-// same lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
+// duplicateSet lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
 // the same one.
-type same struct {
+type duplicateSet struct {
 	in, of string
 	files  []int
 }
 
 // note records that a file of the arm in has the content of a file of the arm of.
 func (d *duplicates) note(in, of string, file int) {
-	s := d.same.get([2]string{in, of}, func() *same { return &same{in: in, of: of} })
+	s := d.sets.get([2]string{in, of}, func() *duplicateSet { return &duplicateSet{in: in, of: of} })
 	s.files = append(s.files, file)
 }
 
@@ -34,12 +34,12 @@ func (d *duplicates) note(in, of string, file int) {
 // names several arms holds many results and is never a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
-	if !c.kept.whole || c.trials[0].Arm != "" {
+	if !c.stored.whole || c.trials[0].Arm != "" {
 		return ""
 	}
 	all := &r.duplicates
 	all.files[arm]++
-	known := all.first[c.kept.sum]
+	known := all.first[c.stored.sum]
 	again := false // set if a file of this arm has the same content, but may have it by chance
 	for _, k := range known {
 		if r.files[k].arm != arm {
@@ -57,7 +57,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 		}
 	}
 	if !again {
-		all.first[c.kept.sum] = append(known, i)
+		all.first[c.stored.sum] = append(known, i)
 	}
 	return ""
 }
@@ -81,14 +81,14 @@ func (c *readResult) distinct() bool {
 // remarkDuplicates adds the remarks on duplicates: first on those within an arm, then on those between arms.
 func (r *run) remarkDuplicates() {
 	own := map[string]int{} // the number of copies within each arm
-	for _, s := range r.duplicates.same.list {
+	for _, s := range r.duplicates.sets.list {
 		if s.in == s.of {
 			own[s.in] = len(s.files)
 			r.remark("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
 				len(s.files), plural(r.duplicates.files[s.in], "file"), cmp.Or(s.in, imported), r.files[s.files[0]].path)
 		}
 	}
-	for _, s := range r.duplicates.same.list {
+	for _, s := range r.duplicates.sets.list {
 		all := r.duplicates.files[s.in] - own[s.in]
 		switch {
 		case s.in == s.of:

@@ -125,7 +125,7 @@ func (p *Pairing) common() string {
 
 // identify completes the keys of the files by factors and pairing. It returns an error for two files of an arm
 // in one round whose keys name the same cell and levels.
-func (o *Options) identify(files []found) error {
+func (o *Options) identify(files []inputFile) error {
 	for i, f := range o.Factors {
 		if slices.ContainsFunc(o.Factors[:i], func(other PathFactor) bool { return other.name == f.name }) {
 			return misuse("", "the factor %s is given twice", f.name)
@@ -162,7 +162,7 @@ func (o *Options) identify(files []found) error {
 }
 
 // identify sets the round of a file.
-func (p *Pairing) identify(f *found, counts map[string]int) error {
+func (p *Pairing) identify(f *inputFile, counts map[string]int) error {
 	next := func(of string) int {
 		counts[of]++
 		return counts[of]
@@ -205,9 +205,9 @@ func even(files map[string]int, sources []Source) error {
 		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
-// part is the n-th trial, from 1, of each file of a round. A file has more than one trial of a cell if it holds
+// nthTrial is the n-th trial, from 1, of each file of a round. A file has more than one trial of a cell if it holds
 // a series of trials.
-type part struct {
+type nthTrial struct {
 	round string
 	n     int
 }
@@ -220,8 +220,8 @@ type pairedRound struct {
 
 // roundOf returns the number of the round of the n-th trial of a file. Rounds are numbered in the order in
 // which they first appear.
-func (r *run) roundOf(f *found, n int) int {
-	return r.rounds.get(part{f.round, n}, func() *pairedRound {
+func (r *run) roundOf(f *inputFile, n int) int {
+	return r.rounds.get(nthTrial{f.round, n}, func() *pairedRound {
 		label := f.round
 		if n > 1 {
 			label = fmt.Sprintf("%s (%d)", label, n)

@@ -22,17 +22,17 @@ type Source struct {
 	From []string // directories, patterns and files, as the user wrote them; "-" is standard input
 }
 
-// found is a file to be read. An import may have very many files, so this holds no content.
-type found struct {
+// inputFile is a file to be read. An import may have very many files, so this holds no content.
+type inputFile struct {
 	fileKey
 	path  string   // the path as the user knows it
 	name  string   // the path relative to the directory, or to the fixed part of the pattern
 	root  *os.Root // the directory that links must not lead out of; nil: none
 	waits bool     // set for a pipe: a read may wait for the writer
 	// refused is the reason why the file is not read; empty if it is read.
-	refused string
-	format  *Format // the format found in the file; nil: the import's format
-	held    *held   // the content, if it was read before and can be read only once
+	refused  string
+	format   *Format       // the format found in the file; nil: the import's format
+	buffered *bufferedFile // the content, if it was read before and can be read only once
 }
 
 // lostLink begins the reason why a link is not followed. The directory stands after it.
@@ -43,7 +43,7 @@ const stdin = "-"
 
 type fileSearch struct {
 	extensions []string
-	files      []found
+	files      []inputFile
 	remarks    []string // remarks on the files that were passed over
 	roots      []*os.Root
 }
@@ -100,7 +100,7 @@ func (s *fileSearch) close() error {
 
 func (s *fileSearch) add(arm, from string) error {
 	if from == stdin {
-		s.files = append(s.files, found{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
+		s.files = append(s.files, inputFile{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
 		return nil
 	}
 	paths, fixed, err := expand(from)
@@ -117,7 +117,7 @@ func (s *fileSearch) add(arm, from string) error {
 	case info.IsDir():
 		return s.directory(arm, from)
 	}
-	s.files = append(s.files, found{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
+	s.files = append(s.files, inputFile{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (s *fileSearch) directory(arm, dir string) error {
 	s.roots = append(s.roots, root)
 	begin := len(s.files)
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		f := found{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
+		f := inputFile{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
 		switch {
 		case err != nil:
 			f.refused = bare(err).Error()
@@ -183,7 +183,7 @@ func (s *fileSearch) directory(arm, dir string) error {
 	if len(s.files) == begin {
 		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
 	}
-	slices.SortStableFunc(s.files[begin:], func(a, b found) int { return natural(a.name, b.name) })
+	slices.SortStableFunc(s.files[begin:], func(a, b inputFile) int { return natural(a.name, b.name) })
 	return nil
 }
 
@@ -227,14 +227,14 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			f := found{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
+			f := inputFile{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
 			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink || !inside(fixed, m) {
 				f.refused = lostLink + fixed
 			}
 			s.files = append(s.files, f)
 			continue
 		}
-		f := found{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
+		f := inputFile{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
 		s.files = append(s.files, f)
 	}
 	if len(s.files) == begin {
@@ -283,7 +283,7 @@ func (s *fileSearch) twice() error {
 }
 
 // oneFileEach reports whether there are several arms and each of them is one file.
-func oneFileEach(files []found) bool {
+func oneFileEach(files []inputFile) bool {
 	arms := map[string]bool{}
 	for _, f := range files {
 		arms[f.arm] = true
@@ -292,12 +292,12 @@ func oneFileEach(files []found) bool {
 }
 
 // open opens a file for reading. The end of ctx ends the wait for a pipe.
-func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
+func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
 	switch {
 	case f.refused != "":
 		return nil, errors.New(f.refused)
-	case f.held != nil:
-		return io.NopCloser(f.held), nil
+	case f.buffered != nil:
+		return io.NopCloser(f.buffered), nil
 	case f.path == stdin:
 		return input.UntilDone(ctx, io.NopCloser(in)), nil
 	case f.root != nil:

@@ -55,12 +55,12 @@ func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
 	return &keeper{run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files))}, nil
 }
 
-// kept is a file that is being read, or its stored copy and checksum afterwards.
-type kept struct {
+// storedFile is a file that is being read, or its stored copy and checksum afterwards.
+type storedFile struct {
 	keeper *keeper
 	in     io.Reader
 	name   string // the name of the copy below the run, also if there is no copy
-	kept   bool   // set if the run holds the copy, or series and histograms of the file
+	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
 	copied bool   // set if the run holds the copy
 	hash   hash.Hash
 	buffer *bufio.Reader // nil after the file was read
@@ -74,7 +74,7 @@ type kept struct {
 }
 
 // begin starts to read a file. The number is its position among all files.
-func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err error) {
+func (k *keeper) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
 	parts := []string{fmt.Sprintf("%0*d", k.digits, number)}
 	if from.arm != "" {
 		parts = append(parts, from.arm)
@@ -83,17 +83,17 @@ func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err erro
 	if from.path == stdin {
 		name = "stdin"
 	}
-	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
+	f = &storedFile{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
 	f.buffer = bufio.NewReaderSize(f, 16<<10)
 	if k.copies {
-		f.kept, f.copied = true, true
+		f.hasRaw, f.copied = true, true
 		f.copy, err = k.run.Create(f.name)
 	}
 	return f, err
 }
 
 // Read reads from the file and writes the same bytes to the copy.
-func (f *kept) Read(p []byte) (int, error) {
+func (f *storedFile) Read(p []byte) (int, error) {
 	n, err := f.in.Read(p)
 	f.whole = errors.Is(err, io.EOF)
 	f.bytes += int64(n)
@@ -108,7 +108,7 @@ func (f *kept) Read(p []byte) (int, error) {
 
 // finish reads the rest of the file after the format has returned. A broken file is read only up to Limit. If
 // its known size is larger (0: unknown), finish gives up the file and its copy.
-func (f *kept) finish(broken bool, size int64) error {
+func (f *storedFile) finish(broken bool, size int64) error {
 	rest := io.Reader(f.buffer)
 	switch {
 	case broken && size > Limit:
@@ -133,20 +133,20 @@ func (f *kept) finish(broken bool, size int64) error {
 	if f.whole && err == nil {
 		return nil
 	}
-	f.kept, f.copied = false, false // a file that was not read to its end has no copy
+	f.hasRaw, f.copied = false, false // a file that was not read to its end has no copy
 	return f.keeper.run.Remove(f.name)
 }
 
 // raw returns the name below the run of the file's copy, series or histograms, or "" if there are none.
-func (f *kept) raw() string {
-	if !f.kept {
+func (f *storedFile) raw() string {
+	if !f.hasRaw {
 		return ""
 	}
 	return f.name
 }
 
 // within writes the series and histograms of the trials.
-func (f *kept) within(trials []trialWithin) error {
+func (f *storedFile) within(trials []trialWithin) error {
 	series, histograms := withinDocument{Schema: seriesSchema}, withinDocument{Schema: histogramsSchema}
 	for _, t := range trials {
 		if len(t.Series) > 0 {
@@ -159,7 +159,7 @@ func (f *kept) within(trials []trialWithin) error {
 	return errors.Join(f.document(seriesFile, series), f.document(histogramsFile, histograms))
 }
 
-func (f *kept) document(name string, d withinDocument) error {
+func (f *storedFile) document(name string, d withinDocument) error {
 	if len(d.Trials) == 0 {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (f *kept) document(name string, d withinDocument) error {
 	return nil
 }
 
-func (k *keeper) record(line journal.ImportedFile, f *kept) error {
+func (k *keeper) record(line journal.ImportedFile, f *storedFile) error {
 	line.Schema = journal.FileSchema
 	if f != nil {
 		line.Bytes, line.Within = f.bytes, f.digests

@@ -209,7 +209,7 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 		s.remarks = append(s.remarks, fmt.Sprintf("%s below %s passed over that the template does not match; the first is %s", plural(len(other), "file"), l.directory, other[0]))
 	}
 	order := sortedNames(arms)
-	slices.SortStableFunc(s.files, func(a, b found) int { return slices.Index(order, a.arm) - slices.Index(order, b.arm) })
+	slices.SortStableFunc(s.files, func(a, b inputFile) int { return slices.Index(order, a.arm) - slices.Index(order, b.arm) })
 	var sources []Source
 	for _, arm := range order {
 		sources = append(sources, Source{Arm: arm, From: []string{l.Path}})

@@ -14,10 +14,10 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int   // the largest number of readings that were merged into one trial
-	kept   *kept // nil: the file could not be opened
-	broken error // the reason why the file has no trials
-	err    error // an error that ends the import
+	merged int         // the largest number of readings that were merged into one trial
+	stored *storedFile // nil: the file could not be opened
+	broken error       // the reason why the file has no trials
+	err    error       // an error that ends the import
 }
 
 func (r *run) take(ctx context.Context, i int, c readResult) error {
@@ -32,7 +32,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if c.broken != nil {
 		c.broken = r.mistaken(ctx, i, c.broken)
 		line.Broken = short(c.broken.Error())
-		if err := r.keeper.record(line, c.kept); err != nil {
+		if err := r.keeper.record(line, c.stored); err != nil {
 			return err
 		}
 		if errors.Is(c.broken, ErrBeside) {
@@ -42,7 +42,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 		if errors.Is(c.broken, errNoRound) {
 			r.roundless++
 		}
-		return r.lose(i, line.Broken, c.kept)
+		return r.recordBroken(i, line.Broken, c.stored)
 	}
 	line.Trials = len(c.trials)
 	r.merged = max(r.merged, c.merged)
@@ -51,10 +51,10 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 			c.trials[k].Broken = "same content as " + first
 		}
 	}
-	if err := r.add(i, c.trials, c.kept); err != nil {
+	if err := r.add(i, c.trials, c.stored); err != nil {
 		return err
 	}
-	return r.keeper.record(line, c.kept)
+	return r.keeper.record(line, c.stored)
 }
 
 // read reads one file. It changes nothing of the run except the file's copy, so that several files can be read
@@ -66,12 +66,12 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		return readResult{broken: err}
 	}
 	defer in.Close()
-	if c.kept, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
+	if c.stored, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
 		return c
 	}
 	size := sizeOf(in)
 	format := cmp.Or(f.format, &r.Format)
-	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneFileEach})
+	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.stored.buffer, Size: size, Alone: r.oneFileEach})
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
 	}
@@ -87,7 +87,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 			t.Start = r.Start
 		}
 	}
-	c.err = c.kept.finish(c.broken != nil, size)
+	c.err = c.stored.finish(c.broken != nil, size)
 	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
 		c.err = wrong // a usage error is not the fault of the file
 	}
@@ -111,7 +111,7 @@ func sizeOf(in io.Reader) int64 {
 }
 
 // accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
-func (r *run) accept(t *Trial, f *found) error {
+func (r *run) accept(t *Trial, f *inputFile) error {
 	if err := checkTrial(t); err != nil {
 		return err
 	}
@@ -157,10 +157,10 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 	}
 }
 
-func (r *run) add(file int, trials []Trial, k *kept) error {
+func (r *run) add(file int, trials []Trial, k *storedFile) error {
 	round := r.numbering(file)
 	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
-	k.kept = k.kept || slices.ContainsFunc(trials, something)
+	k.hasRaw = k.hasRaw || slices.ContainsFunc(trials, something)
 	var within []trialWithin
 	measured := map[*arm]bool{}
 	key := &r.files[file].fileKey

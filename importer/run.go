@@ -125,16 +125,16 @@ type run struct {
 	Options
 	bulk        *journal.Bulk
 	keeper      *keeper
-	files       []found
-	oneFileEach bool                       // set if there are several arms and each is one file
-	rounds      ordered[part, pairedRound] // the rounds, if files are paired
+	files       []inputFile
+	oneFileEach bool                           // set if there are several arms and each is one file
+	rounds      ordered[nthTrial, pairedRound] // the rounds, if files are paired
 	cells       cells
 	arms        arms
 	unnamed     []string         // the sources whose files name their arms
 	taken       map[trialKey]int // the file that each trial comes from, if trials are paired by the files' rounds
 	duplicates  duplicates
 	leftOut     ordered[string, omission] // by metric
-	broken      []broken
+	broken      []brokenFile
 	beside      []int                   // the files that hold no result by their nature
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
 	others      ordered[string, reader] // the formats of files that another tool wrote

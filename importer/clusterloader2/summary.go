@@ -82,7 +82,7 @@ var counts = map[string]bool{"Count": true, "SlowCount": true}
 // all quantiles are 0.
 func (o origin) item(i *item) (importer.Trial, bool) {
 	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
-	for _, label := range i.order() {
+	for _, label := range i.labelNames() {
 		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
 		t.Levels = append(t.Levels, factor.Level{Factor: strings.ToLower(label), Value: value})
 		switch label {
@@ -106,8 +106,8 @@ func (o origin) item(i *item) (importer.Trial, bool) {
 	return t, true
 }
 
-// order returns the labels that name a cell. Those of a call are in the usual order.
-func (i *item) order() []string {
+// labelNames returns the labels that name a cell. Those of a call are in the usual order.
+func (i *item) labelNames() []string {
 	labels := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
 	for _, label := range slices.Sorted(maps.Keys(i.Labels)) {
 		if label != "" && !counts[label] && !slices.Contains(labels, label) {

@@ -29,8 +29,8 @@ func print(w io.Writer, t importer.Trial) {
 		fmt.Fprintf(w, " [%s=%s]", safetext.Name(l.Factor), safetext.Name(l.Value))
 	}
 	fmt.Fprintln(w)
-	line := func(told bool, format string, args ...any) {
-		if told {
+	line := func(known bool, format string, args ...any) {
+		if known {
 			fmt.Fprintf(w, "  "+format+"\n", args...)
 		}
 	}

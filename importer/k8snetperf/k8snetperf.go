@@ -105,15 +105,15 @@ func (d *document) trial() (importer.Trial, error) {
 	}
 	tcp, udp := d.Profile == "TCP_STREAM" || d.Profile == "TCP_STREAM_LAT", d.Profile == "UDP_STREAM"
 	for _, v := range []struct {
-		name   string
-		value  *float64
-		factor float64
-		told   bool // set if the profile measures the value; of loss and retransmits, the tool writes the one not measured as 0
+		name     string
+		value    *float64
+		factor   float64
+		measured bool // set if the profile measures the value; of loss and retransmits, the tool writes the one not measured as 0
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},
 	} {
-		if v.value != nil && v.told {
+		if v.value != nil && v.measured {
 			t.AddFit(importer.Difference(v.name), *v.value*v.factor)
 		}
 	}

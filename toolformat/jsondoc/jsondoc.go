@@ -102,17 +102,17 @@ func (r *Reader) skip() error {
 // glance is the number of bytes that begins looks at, more than the indentation of a member.
 const glance = 128
 
-type answer int
+type beginning int
 
 const (
-	no answer = iota
+	no beginning = iota
 	unknown
 	yes
 )
 
 // begins reports whether a document begins here. Job files and logs contain brackets, too: "[global]", "[  5]
 // local 10.0.0.1".
-func begins(text []byte) answer {
+func begins(text []byte) beginning {
 	after := ""
 	switch {
 	case len(text) == 0:

@@ -11,9 +11,9 @@ import (
 	"tare/version"
 )
 
-// lookFirst measures how busy this machine is before the experiment is planned. If the machine is too busy for
+// checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for
 // Tare's default limits, these are lifted, and the limits in the file stay. A message reports either case.
-func lookFirst(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
+func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.Lifted()
 	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // on a cluster, the machines of the trials are not known yet
 		return planned, nil
