@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestClosedPipe checks that a printing command ends without a message if its reader, such as head, closes the
-// pipe. It ends by SIGPIPE, which shells report as status 141, and leaves nothing half made.
+// TestClosedPipe checks that a command that prints ends without a message if its reader, such as head, closes
+// the pipe. It ends by SIGPIPE, which shells report as status 141, and leaves nothing half made.
 func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()

@@ -17,7 +17,7 @@ import (
 // optionKind is the kind of part that an experiment can do without.
 const optionKind = "option"
 
-// onCluster reports whether doctor should examine a cluster: the experiment's, or that of a context.
+// onCluster reports whether doctor should examine a cluster: the experiment's, or the cluster of a context.
 func onCluster(x *experiment.Experiment, contextName, namespace string) bool {
 	return contextName != "" || namespace != "" || x != nil && x.Testbed.Kubernetes != nil
 }

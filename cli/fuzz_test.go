@@ -165,7 +165,7 @@ func allocated() uint64 {
 // chains matches the digests and chains of a record.
 var chains = regexp.MustCompile(`,"chain":"[0-9a-f]*"|"head":"[0-9a-f]*",|,"files":\{[^}]*\}`)
 
-// seedRuns makes runs of several kinds: of an experiment with a factor and failures, and of an import.
+// seedRuns makes two runs: one of an experiment with a factor and failures, and one of an import.
 func seedRuns(f *testing.F) []string {
 	file := []byte(`apiVersion: tare/v1alpha1
 kind: Experiment

@@ -17,8 +17,8 @@ import (
 	"tare/safetext"
 )
 
-// importFlags are the flags of tare import: those that are importer.Options directly, and the texts of the
-// others.
+// importFlags are the flags of tare import. Some set importer.Options directly, and the others are kept as
+// text.
 type importFlags struct {
 	importer.Options
 	arms, factors, labels   []string

@@ -116,7 +116,7 @@ func formatNamed(args []string) (importer.Format, error) {
 	return importer.Format{}, hintedUsage(fmt.Errorf("no format %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", names))
 }
 
-// mapped replaces a format that needs a mapping file by one that reads as the file describes.
+// mapped replaces a format that needs a mapping file by the format that the mapping file describes.
 func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	switch {
 	case o.Format.Mapped == nil && f.mapping != "":
@@ -209,8 +209,8 @@ func share(flag, text string, least float64) (quantity.Percent, error) {
 	return p, nil
 }
 
-// importCommand returns the command line that repeats an import in a shell. It contains the flags about the
-// run, and not those about this command's output.
+// importCommand returns the command line that repeats an import in a shell. It contains the flags that affect
+// the run, and no flags that affect only this command's output.
 func importCommand(c *cobra.Command) string {
 	parts := []string{"tare", "import"}
 	c.Flags().Visit(func(f *pflag.Flag) {

@@ -72,8 +72,8 @@ func trialCounts(r *importer.Result) string {
 	return text
 }
 
-// printProblems lists the broken files and trials, and the remarks. others says where the rest of them are
-// listed; it follows their number.
+// printProblems lists the broken files and trials, and the remarks. If there are more, it prints their number,
+// followed by the text others, which names the place of the full list.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))

@@ -20,7 +20,8 @@ type interim struct {
 // mostInterim is the largest number of comparisons whose estimates are shown.
 const mostInterim = 2
 
-// begins notes that a trial of a round begins, and reports whether another quarter of the rounds is done.
+// begins is called when a trial of a round begins. It reports whether another quarter of the rounds is done
+// since the last report.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
 		return false

@@ -19,7 +19,7 @@ import (
 	"tare/testbed/local"
 )
 
-// oneLine is an experiment from the command line instead of a file.
+// oneLine is an experiment that is described on the command line instead of in a file.
 type oneLine struct {
 	layers, allow []string
 	save          string

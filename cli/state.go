@@ -41,8 +41,8 @@ type State struct {
 }
 
 // guarded makes all output pass through one filter that makes it safe for a terminal: file names, texts of
-// programs and clusters, and errors with such text. flush writes the rest of stdout. Its error is the first
-// write error. done writes the rest of both.
+// programs and clusters, and errors that contain any of these. flush writes the rest of stdout. Its error is
+// the first write error. done writes the rest of both.
 func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color

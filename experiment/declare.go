@@ -81,8 +81,8 @@ type Declaration struct {
 	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
 	// with other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves is set if, in such an arm, the proof of the arm's own layer shows which of the two layers is
-	// on. ProveOff and ProveOffAfter are then not called there.
+	// OwnProves is set if, in an arm with the same kind of layer but other parameters, the proof of the arm's
+	// own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not called there.
 	OwnProves bool
 }
 

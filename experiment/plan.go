@@ -57,8 +57,8 @@ type Plan struct {
 	// DecideAt lists the numbers of rounds after which the run ends if every headline comparison is decided.
 	// The last is Rounds. None: the run ends after Rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
-	// Decided is the number of rounds after which every comparison was decided; 0: none was such. It comes from
-	// the notes.
+	// Decided is the number of rounds after which all headline comparisons were decided; 0: they were not. It
+	// comes from the notes.
 	Decided int `json:"decidedRounds,omitempty"`
 	// Looks lists the numbers of rounds after which the finished run was looked at and then extended. It comes
 	// from the notes, too.
@@ -210,8 +210,8 @@ type Cell struct {
 	Expected time.Duration  `json:"expected"`           // the duration of one trial, in ns
 }
 
-// Loop names two metrics of a cell that measure one thing if the load is a closed loop. In such a loop each of
-// a fixed number of workers sends its next request as soon as the response to its last one arrives. Mean
+// Loop names two metrics of a cell that measure one thing if the load is a closed loop. In a closed loop, each
+// of a fixed number of workers sends its next request as soon as the response to its last one arrives. Mean
 // latency × throughput is then the number of workers, whatever the system does (Little's law).
 type Loop struct {
 	Latency    string  `json:"latency"`           // the mean latency, in s

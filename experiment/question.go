@@ -11,8 +11,8 @@ var asides = map[string]bool{
 
 // Aside reports whether a parameter does not belong to an experiment's question, so that runs that differ in it
 // are runs of one experiment. The path is that of a workload's parameter, or "testbed." and the path of a
-// testbed's. Such parameters are expected and longest durations, and names of the place where the experiment
-// runs. limit is set for a limit, which decides which trials fail. Rounds, slices, seeds and rules are the
+// testbed's. Examples are expected and longest durations, and the name of the cluster that the experiment runs
+// on. limit is set for a limit, which decides which trials fail. Rounds, slices, seeds and rules are the
 // design, and no parameters.
 func Aside(path string) (aside, limit bool) {
 	rest, testbed := strings.CutPrefix(path, "testbed.")

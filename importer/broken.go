@@ -101,7 +101,7 @@ func (r *run) addBroken(arms []*arm) error {
 
 // expected returns the cells that a broken file of an arm should have had trials in. They are the cells of the
 // arm's other files with the same key, or, if none of these could be read, of other arms' files with that key.
-// It returns none if those files differ in their cells.
+// It returns none if these other files differ in their cells, since the cells are then unknown.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {

@@ -78,7 +78,8 @@ func (c *readResult) distinct() bool {
 	return values >= enoughValues
 }
 
-// remarkDuplicates adds the remarks on duplicates: first on those within an arm, then on those between arms.
+// remarkDuplicates adds the remarks on duplicates: first on duplicates within an arm, then on duplicates in
+// different arms.
 func (r *run) remarkDuplicates() {
 	own := map[string]int{} // the number of copies within each arm
 	for _, s := range r.duplicates.sets.list {

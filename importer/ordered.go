@@ -1,12 +1,12 @@
 package importer
 
-// ordered holds a value for each key, in the order in which the keys were added.
+// ordered is a map that keeps the order in which its keys were added.
 type ordered[K comparable, V any] struct {
 	list []*V
 	of   map[K]*V
 }
 
-// get returns the value of a key. It adds a new value if the key has none.
+// get returns the value of a key. If the key has none, it adds the value that new returns.
 func (o *ordered[K, V]) get(key K, new func() *V) *V {
 	v, ok := o.of[key]
 	if !ok {

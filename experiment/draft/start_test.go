@@ -12,7 +12,7 @@ import (
 	"tare/workload"
 )
 
-// suits are workloads such that every layer works with one of them, on one of the testbeds.
+// suits are workloads. Every layer works with at least one of them, on one of the testbeds.
 var suits = []string{"command", "network", "storage", "vault"}
 
 // A first file can be written for each layer and each workload.

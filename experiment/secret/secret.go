@@ -135,7 +135,7 @@ func (f form) in(text string, depth int) []Finding {
 	return all
 }
 
-// apart sorts findings and leaves out those within others.
+// apart sorts findings and leaves out findings that lie within others.
 func apart(all []Finding) []Finding {
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out []Finding

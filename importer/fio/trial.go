@@ -171,8 +171,8 @@ func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	}
 }
 
-// histogram returns the bins in seconds. It returns false if there are none, or if fio would not write such
-// bins.
+// histogram returns the bins in seconds. It returns false if there are none, or if they do not have the form of
+// fio's bins.
 func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
 	h := importer.Histogram{
 		Name: name, Unit: "s",

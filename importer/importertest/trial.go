@@ -107,8 +107,7 @@ func Check(t *testing.T, trials []importer.Trial) {
 	}
 }
 
-// consistent fails if a metric of a cell has two descriptions. The import rejects such files, and the fixtures
-// must not be rejected.
+// consistent fails if a metric of a cell has two descriptions, since an import would reject the file.
 func consistent(t *testing.T, trials []importer.Trial) {
 	type column struct{ cell, metric string }
 	described := map[column]experiment.Metric{}

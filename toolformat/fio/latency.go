@@ -23,7 +23,7 @@ type Pairs []Pair
 // mostPairs is a little more than the size of fio's histogram (FIO_IO_U_PLAT_NR).
 const mostPairs = 1 << 12
 
-// Pair is one member of such an object.
+// Pair is one member of a Pairs object.
 type Pair struct{ Key, Value float64 }
 
 // UnmarshalJSON reads the object. It is by far the longest part of json+, and reading it into a map would lose

@@ -79,7 +79,7 @@ func (r *Reader) next() (*json.Decoder, error) {
 
 const space = " \t\r\n"
 
-// skip skips lines up to one that a document begins in.
+// skip skips lines until a document begins.
 func (r *Reader) skip() error {
 	for {
 		if err := r.text.skipSpace(); err != nil {
