@@ -66,7 +66,7 @@ func TestLayerOfThePage(t *testing.T) {
 	if err := os.WriteFile(file, []byte(blocks[1]+quiet), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The control of one run in twenty fails by chance. The run then ends with this status.
+	// In one run of twenty, the control fails by chance. The run then ends with the status noVerdicts.
 	var exit *exec.ExitError
 	if out, err := exec.Command(tare, "run", file, "--dir", run).CombinedOutput(); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == noVerdicts) {
 		t.Fatalf("tare run: %v\n%s", err, out)

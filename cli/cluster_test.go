@@ -65,7 +65,7 @@ func onCluster(t *testing.T, dir string) {
 // inOrder prevents scripts from running at the same time.
 type inOrder struct{ *testing.T }
 
-// Parallel does nothing.
+// Parallel does nothing, so that scripts run one after the other.
 func (inOrder) Parallel() {}
 
 // Run runs a script under its own name.

@@ -82,7 +82,7 @@ func (o overrides) expand(ctx context.Context, s State, name string) (*experimen
 	return o.expandText(name, data)
 }
 
-// expandText does the same with the text of a file.
+// expandText loads an experiment from a text, applies the flags and expands it. The name is for messages.
 func (o overrides) expandText(name string, data []byte) (*experiment.Experiment, *experiment.Expansion, error) {
 	x, err := experiment.Load(name, data, catalog.Kinds())
 	if err != nil {

@@ -89,7 +89,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return hintedUsage(err, "%s", hint)
 	}
-	word := unknown.GetSpecifiedShortnames() // for -arm instead of --arm, this is all of "arm"
+	word := unknown.GetSpecifiedShortnames() // if the user wrote -arm instead of --arm, the word is "arm"
 	if word == "" {
 		word = unknown.GetSpecifiedName()
 	}

@@ -58,7 +58,7 @@ func drawn(given *uint64) uint64 {
 
 // tooMany returns the error that one round would have too many trials.
 func (x *Experiment) tooMany() error {
-	arms := 1 // the control
+	arms := 1 // counts the control
 	for _, a := range x.Arms {
 		arms += a.variants()
 	}

@@ -70,7 +70,7 @@ type Resources struct {
 type Accounting string
 
 const (
-	// InContainer reads them inside the container. This needs no rights, but does not count processes beside
+	// InContainer reads CPU time and memory inside the container. This needs no rights, but does not count processes beside
 	// the program (sidecars, a sandbox such as gVisor).
 	InContainer Accounting = "container"
 	// OnNode reads the cgroups of whole pods on the node, exactly and at the right moment, through a pod with a

@@ -126,7 +126,7 @@ func timed(o *importer.Options) {
 	each(o, func(_ importer.File, t *importer.Trial) { t.Start = time.Unix(1_700_000_000, 0) })
 }
 
-// importing is an import of files in a directory, and its expected result.
+// importing is a test case: files in a directory, the options of the import, and the expected result.
 type importing struct {
 	files   map[string]string
 	arms    []string // NAME=PATH below the directory, or PATH

@@ -97,7 +97,7 @@ func In(text string, kind Kind) []Finding {
 		}
 		all = append(all, f.in(text, 1)...)
 	}
-	return apart(all)
+	return outermost(all)
 }
 
 // nested is the depth to which forms are searched within a value that is no secret: --set=password=….
@@ -135,8 +135,8 @@ func (f form) in(text string, depth int) []Finding {
 	return all
 }
 
-// apart sorts findings and leaves out findings that lie within others.
-func apart(all []Finding) []Finding {
+// outermost sorts findings and leaves out findings that lie within others.
+func outermost(all []Finding) []Finding {
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out []Finding
 	for _, f := range all {

@@ -28,7 +28,7 @@ const least = `{"RunType":"HTTP","RequestedQPS":"100","ActualQPS":99,"NumThreads
 func TestRate(t *testing.T) {
 	for _, c := range []struct{ qps, broken, loop string }{
 		{"100", "", ""},
-		{"104.2", "", ""}, // the run reached 95.01 %
+		{"104.2", "", ""}, // the run reached 95.01 % of its requested rate
 		{"104.3", "requested rate not reached: 99 of 104.3 requests/s (94.9 %)", ""},
 		{"max", "", "closed"},
 	} {

@@ -171,7 +171,7 @@ func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 }
 
 // round returns the number of the trial in its arm and cell, which is the round of the row. Without rounds,
-// each row is a trial; in a long table, each further value of a metric is one.
+// each row is a trial; in a long table, each further value of a metric begins a trial.
 func (r *assembler) round(in *Row, arm string, m *described) int {
 	n := in.Count(r.Round, "a round", 1)
 	switch {

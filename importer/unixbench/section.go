@@ -55,7 +55,7 @@ func (s *section) running(text string) error {
 	return nil
 }
 
-// units are the base unit of each unit of a rate, and the factor.
+// units maps the units of rates to base units, each with its factor.
 var units = map[string]struct {
 	unit   string
 	factor float64
