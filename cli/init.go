@@ -35,7 +35,7 @@ func newInit(s State) *cobra.Command {
 		Use:   "init [FILE]",
 		Short: "Write a first experiment file",
 		Long: `Write a first experiment file: one layer, one workload, and every parameter of both
-as a comment with its default. On a terminal, tare asks for choices without a flag.
+as a comment with its default. Without a flag for a choice, Tare asks for it on a terminal.
 Without FILE the file goes to standard output.`,
 		Example: `  tare init
   tare init --layer wireguard --workload network my-experiment.yaml
