@@ -1,5 +1,5 @@
-// Package catalog is the table of what Tare can put around a workload and what
-// it can run. A new layer or workload is a package of its own and one line here.
+// Package catalog lists all layers, workloads and formats of Tare. A new layer or workload is a package of its
+// own and one line here.
 package catalog
 
 import (
@@ -96,7 +96,7 @@ var Workloads = []workload.Kind{
 	xds.Kind,
 }
 
-// Kinds gives the catalog in the form that package experiment loads files with.
+// Kinds returns the catalog in the form that package experiment uses to load files.
 func Kinds() experiment.Kinds {
 	k := experiment.Kinds{
 		Layers:    map[string]func() experiment.LayerConfig{},

@@ -13,8 +13,8 @@ import (
 	"tare/workload"
 )
 
-// TestRealTimeCompute runs each program of the examples that compute once, and reads its numbers. The same
-// lines are in confidential-compute.yaml, with another image and other times.
+// TestRealTimeCompute runs each program of the examples in examples/compute once, and reads its numbers. The
+// same command lines are in confidential-compute.yaml, with another image and other durations.
 func TestRealTimeCompute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the programs take 20 s together")
@@ -34,7 +34,7 @@ func TestRealTimeCompute(t *testing.T) {
 			}
 		}
 		t.Run(name, func(t *testing.T) {
-			judged := fit.Machine(t) // some programs compute for a fixed time, and tell nothing where they did little
+			judged := fit.Machine(t) // some programs compute for a fixed time, and print no result on a slow machine
 			x, err := experiment.Load(name, text, catalog.Kinds())
 			if err != nil {
 				t.Fatal(err)

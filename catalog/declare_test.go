@@ -7,8 +7,8 @@ import (
 	"tare/experiment"
 )
 
-// TestDeclareBeforeValidation has layers and workloads declare themselves as they are
-// before anything was validated: with their defaults, and with nothing at all.
+// TestDeclareBeforeValidation calls Declare of layers and workloads that were not validated, with default
+// parameters and with zero values.
 func TestDeclareBeforeValidation(t *testing.T) {
 	declared := func(name string, config interface{ Declare() experiment.Declaration }) {
 		d := config.Declare()
@@ -29,8 +29,7 @@ func TestDeclareBeforeValidation(t *testing.T) {
 	}
 }
 
-// TestNames sees that every kind has a name of its own: of two with one name, a file gets
-// the last.
+// TestNames checks that the names of kinds are unique. Of two kinds with one name, a file would get the last.
 func TestNames(t *testing.T) {
 	var layers, workloads, formats []string
 	for _, k := range Layers {

@@ -11,8 +11,8 @@ import (
 	"tare/importer"
 )
 
-// TestOneFormat: what is a result of one format is one of no other, or tare import auto
-// could not tell which tool wrote it. Every fixture is tried with every format.
+// TestOneFormat checks that only one format finds a result in a file, since otherwise tare import auto could
+// not decide which tool wrote the file. It tries every fixture with every format.
 func TestOneFormat(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "importer", "*", "testdata", "*"))
 	if err != nil || len(files) < 50 {

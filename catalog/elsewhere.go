@@ -12,8 +12,8 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// elsewhere says where something is found that somebody looked for among the layers or workloads: the
-// one that has it as a parameter or runs it as a program, or the examples that are named after it.
+// elsewhere returns a hint for the name of an unknown layer or workload: the kind that has a parameter of this
+// name or runs a program of this name, or the examples named after it.
 func elsewhere(what, name string) string {
 	name = strings.ToLower(name)
 	if len(name) < 3 {
@@ -22,7 +22,7 @@ func elsewhere(what, name string) string {
 	if text := within(what, name); text != "" {
 		return text
 	}
-	files, _ := examples.Names() // without them there is no hint
+	files, _ := examples.Names() // without the examples' names there is no hint
 	files = slices.DeleteFunc(files, func(file string) bool { return !strings.Contains(file, name) })
 	if len(files) == 0 {
 		return ""
@@ -30,7 +30,7 @@ func elsewhere(what, name string) string {
 	return fmt.Sprintf("tare list examples %s shows how %s is measured", files[0], name)
 }
 
-// within names the layer or workload that has a parameter of that name, or runs a program of it.
+// within names the kind of layer or workload that has a parameter of this name, or runs a program of this name.
 func within(what, name string) string {
 	configs := map[string]interface{ Declare() experiment.Declaration }{}
 	switch what {
@@ -51,7 +51,7 @@ func within(what, name string) string {
 	return ""
 }
 
-// has says that a kind has a parameter of that name, or runs the program; "" if it does neither.
+// has describes the parameter of this name, or the program of this name, that a kind has; "" if it has neither.
 func has(what, kind string, config interface{ Declare() experiment.Declaration }, name string) string {
 	for _, f := range strictyaml.Fields(reflect.TypeOf(config).Elem()) {
 		if strings.EqualFold(f.Name, name) || strings.EqualFold(f.Also, name) {

@@ -17,14 +17,13 @@ import (
 var codeBlock = regexp.MustCompile("(?ms)^```(go|yaml)\n(.*?)^```$")
 
 const (
-	mostLines  = 80 // of the layer
-	rounds     = 8  // of the experiment
-	noVerdicts = 5  // is the status of a run that gives none
+	mostLines  = 80 // the size of the layer
+	rounds     = 8  // the number of rounds of the experiment
+	noVerdicts = 5  // the exit status of a run without verdicts
 )
 
-// TestLayerOfThePage takes the layer, its test and its experiment out of the page on how
-// to add a layer, builds Tare with it, and runs all three. The files lie over those of
-// the tree without being in it.
+// TestLayerOfThePage takes the layer, its test and its experiment from the page on how to add a layer, builds
+// Tare with them, and runs all three. A build overlay adds the files, so that the tree does not contain them.
 func TestLayerOfThePage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds another tare")
@@ -67,7 +66,7 @@ func TestLayerOfThePage(t *testing.T) {
 	if err := os.WriteFile(file, []byte(blocks[1]+quiet), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The control of one run in twenty fails by chance, which ends it with this status.
+	// In one run of twenty, the control fails by chance. The run then ends with the status noVerdicts.
 	var exit *exec.ExitError
 	if out, err := exec.Command(tare, "run", file, "--dir", run).CombinedOutput(); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == noVerdicts) {
 		t.Fatalf("tare run: %v\n%s", err, out)
@@ -76,7 +75,7 @@ func TestLayerOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]int{} // proofs that passed, by arm and what they expected
+	shown := map[string]int{} // the number of proofs that passed, by arm and expectation
 	for _, trial := range done.Trials {
 		if !trial.Valid() {
 			t.Errorf("%s: %v", trial.Arm, trial.Invalid)
@@ -94,7 +93,7 @@ func TestLayerOfThePage(t *testing.T) {
 	}
 }
 
-// over writes files by their paths in the tree, and gives the flag that lays them over it.
+// over writes files by their paths in the tree, and returns the flag that makes them an overlay of the build.
 func over(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -120,7 +119,7 @@ func over(t *testing.T, dir string, files map[string]string) string {
 	return "-overlay=" + overlay
 }
 
-// succeeds runs a program in the tree, which must end well.
+// succeeds runs a program in the tree and checks that it exits with 0.
 func succeeds(t *testing.T, program string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)

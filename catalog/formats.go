@@ -35,8 +35,8 @@ var Formats = []importer.Format{
 	vaultbench.Format,
 }
 
-// Imports are what tare import reads: the formats, what finds the format of each file,
-// and what needs a mapping file.
+// Imports lists all arguments of tare import: the formats, Auto, which recognises the format of each file, and
+// table, which needs a mapping file.
 var Imports = append([]importer.Format{
 	{Name: importer.Auto, Doc: "files of any of these tools, also of several: what a file is, its content tells"},
 	table.Format,

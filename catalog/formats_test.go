@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFormats checks what the command line and its lists rely on.
+// TestFormats checks the properties of formats that the command line and its lists rely on.
 func TestFormats(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 	seen := map[string]bool{}

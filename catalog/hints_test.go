@@ -10,8 +10,8 @@ import (
 	"tare/experiment/hinttest"
 )
 
-// TestHintsHelp follows the hints of files as people write them, one after the other: what they say to
-// write must lead to a file that is read.
+// TestHintsHelp follows the hints for files with usual mistakes, one after the other, and checks that the
+// corrected file is accepted.
 func TestHintsHelp(t *testing.T) {
 	file := func(testbed, layers, workload string) string {
 		return "apiVersion: tare/v1alpha1\nkind: Experiment\nname: x\ntestbed: " + testbed +
@@ -63,7 +63,8 @@ func TestHintsHelp(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoKindIsFound checks that what is no layer or workload leads to where it is.
+// TestWhatIsNoKindIsFound checks that the error for an unknown layer or workload names a kind or an example
+// that has it.
 func TestWhatIsNoKindIsFound(t *testing.T) {
 	for word, want := range map[string]string{
 		"layer kata":             "tare list examples kubernetes/kata.yaml shows how kata is measured",

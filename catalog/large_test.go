@@ -10,7 +10,7 @@ import (
 	"tare/importer"
 )
 
-// counted counts what is read of it.
+// counted counts the bytes that are read from it.
 type counted struct {
 	io.Reader
 	bytes int64
@@ -22,15 +22,14 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blanks are lines without end.
+// blanks is an endless text of empty lines.
 type blanks struct{}
 
 func (blanks) Read(p []byte) (int, error) {
 	return copy(p, bytes.Repeat([]byte("   \n"), len(p)/4+1)), nil
 }
 
-// TestLargeFile: a file that is known to be too large is refused by every format before
-// it is read.
+// TestLargeFile checks that every format refuses a file whose known size is too large before it reads the file.
 func TestLargeFile(t *testing.T) {
 	for _, format := range catalog.Formats {
 		t.Run(format.Name, func(t *testing.T) {
@@ -41,7 +40,7 @@ func TestLargeFile(t *testing.T) {
 			if !errors.As(err, &large) {
 				t.Errorf("error %v, want that it is too large", err)
 			}
-			if content.bytes > 2<<20 { // to see what it is
+			if content.bytes > 2<<20 { // a format may read the beginning to recognise the form
 				t.Errorf("%d bytes are read", content.bytes)
 			}
 		})

@@ -18,8 +18,8 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// TestDocumentedExamples loads and expands every YAML block of the pages that
-// explain the file. A block that shows only a part of a file is completed.
+// TestDocumentedExamples loads and expands every YAML block of the pages that document the experiment file. A
+// block that shows a part of a file is completed.
 func TestDocumentedExamples(t *testing.T) {
 	schema := published(t)
 	for _, name := range []string{"experiment.md", "cluster-layers.md", "startup.md", "compute.md", "dns.md", "xds.md"} {
@@ -38,7 +38,7 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-// TestExamples loads and expands the experiments that come with Tare.
+// TestExamples loads and expands the experiments shipped with Tare.
 func TestExamples(t *testing.T) {
 	schema := published(t)
 	for _, name := range exampleNames(t) {
@@ -50,8 +50,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// works checks that the loader and the schema accept an experiment, and that it
-// expands.
+// works checks that the loader and the schema accept an experiment, and that it can be expanded.
 func works(t *testing.T, where, text string, schema *jsonschema.Schema) {
 	t.Helper()
 	x, err := experiment.Load(where, []byte(text), catalog.Kinds())
@@ -85,7 +84,7 @@ func published(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// completed adds what a part of a file lacks to be a whole one.
+// completed adds the required fields that a part of a file lacks.
 func completed(part string) string {
 	for _, field := range []struct{ key, text string }{
 		{"apiVersion", "apiVersion: tare/v1alpha1\n"},

@@ -14,10 +14,10 @@ import (
 	"tare/experiment"
 )
 
-// testbedField is the field testbed of a file, with all that is below it.
+// testbedField matches the field testbed of a file, with all lines below it.
 var testbedField = regexp.MustCompile(`(?m)^testbed:.*\n(?:(?:[ \t]+.*)?\n)*`)
 
-// swapped is an experiment with another testbed, and nothing else changed.
+// swapped returns an experiment with another testbed and no other change.
 func swapped(t *testing.T, text, testbed string) string {
 	t.Helper()
 	rest := testbedField.ReplaceAllString(text, "")
@@ -27,7 +27,7 @@ func swapped(t *testing.T, text, testbed string) string {
 	return rest + "testbed: " + testbed + "\n"
 }
 
-// declared are the declarations of all layers and workloads as they are by default.
+// declared returns the declarations of all layers and workloads with default parameters.
 func declared() map[string]experiment.Declaration {
 	kinds, all := catalog.Kinds(), map[string]experiment.Declaration{}
 	for name, make := range kinds.Layers {
@@ -39,9 +39,8 @@ func declared() map[string]experiment.Declaration {
 	return all
 }
 
-// TestSwap swaps the testbed of every example. It is planned then, or else every
-// complaint is of a layer or workload that exists on one testbed alone, and says what does the
-// like on the other.
+// TestSwap changes the testbed of every example. The example can then be planned, or every error names a layer
+// or workload that exists on one testbed alone, with its counterpart on the other.
 func TestSwap(t *testing.T) {
 	complaint := regexp.MustCompile(`the (?:layer|workload) (\S+) needs the testbed \w+, and this experiment runs on \w+`)
 	known := declared()
@@ -52,7 +51,7 @@ func TestSwap(t *testing.T) {
 		}
 		for _, testbed := range []string{experiment.TestbedLocal, experiment.TestbedKubernetes} {
 			if strings.Contains(string(text), "\n  - churn:") && testbed == experiment.TestbedLocal {
-				continue // all that it names is of a cluster
+				continue // all layers and workloads that the example names need a cluster
 			}
 			x, err := experiment.Load(name, []byte(swapped(t, string(text), testbed)), catalog.Kinds())
 			if err == nil {
@@ -71,8 +70,8 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// TestSwapOfStudies says which examples are the same file on both testbeds, and which layers
-// keep the others from it.
+// TestSwapOfStudies lists the examples that work on both testbeds, and the layers that confine the others to
+// one.
 func TestSwapOfStudies(t *testing.T) {
 	for _, c := range []struct {
 		file, testbed string
@@ -102,7 +101,7 @@ func TestSwapOfStudies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lacks := slices.DeleteFunc(c.lacks, func(name string) bool { // a layer that has come to the other testbed
+		lacks := slices.DeleteFunc(c.lacks, func(name string) bool { // a layer that the other testbed has by now
 			only := catalog.Kinds().Layers[name]().Declare().Needs.Only
 			return only == "" || only == c.testbed
 		})
@@ -118,8 +117,8 @@ func TestSwapOfStudies(t *testing.T) {
 	}
 }
 
-// TestElsewhere sees that what exists on one testbed alone says what does the like on the
-// other, and that the examples named there exist.
+// TestElsewhere checks that a kind that exists on one testbed alone names its counterpart on the other, and
+// that the examples in these texts exist.
 func TestElsewhere(t *testing.T) {
 	named := regexp.MustCompile(`\bkubernetes/[\w-]+\.yaml`)
 	for name, d := range declared() {
@@ -134,9 +133,9 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestTestbedTable holds the table of docs/experiment.md against what layers and workloads
-// declare: it has a row for each, and says what it is on each testbed, or that it is not
-// there and what does the like.
+// TestTestbedTable compares the table in docs/experiment.md with the declarations of layers and workloads. The
+// table has a row for each kind, with its form on each testbed, or its counterpart if the testbed does not have
+// it.
 func TestTestbedTable(t *testing.T) {
 	page, err := os.ReadFile("../docs/experiment.md")
 	if err != nil {
@@ -176,7 +175,7 @@ func TestTestbedTable(t *testing.T) {
 	}
 }
 
-// exampleNames lists the experiments that come with Tare.
+// exampleNames lists the experiments shipped with Tare.
 func exampleNames(t *testing.T) []string {
 	t.Helper()
 	names, err := examples.Names()

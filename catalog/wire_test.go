@@ -7,10 +7,10 @@ import (
 	"tare/experiment"
 )
 
-// TestDefaultWire: the local wire bounds no server unless the file says so.
+// TestDefaultWire checks that the local wire does not limit a server unless the file sets a limit.
 func TestDefaultWire(t *testing.T) {
 	const rest = "\nkind: Experiment\nname: x\narms: [{name: plain}, {name: small, layers: [{link: {mtu: 1400}}]}]\nworkloads: [http: {}, network: {}, dns: {rate: 10/s}, vault: {}, command: {run: [\"true\"]}]\n"
-	want := map[string][2]string{ // rate without one in the file, and what is measured
+	want := map[string][2]string{ // the rate if the file sets none, and the measured quantity
 		"http": {"unlimited", "server"}, "dns": {"unlimited", "server"}, "vault": {"unlimited", "server"},
 		"network": {"1Gbit", "network"}, "command": {"1Gbit", ""},
 	}

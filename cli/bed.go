@@ -17,16 +17,16 @@ import (
 	"tare/version"
 )
 
-// bed is the testbed of a run with what goes with it.
+// bed is the testbed of a run, with functions that depend on its kind.
 type bed struct {
 	testbed.Testbed
 	sampler runner.Sampler
-	// clusters describes the clusters that the sites are on; nil: on this machine.
+	// clusters describes the clusters that the sites are on; nil on the local testbed.
 	clusters func(context.Context) ([]machine.Cluster, error)
 }
 
-// openBed makes the testbed that an experiment asks for. Say takes what it waits for.
-// J is nil where the sites are for no run.
+// openBed makes the testbed of an experiment. say receives messages about waiting. j is nil if the sites do not
+// belong to a run.
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
 		o := kube.Options{Version: version.String(), Host: host, Say: say}
@@ -53,22 +53,22 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
 
-// host is the testbed on this machine beside one on a cluster.
+// host returns the local testbed, for an experiment on a cluster that also needs this machine.
 func host() (testbed.Testbed, error) { return local.New() }
 
-// guard has tare clean run when this process is killed: its direct children die
-// with it, but a program under test may have put others into the background.
+// guard makes tare clean run if this process is killed. Its direct children die with it, but a program under
+// test may have started others in the background.
 func guard() {
 	if self, err := os.Executable(); err == nil {
 		local.Guard(self, "clean", "--"+guardFlag)
 	}
 }
 
-// record completes the record of the environment once the sites are set up.
+// record completes the record of the environment after the sites were set up.
 func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Environment) error {
 	if b.clusters == nil {
 		if j.Session() == 1 {
-			return nil // Create has it
+			return nil // journal.Create wrote it
 		}
 		return j.AddEnvironment(env)
 	}
@@ -87,9 +87,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	return j.AddEnvironment(env)
 }
 
-// inNamespace starts this command again in a user namespace where it may set up
-// a network, if it needs to, and then ends this one with the other's exit code.
-// Otherwise it returns nil, and the command goes on.
+// inNamespace starts this command again in a user namespace that allows networks, if this is necessary. It then
+// exits with the exit code of the new process. Otherwise it returns nil, and the command continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil
@@ -101,8 +100,8 @@ func inNamespace(needed bool) error {
 	return exit(code)
 }
 
-// tryNamespace is inNamespace for commands that only ask what works: where the
-// system refuses, they go on and say so.
+// tryNamespace is inNamespace for commands that only test what works. If the system does not allow a user
+// namespace, they continue and report this.
 func tryNamespace() error {
 	var code exit
 	if err := inNamespace(true); errors.As(err, &code) {
@@ -111,7 +110,7 @@ func tryNamespace() error {
 	return nil
 }
 
-// needsNetwork says whether an experiment needs nodes with a network.
+// needsNetwork reports whether an experiment needs nodes with a network.
 func needsNetwork(x *experiment.Experiment) bool {
 	return neededBy(x)("testbed", "local")
 }

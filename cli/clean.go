@@ -21,8 +21,8 @@ import (
 	"tare/version"
 )
 
-// guardFlag has tare clean leave switches alone: to look at them takes the lock of their
-// run for a moment, in which tare resume would be refused, and nobody reads what it says.
+// guardFlag makes tare clean ignore switches. To inspect switches, it locks their run for a moment, during
+// which tare resume would fail, and nobody reads its output.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -30,32 +30,36 @@ func newClean(s State) *cobra.Command {
 	var on leftOnCluster
 	c := &cobra.Command{
 		Use:   "clean [DIR]...",
-		Short: "Remove what a killed run left behind",
-		Long: `Find and end what a killed run left behind on this machine: processes that Tare
-started and whose Tare is gone. Network namespaces vanish with their processes.
-Remove the directories and files that it had made for a while (tare-WHAT-PID-…: volumes,
-files for programs under test, keys of proxies, profiles of a browser, half a report) where
-temporary files are (TMPDIR), in this directory, and up to four levels below the directories
-named, or below runs/. Nothing is removed that is mounted in them; it is unmounted.
-Remove also what is no run yet, because Tare was killed while it made the directory (of
-an import: .NAME.unfinished-NUMBER), in the same places. Of such a directory it removes what
-Tare writes; a
-file of somebody else's in it stays, with the directory, and is named. What a living Tare
-still works on stays, and so does every run. Nothing that Tare did not start or make is
-touched. What cannot be removed is named, and the rest is removed all the same.
+		Short: "Remove the leftovers of killed runs",
+		Long: `Remove the leftovers of killed runs on this machine:
 
-Name what a killed run below the same directories has left turned on, or off, for
-everyone (layer switch), with the commands that turn it back. They run with --switches.
+Processes that Tare started and whose Tare process has ended are killed. Network
+namespaces vanish with their processes.
 
-With --context it looks at a cluster in place of this machine: for what runs have
-made there, whose Tare is a process of this machine that has ended, or has not been
-heard of for a minute.`,
+Temporary directories and files of a Tare process that has ended (tare-WHAT-PID-…: volumes,
+files for programs under test, keys of proxies, browser profiles, half a report) are
+removed from the directory of temporary files (TMPDIR), from this directory, and from up to
+four levels below the named directories, or below runs/. Mounts in them are unmounted, and
+nothing mounted is removed.
+
+Unfinished run directories (of an import: .NAME.unfinished-NUMBER) are removed from the
+same places. Only Tare's own files in them are removed; other files stay, with the
+directory, and are named. Files of a live Tare process stay, and so does every run.
+Nothing else is touched. If an object cannot be removed, it is named, and the rest is
+removed.
+
+Switches that a killed run below the same directories has left on or off for the whole
+system (layer switch) are named, with the commands that turn them back. --switches runs
+these commands.
+
+With --context, a cluster is cleaned instead of this machine, of objects of runs whose
+Tare was a process of this machine that has ended, or has given no sign for a minute.`,
 		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history\n  tare clean --switches\n  tare clean --context staging --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
-			if on.asked(c) && switches {
+			if on.selected(c) && switches {
 				return usage(errors.New("--switches is about this machine, whose programs turned them, and a cluster is to be cleaned: call tare clean once for each"))
 			}
-			if on.asked(c) {
+			if on.selected(c) {
 				return on.clean(c.Context(), s, args, dry)
 			}
 			roots, err := importRoots(args)
@@ -84,16 +88,17 @@ heard of for a minute.`,
 			return bad
 		},
 	}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
-	c.Flags().BoolVar(&switches, "switches", false, "also turn back what killed runs have left turned on or off for everyone")
-	c.Flags().BoolVar(&guarding, guardFlag, false, "called when a run was killed: leave to others what it has left switched")
-	_ = c.Flags().MarkHidden(guardFlag) // it is there
+	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&switches, "switches", false, "also turn back the system-wide switches that killed runs have left")
+	c.Flags().BoolVar(&guarding, guardFlag, false, "called after a run was killed: ignore its switches")
+	_ = c.Flags().MarkHidden(guardFlag) // the flag exists
 	on.flags(c)
 	return c
 }
 
-// cleanTemporary removes the directories and files that killed Tares had made for a while, or says that it would, and gives
-// how many these are: where temporary files are, here, and in some directories and the runs below them.
+// cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints
+// them, and returns their number. It searches the system's directory for temporary files, the working
+// directory, and the roots with the runs below them.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -121,18 +126,18 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	return len(paths), errors.Join(bad, err)
 }
 
-// deepest is how many levels below a directory temporary files are looked for.
+// deepest is the number of directory levels below which temporary files are not searched.
 const deepest = 4
 
-// importRoots gives the directories to be searched for unfinished runs: those
-// named, which have to be there, or runs/, which need not.
+// importRoots returns the directories in which unfinished runs are searched: the named ones, which must exist,
+// or runs/, which may be missing.
 func importRoots(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{journal.DefaultRoot}, nil
 	}
 	var roots []string
 	for _, dir := range args {
-		root, err := filepath.EvalSymlinks(dir) // a link to the runs stands for them
+		root, err := filepath.EvalSymlinks(dir) // a link to the directory of runs is followed
 		if err != nil {
 			return nil, usage(fmt.Errorf("cannot look for unfinished runs: %w", err))
 		}
@@ -144,8 +149,8 @@ func importRoots(args []string) ([]string, error) {
 	return roots, nil
 }
 
-// cleanImports removes what killed imports left below some directories, or says
-// that it would, and gives how many they are.
+// cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them,
+// and returns their number.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	var left []string
 	var bad error
@@ -155,7 +160,7 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		left = append(left, found...)
 	}
 	slices.Sort(left)
-	left = slices.Compact(left) // of directories named twice, or within one another
+	left = slices.Compact(left) // directories may be named twice, or lie within one another
 	for _, dir := range left {
 		if dry {
 			fmt.Fprintf(s.Stdout, "would remove unfinished run %s\n", safetext.Name(dir))
@@ -175,28 +180,28 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	return len(left), bad
 }
 
-// leftOnCluster says on which cluster to look for what runs have left.
+// leftOnCluster selects the cluster on which leftovers of runs are searched.
 type leftOnCluster struct{ context, kubeconfig, namespace string }
 
 func (l *leftOnCluster) flags(c *cobra.Command) {
-	c.Flags().StringVar(&l.context, "context", "", "clean a cluster in place of this machine: context of the kubeconfig")
-	c.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "clean a cluster: kubeconfig in place of the usual ones")
-	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, look in one namespace only, for who may not look in all")
+	c.Flags().StringVar(&l.context, "context", "", "clean a cluster instead of this machine: context of the kubeconfig")
+	c.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "clean a cluster: kubeconfig instead of the default ones")
+	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "on a cluster, search one namespace only, for users without rights in the others")
 }
 
-// asked says whether a cluster is to be cleaned.
-func (l *leftOnCluster) asked(c *cobra.Command) bool {
+// selected reports whether the user wants a cluster cleaned.
+func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
 
-// clean removes what runs whose Tare is gone have left on the cluster, or says
-// that it would. What belongs to runs that live is named on stderr.
+// clean removes the leftovers on the cluster of runs whose Tare process has ended, or with dry only prints
+// them. It prints the objects of live runs on stderr.
 func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry bool) error {
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
 	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
-	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // what was found counts beside an error
+	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // beside an error, left holds the leftovers found so far
 	found := 0
 	for _, one := range left {
 		if one.Alive {

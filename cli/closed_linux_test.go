@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// TestClosedPipe: a reader that has seen enough, as head has, ends a command that prints
-// without a word: by SIGPIPE, as the shells' status 141 says. Nothing half made is left.
+// TestClosedPipe checks that a command that prints ends without a message if its reader, such as head, closes
+// the pipe. It ends by SIGPIPE, which shells report as status 141, and leaves nothing half made.
 func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command("tare", args...) // TestMain puts it there
+		cmd := exec.Command("tare", args...) // TestMain puts tare into PATH
 		cmd.Dir, cmd.Env = work, append(os.Environ(), "HOME="+work)
 		return cmd
 	}
@@ -73,7 +73,7 @@ func TestClosedPipe(t *testing.T) {
 	}
 }
 
-// TestFullDisk: what could not be printed is an error.
+// TestFullDisk checks that output that could not be written is an error.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

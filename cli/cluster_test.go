@@ -21,15 +21,14 @@ import (
 	"tare/testbed/kube/kubetest"
 )
 
-// TestClusterScripts carries whole experiments out on a cluster, with Tare's image
-// loaded. One after the other: each checks that it leaves nothing behind.
+// TestClusterScripts runs whole experiments on a cluster, with Tare's image loaded. They run one after the
+// other, since each checks that it leaves nothing behind.
 func TestClusterScripts(t *testing.T) {
 	t.Parallel()
 	onCluster(t, "testdata/cluster")
 }
 
-// TestProductScripts runs examples as they are shipped, on a cluster with the product that they
-// are about.
+// TestProductScripts runs shipped examples on a cluster that has the product they measure.
 func TestProductScripts(t *testing.T) {
 	if os.Getenv("TARE_TEST_PRODUCTS") == "" {
 		t.Skip("TARE_TEST_PRODUCTS is not set: make test-products brings up a cluster with products and sets it")
@@ -37,7 +36,7 @@ func TestProductScripts(t *testing.T) {
 	onCluster(t, "testdata/products")
 }
 
-// onCluster carries the scripts of a directory out.
+// onCluster runs the scripts of a directory.
 func onCluster(t *testing.T, dir string) {
 	kubeconfig := kubetest.Kubeconfig(t)
 	before, err := owners(kubeconfig)
@@ -63,10 +62,10 @@ func onCluster(t *testing.T, dir string) {
 	})
 }
 
-// inOrder keeps scripts from running at the same time.
+// inOrder prevents scripts from running at the same time.
 type inOrder struct{ *testing.T }
 
-// Parallel does nothing.
+// Parallel does nothing, so that scripts run one after the other.
 func (inOrder) Parallel() {}
 
 // Run runs a script under its own name.
@@ -74,10 +73,10 @@ func (t inOrder) Run(name string, f func(testscript.T)) {
 	t.T.Run(name, func(t *testing.T) { f(inOrder{t}) })
 }
 
-// Verbose says whether the script's log is wanted.
+// Verbose reports whether the script's log should be printed.
 func (inOrder) Verbose() bool { return testing.Verbose() }
 
-// owners are what on the cluster belongs to runs, by the names of the runs.
+// owners returns the objects on the cluster that belong to runs, by the names of the runs.
 func owners(kubeconfig string) (map[string][]string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -117,8 +116,8 @@ func owners(kubeconfig string) (map[string][]string, error) {
 	return found, nil
 }
 
-// nothingOnCluster fails when something of a run is on the cluster that was not
-// there before the tests; with !, when nothing is.
+// nothingOnCluster fails if an object of a run is on the cluster that was not there before the tests. With !,
+// it fails if there is none.
 func nothingOnCluster(kubeconfig string, before map[string][]string) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, _ []string) {
 		left, err := owners(kubeconfig)
@@ -135,7 +134,7 @@ func nothingOnCluster(kubeconfig string, before map[string][]string) func(*tests
 	}
 }
 
-// record is what the tests want of a line of trials.jsonl.
+// record holds the fields of a line of trials.jsonl that the tests need.
 type record struct {
 	Arm     string
 	Start   time.Time
@@ -157,8 +156,8 @@ func records(ts *testscript.TestScript, dir string) []record {
 	return all
 }
 
-// proofs fails unless every valid trial of an arm has shown what its layers change:
-// proofs DIR ARM CHECK=BEGINNING....
+// proofs fails unless the proofs of every valid trial of an arm begin with the given texts: proofs DIR ARM
+// CHECK=BEGINNING....
 func proofs(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 3 || neg {
 		ts.Fatalf("usage: proofs DIR ARM CHECK=BEGINNING...")
@@ -184,8 +183,7 @@ func proofs(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// pauses prints the times between the end of a trial and the start of the next:
-// pauses DIR.
+// pauses prints the times between the end of a trial and the start of the next: pauses DIR.
 func pauses(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 || neg {
 		ts.Fatalf("usage: pauses DIR")

@@ -18,17 +18,17 @@ func newCombine(s State) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "combine RUN RUN...",
-		Short: "Join runs of one experiment: what holds beyond a single occasion",
-		Long: `Join runs of one experiment into one answer. A run speaks for its occasion: its
-rounds share the load, the neighbours and the placement of that hour. tare combine
-takes each run as one occasion and says what the layer costs in the mean of them, by
-how much the overhead differs from one occasion to another, and where another run
-would find it.
+		Short: "Join runs of one experiment to an answer beyond a single occasion",
+		Long: `Join runs of one experiment into one answer. A single run describes its occasion: all
+its rounds share the load, the neighbours and the placement of that hour. tare combine
+treats each run as one occasion. It shows the mean overhead of a layer over occasions,
+how much the overhead differs between them, and the range in which another run would
+find it.
 
 The runs must ask the same question: layers, workloads, testbed, confidence and
 margin. Seed, time, number of rounds, machine and versions may differ, and are
-listed. A run that is not finished or gives no verdicts is left out, and named. Two
-runs are the least; from five on the answers are of use.`,
+listed. Runs that are unfinished or give no verdicts are left out, and named. Two
+runs are the minimum; five or more give useful answers.`,
 		Example: `  tare combine runs/gvisor-20260102-150405 runs/gvisor-20260103-150405 runs/gvisor-20260104-150405
   tare combine nightly/* -o markdown
   tare combine nightly/* -o html --to gvisor.html
@@ -46,7 +46,7 @@ runs are the least; from five on the answers are of use.`,
 			})
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().BoolVar(&all, "all", false, "show exploratory metrics, too")
 	p.add(c)
 	return c
 }

@@ -22,18 +22,18 @@ func newCompare(s State) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare runs made at different times, on different machines, or of different versions",
-		Long: `Compare runs. What differs between them besides the numbers comes first: machine,
-layers, workloads, testbed, versions. Then how much more or less each layer costs
-than it did, each overhead against the baseline of its own run. Then the levels of
-all arms against one of them.
+		Long: `Compare runs. The differences between their machines, layers, workloads, testbeds and
+versions come first. Then follows how much more or less each layer costs than before,
+each overhead against the baseline of its own run. Then follow the levels of all arms
+against one of them.
 
-Runs are named by their directories. --reference takes one of them, its last
-element or its number in the order given, and after a colon an arm. --match says
-that two arms of different names are versions of one layer, of two runs or of one.
+Runs are named by their directories. --reference takes a directory, its last element or
+its number in the given order, and after a colon an arm. --match declares two arms of
+different names, in one or two runs, as versions of one layer.
 
-Two runs do not say how much an overhead differs from one occasion to the next, and no
-change of it has a verdict. --occasions names runs of which nothing changed since the
-first one: what they differ by is part of the interval.`,
+Two runs do not show how much an overhead differs between occasions, so a change has no
+verdict. --occasions names runs in which nothing changed since the first one: their
+differences become part of the interval.`,
 		Example: `  tare compare runs/wireguard-20260102-150405 runs/wireguard-20260203-150405
   tare compare runs/monday runs/today --occasions runs/tuesday --occasions runs/thursday
   tare compare runs/azure runs/gcp --reference gcp:plain
@@ -53,11 +53,11 @@ first one: what they differ by is part of the interval.`,
 	}
 	c.Flags().StringVar(&reference, "reference", "", "RUN or RUN:ARM that levels are compared with (default: the baseline of the first run)")
 	c.Flags().StringArrayVar(&matches, "match", nil, "OLD=NEW: two arms that are versions of one layer; may be repeated")
-	c.Flags().StringArrayVar(&occasions, "occasions", nil, "RUN of which nothing changed since the first: the spread of these runs is part of the interval of a change; may be repeated")
+	c.Flags().StringArrayVar(&occasions, "occasions", nil, "RUN in which nothing changed since the first: the spread of these runs is part of the interval of a change; may be repeated")
 	_ = c.RegisterFlagCompletionFunc("occasions", completeRuns)
 	_ = c.RegisterFlagCompletionFunc("reference", completeReference)
 	_ = c.RegisterFlagCompletionFunc("match", completeMatch)
-	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().BoolVar(&all, "all", false, "show exploratory metrics, too")
 	p.add(c)
 	return c
 }
@@ -105,7 +105,7 @@ func compareRuns(dirs []string, reference string, matches, occasions []string) (
 	return r, nil
 }
 
-// openInputs opens run directories, each of which may be named once.
+// openInputs opens run directories. It returns an error if one is named twice.
 func openInputs(dirs []string) ([]compare.Input, error) {
 	if err := distinct(dirs); err != nil {
 		return nil, err
@@ -121,13 +121,13 @@ func openInputs(dirs []string) ([]compare.Input, error) {
 	return in, nil
 }
 
-// distinct refuses a directory that is named twice, in whatever way.
+// distinct returns an error if two of the paths are the same directory.
 func distinct(dirs []string) error {
 	infos := make([]os.FileInfo, len(dirs))
 	for i, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil {
-			continue // opening it says what is wrong
+			continue // opening the directory reports the error
 		}
 		infos[i] = info
 		for k, earlier := range infos[:i] {

@@ -20,8 +20,7 @@ func completeFiles(extensions ...string) cobra.CompletionFunc {
 	}
 }
 
-// completeRuns completes run directories: those below runs/, and any other
-// directory.
+// completeRuns completes run directories: those below runs/, and any other directory.
 func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return runsBelow(journal.DefaultRoot)
 }
@@ -35,12 +34,12 @@ func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
 	return dirs, cobra.ShellCompDirectiveDefault
 }
 
-// completeArms completes the arms of the run that is named, or of the newest.
+// completeArms completes the arms of the named run, or of the newest.
 func completeArms(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return arms(args), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeReference completes RUN and RUN:ARM of the runs that are named.
+// completeReference completes RUN and RUN:ARM of the named runs.
 func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	for _, dir := range args {
@@ -52,7 +51,7 @@ func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cob
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeMatch completes OLD=NEW with the treatments of the runs that are named.
+// completeMatch completes OLD=NEW with the treatments of the named runs.
 func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	old, _, chosen := strings.Cut(typed, "=")
 	var list []string
@@ -70,8 +69,8 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// planNamed is the plan of the run that the arguments name, or of the newest; an empty one
-// if there is no such run, which the command itself will say.
+// planNamed returns the plan of the named run, or of the newest. If the run cannot be found, it returns an
+// empty plan, and the command itself reports the error.
 func planNamed(args []string) experiment.Plan {
 	dir, err := runDir(args)
 	if err != nil {
@@ -80,7 +79,7 @@ func planNamed(args []string) experiment.Plan {
 	return planOf(dir)
 }
 
-// planOf is the plan of a run; an empty one if it cannot be read.
+// planOf returns the plan of a run, or an empty one if it cannot be read.
 func planOf(dir string) (plan experiment.Plan) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -94,7 +93,7 @@ func planOf(dir string) (plan experiment.Plan) {
 	return plan
 }
 
-// arms are the names of the arms of a run that have one of the roles, or of all.
+// arms returns the names of a run's arms with one of the roles, or of all arms.
 func arms(run []string, roles ...experiment.Role) (names []string) {
 	for _, a := range planNamed(run).Arms {
 		if roles == nil || slices.Contains(roles, a.Role) {

@@ -20,18 +20,18 @@ func newCost(s State) *cobra.Command {
 	var price, utilisation string
 	c := &cobra.Command{
 		Use:   "cost [RUN]",
-		Short: "Say what the arms of a run take in cores, nodes and money",
-		Long: `Say what each arm of a run takes at a given rate of work, and what it takes more
-than the baseline, with intervals: cores, nodes as they come out and rounded up, and
-their price. Without RUN, the newest run below runs/.
+		Short: "Compute what the arms of a run need in cores, nodes and money",
+		Long: `Compute what each arm of a run needs for a given rate of work, and what it needs more
+than the baseline, with intervals: cores, nodes (exact and rounded up), and their price.
+Without RUN, the newest run below runs/.
 
-It rests on a metric of CPU time per unit of work, such as tcp-cpu in s/Gbit, and where
-the run has one in the same cell, on the metric capacity. --rate is in that unit of work
-per second; an amount of data may be given as such. Where a run has several such figures,
---metric and --cell choose.
+The source is a metric of CPU time per unit of work, such as tcp-cpu in s/Gbit, and the
+metric capacity if the same cell has it. --rate is in this unit of work per second; for
+work measured in data, it may be an amount such as 40Gbit/s. If a run has several such
+metrics, choose with --metric and --cell.
 
-The output says what is assumed: that CPU time grows in proportion to the rate, that
-nodes are needed for CPU alone, and that no more of them is used than --utilisation.`,
+The output states the assumptions: CPU time grows in proportion to the rate, nodes are
+needed for CPU alone, and only the share --utilisation of them is used.`,
 		Example: `  tare cost --node-cpus 8 --node-price 0.40/h --rate 12000/s
   tare cost runs/wireguard-20260102-150405 --node-cpus 16 --node-price 290/month --currency EUR --rate 40Gbit/s
   tare cost --node-cpus 8 --rate 12000/s --utilisation 50% --metric tcp-cpu --cell network.tcp.pod-to-pod
@@ -51,17 +51,17 @@ nodes are needed for CPU alone, and that no more of them is used than --utilisat
 	c.Flags().StringVar(&o.Rate, "rate", "", "rate of work: 12000/s, 40Gbit/s")
 	c.Flags().Float64Var(&o.NodeCPUs, "node-cpus", 0, "CPUs of a node")
 	c.Flags().StringVar(&price, "node-price", "", "price of a node: 0.40/h, 290/month (default: no prices)")
-	c.Flags().StringVar(&o.Currency, "currency", "", "currency of the price, as it is to be written")
+	c.Flags().StringVar(&o.Currency, "currency", "", "currency of the price, for the output")
 	c.Flags().StringVar(&utilisation, "utilisation", "70%", "share of a node that may be used")
-	c.Flags().StringVar(&o.Metric, "metric", "", "metric that the answer rests on")
-	c.Flags().StringVar(&o.Cell, "cell", "", "cell that the answer rests on")
+	c.Flags().StringVar(&o.Metric, "metric", "", "metric that the answer is computed from")
+	c.Flags().StringVar(&o.Cell, "cell", "", "cell that the answer is computed from")
 	_ = c.RegisterFlagCompletionFunc("metric", completeCost(func(cell, metric string) string { return metric }))
 	_ = c.RegisterFlagCompletionFunc("cell", completeCost(func(cell, metric string) string { return cell }))
 	p.add(c)
 	return c
 }
 
-// costOf works a cost out from flags.
+// costOf computes a cost from the flags.
 func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Result, error) {
 	var share quantity.Percent
 	if err := share.UnmarshalText([]byte(utilisation)); err != nil {
@@ -88,7 +88,7 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered is the error of a question that cannot be answered, with what could be.
+// unanswered returns the error of a cost that cannot be computed, with a hint about options that work.
 func unanswered(before string, err error) error {
 	var wrong *cost.Error
 	if errors.As(err, &wrong) {
@@ -97,8 +97,8 @@ func unanswered(before string, err error) error {
 	return err
 }
 
-// completeCost completes the metrics of the run that is named, or of the newest, on which a
-// cost can rest, or their cells.
+// completeCost completes the metrics of the named run, or of the newest, from which a cost can be computed, or
+// their cells.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		plan := planNamed(args)

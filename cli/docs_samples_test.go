@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestDocumentedOutput checks that what the documentation shows of the output of commands is
-// what tests have made: the lines stand so in a golden file, or in a script that compares them. The figures
-// of docs/figures are made by the commands that they name.
+// TestDocumentedOutput checks that the documentation shows the real output of commands: its lines occur in this
+// form in a golden file, or in a script that compares them. It also checks that the figures of docs/figures are
+// the output of the commands that they name.
 func TestDocumentedOutput(t *testing.T) {
 	var made []string
 	for _, pattern := range []string{"testdata/script/*.txtar", "testdata/realtime/*.txtar", "../report/testdata/*.txt", "../export/testdata/*"} {
@@ -62,9 +62,9 @@ func TestDocumentedOutput(t *testing.T) {
 	}
 }
 
-// TestRecommendedCommands takes every command that the product, its help and its documentation recommend, and has the
-// command line judge it: there is such a command, it has these flags and takes so many arguments. What can run here runs
-// in scripts (newcomer.txtar, examples.txtar); much needs a cluster, root or an hour.
+// TestRecommendedCommands checks every command that the product, its help and its documentation recommend: the command
+// exists, has these flags and takes this number of arguments. Scripts run those that can run here (newcomer.txtar,
+// examples.txtar). Many others need a cluster, root or an hour.
 func TestRecommendedCommands(t *testing.T) {
 	whole, sentences := 0, 0
 	pages, err := filepath.Glob("../docs/*.md")
@@ -132,11 +132,11 @@ var (
 	named  = regexp.MustCompile(`\btare ([a-z]+)((?: (?:-o [a-z]+|--[a-z][a-z-]*|[A-Z][A-Z.…-]*|%s))*)`)
 	ended  = regexp.MustCompile(` (#|\||>|2>|&&|\|\||;|&$).*$`)
 	quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
-	// prose is what follows the name of the product without being a command.
+	// prose lists words that follow the name of the product without being a command.
 	prose = []string{"is", "itself", "gate", "has", "does", "was", "in", "on", "of", "if", "and", "image", "for", "already", "left", "marker", "as", "storage", "authority", "with"}
 )
 
-// judgeCommands judges the command of a line as a shell would call it, and says of how many it has heard.
+// judgeCommands checks the commands of a line as a shell would run them, and returns their number.
 func judgeCommands(t *testing.T, where, line string) int {
 	t.Helper()
 	m := typed.FindStringSubmatch(strings.TrimSpace(line))
@@ -146,7 +146,7 @@ func judgeCommands(t *testing.T, where, line string) int {
 	text := ended.ReplaceAllString(quoted.ReplaceAllStringFunc(m[1], func(s string) string {
 		return strings.NewReplacer(" ", "\x00", "|", "\x01", ">", "\x02", "#", "\x03", ";", "\x04", "&", "\x05").Replace(s[1 : len(s)-1])
 	}), "")
-	args := strings.Fields(regexp.MustCompile(`\S*\*\S*`).ReplaceAllString(text, "$0 $0")) // a shell finds several
+	args := strings.Fields(regexp.MustCompile(`\S*\*\S*`).ReplaceAllString(text, "$0 $0")) // a shell expands a pattern to several names
 	if slices.Contains(args, "--help") || slices.Contains(args, "--version") || slices.ContainsFunc(args, func(a string) bool { return strings.HasSuffix(a, "…") || strings.HasPrefix(a, "<") }) {
 		return 0
 	}
@@ -163,7 +163,7 @@ func judgeCommands(t *testing.T, where, line string) int {
 	return 1
 }
 
-// judgeWords judges the commands that a sentence names, as far as it has them: the command and its flags.
+// judgeWords checks the commands in a sentence as far as the sentence contains them: the command and its flags.
 func judgeWords(t *testing.T, where, text string) (n int) {
 	t.Helper()
 	for _, m := range named.FindAllStringSubmatch(text, -1) {

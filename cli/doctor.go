@@ -21,15 +21,15 @@ import (
 	"tare/testbed/local"
 )
 
-// part is something that an experiment may need, with what its probe found.
+// part is a feature that an experiment may need, with the findings of its probe.
 type part struct {
 	Kind     string            `json:"kind"` // "testbed", "layer", "workload", "program", "option"
 	Name     string            `json:"name"`
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// usable says whether the part can be used: a layer or a workload when any way
-// of having it works, the testbed, the limits or an arm when all that it is made of does.
+// usable reports whether the part can be used. For a layer or a workload, one working way suffices. For the
+// testbed, the limits or an arm, everything must work.
 func (p part) usable() bool {
 	if p.Kind == optionKind {
 		return true
@@ -40,12 +40,12 @@ func (p part) usable() bool {
 	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
-// volumePart is the testbed's part that is only there where a workload has a volume.
+// volumePart is the part of the local testbed that is needed only if a workload has a volume.
 const volumePart = "local volume"
 
 func unusable(p part) bool { return !p.usable() }
 
-// problem says why a part cannot be used, with what each way of having it takes.
+// problem returns the reason why a part cannot be used, with the requirements of each way of using it.
 func (p part) problem() error {
 	var why, hints []string
 	for _, f := range p.Findings {
@@ -69,25 +69,24 @@ func newDoctor(s State) *cobra.Command {
 	var try bool
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
-		Short: "Say what works on this machine or a cluster, by trying it",
-		Long: `Say for the testbed and for every layer and workload whether it works, is
-refused by this system (and why), or misses something (and the command that
-installs it); and the same of the programs that make PNG and PDF of reports. Each
-answer comes from trying the thing. With FILE, only what that
-experiment needs, the programs that it names included; the exit code is 1 if it
-cannot run here.
+		Short: "Test which layers and workloads work on this machine or a cluster",
+		Long: `Examine the testbed, every layer and every workload: each works, is refused by this
+system (with the reason), or misses a program (with the command that installs it). The
+programs that make PNG and PDF of reports are examined, too. Each finding comes from a
+try. With FILE, only the parts that this experiment needs are examined, including
+the programs in it; the exit code is 1 if it cannot run here.
 
-Of a cluster (--context, or a FILE whose testbed is kubernetes) it asks for each
-right that a run needs, and offers the pods and the rest to the API server by dry
-runs: nothing is made. For a right that is missing it gives the command that
-grants it. Least rights takes a run in one namespace that exists, which --namespace
-or testbed.kubernetes.namespace names; without, each arm has a namespace of its own, and
-the answer says whether anything confines the rights to those.
+On a cluster (--context, or a FILE whose testbed is kubernetes), doctor checks each right
+that a run needs, and sends the pods and other objects to the API server as dry runs:
+nothing is created. For a missing right it prints the command that grants it. A run in an
+existing namespace, which --namespace or testbed.kubernetes.namespace names, needs the
+fewest rights. Otherwise each arm has a namespace of its own, and the output states
+whether the rights can be confined to those.
 
-With --try it sets up every arm of FILE as a run does, in place of dry runs: sites
-or pods are made and waited for, every layer is put on, every proof that comes
-before a trial is made once (on in its arm, off in the others), and all is taken
-down again. Nothing is measured. What a killed --try leaves, tare clean removes.`,
+With --try, doctor sets up every arm of FILE as a run does, instead of dry runs: it creates
+sites or pods and waits for them, applies every layer, makes every proof that comes before a
+trial once (on in its arm, off in the others), and takes all down again. Nothing is
+measured. tare clean removes the leftovers of a killed --try.`,
 		Example: `  tare doctor
   tare doctor examples/quickstart.yaml
   tare doctor --context staging --namespace bench
@@ -121,15 +120,15 @@ down again. Nothing is measured. What a killed --try leaves, tare clean removes.
 			return nil
 		},
 	}
-	c.Flags().StringVar(&cluster, "context", "", "context of the kubeconfig: say what works on that cluster")
-	c.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace that exists, for a run that makes none of its own")
+	c.Flags().StringVar(&cluster, "context", "", "context of the kubeconfig: examine that cluster")
+	c.Flags().StringVarP(&namespace, "namespace", "n", "", "existing namespace, for a run that creates none")
 	c.Flags().BoolVar(&try, "try", false, "set up every arm of FILE, make its proofs, and take all down again")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
 }
 
-// diagnose examines what an experiment file needs, a cluster, or everything here. Try
-// has it set up the arms of the file, unless something that they need is missing.
+// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With
+// try, it also sets up the arms of the file, unless a part that they need is missing.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {
@@ -155,13 +154,13 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 	return append(parts, arms...), err
 }
 
-// wanted says whether a part is asked for.
-type wanted func(kind, name string) bool
+// selection reports whether a part should be examined.
+type selection func(kind, name string) bool
 
 func everything(string, string) bool { return true }
 
 // neededBy selects the parts that an experiment uses.
-func neededBy(x *experiment.Experiment) wanted {
+func neededBy(x *experiment.Experiment) selection {
 	need := map[string]bool{}
 	network := false
 	for _, a := range x.Arms {
@@ -175,16 +174,16 @@ func neededBy(x *experiment.Experiment) wanted {
 		network = network || w.Config.Declare().Needs.Network
 	}
 	if x.Testbed.Name() != experiment.TestbedLocal {
-		return func(string, string) bool { return false } // its parts are on the cluster
+		return func(string, string) bool { return false } // the experiment's parts are on the cluster
 	}
 	need["testbed local"] = network
 	need["testbed "+volumePart] = slices.ContainsFunc(x.Workloads, func(w experiment.WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil })
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the parts that are wanted. Layers with several ways to work are probed in those that the experiment asks for;
-// without an experiment, in all.
-func examine(ctx context.Context, want wanted, x *experiment.Experiment) []part {
+// examine probes the wanted parts. It probes a layer in the ways that the experiment uses, or in all ways
+// without an experiment.
+func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
 		if want(kind, name) {
@@ -202,7 +201,7 @@ func examine(ctx context.Context, want wanted, x *experiment.Experiment) []part 
 	return parts
 }
 
-// probeOf is what tries a layer.
+// probeOf returns the probe of a layer.
 func probeOf(k layer.Kind, x *experiment.Experiment) func(context.Context) []testbed.Finding {
 	var ways []layer.Prober
 	if x != nil {
@@ -229,7 +228,7 @@ func probeOf(k layer.Kind, x *experiment.Experiment) func(context.Context) []tes
 	}
 }
 
-// printParts prints what the probes found.
+// printParts prints the findings of the probes.
 func printParts(s State, parts []part, out string) error {
 	if out != "table" {
 		return encode(s.Stdout, parts, out)
@@ -251,7 +250,7 @@ func printParts(s State, parts []part, out string) error {
 	return nil
 }
 
-// ready fails when a part that the experiment needs works in no way here.
+// ready returns an error if a part that the experiment needs does not work here.
 func ready(ctx context.Context, x *experiment.Experiment) error {
 	for _, p := range append(examine(ctx, neededBy(x), x), programs(ctx, x)...) {
 		if !p.usable() && len(p.Findings) > 0 {
@@ -261,8 +260,8 @@ func ready(ctx context.Context, x *experiment.Experiment) error {
 	return nil
 }
 
-// programs looks for the programs that the experiment needs on this machine, and has those
-// start something that stand in front of others.
+// programs finds the programs on this machine that the experiment needs. It also makes each wrapper among them
+// start a program.
 func programs(ctx context.Context, x *experiment.Experiment) []part {
 	var parts []part
 	for _, p := range x.ProgramsHere() {

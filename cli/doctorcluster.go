@@ -17,33 +17,32 @@ import (
 // optionKind is the kind of part that an experiment can do without.
 const optionKind = "option"
 
-// onCluster says whether doctor is asked about a cluster: the experiment's, or
-// that of a context.
+// onCluster reports whether doctor should examine a cluster: the experiment's, or the cluster of a context.
 func onCluster(x *experiment.Experiment, contextName, namespace string) bool {
 	return contextName != "" || namespace != "" || x != nil && x.Testbed.Kubernetes != nil
 }
 
-// wish is what is asked of clusters: rights, and the sites of arms.
-type wish struct {
+// clusterNeeds lists the features that clusters must have: rights, and the sites of arms.
+type clusterNeeds struct {
 	bed      *experiment.Kubernetes
 	contexts []string
 	use      kube.Use
 	arms     []wantedArm
 }
 
-// wantedArm is an arm whose site a cluster is asked for.
+// wantedArm is an arm with the site that a cluster must create for it.
 type wantedArm struct {
 	site   testbed.Request
 	layers []experiment.LayerItem
 }
 
-// examineCluster says what works on a cluster for an experiment, or without one
-// for most. Name is a context of the kubeconfig, and namespace one that is given, in place
-// of the experiment's. Dry has it offer the sites of the arms, by dry runs.
+// examineCluster examines a cluster for an experiment. Without an experiment, it examines the features that
+// most experiments need. name is a context of the kubeconfig. A namespace that is not empty replaces the
+// experiment's. With dry, it asks the cluster by dry runs whether it would create the sites of the arms.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
-	w := anyWish(name, namespace)
+	w := usualNeeds(name, namespace)
 	if x != nil {
-		if w, err = wishOf(x, name, namespace); err != nil {
+		if w, err = needsOf(x, name, namespace); err != nil {
 			return nil, usage(err)
 		}
 	}
@@ -66,7 +65,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 		}
 	}
 	if !dry || slices.ContainsFunc(parts, unusable) {
-		return parts, nil // rights come first: without them dry runs say the same again
+		return parts, nil // without the rights, dry runs would only repeat these findings
 	}
 	made := part{"testbed", "pods", nil}
 	for _, arm := range w.arms {
@@ -75,7 +74,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 			return nil, err
 		}
 		for _, f := range findings {
-			if !slices.Contains(made.Findings, f) { // arms may share some
+			if !slices.Contains(made.Findings, f) { // arms may share some findings
 				made.Findings = append(made.Findings, f)
 			}
 		}
@@ -83,22 +82,22 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 	return append(parts, made), nil
 }
 
-// anyWish is what most experiments ask of a cluster: every right, and two pods.
-func anyWish(context, namespace string) wish {
+// usualNeeds returns the features that most experiments need: every right, and two pods.
+func usualNeeds(context, namespace string) clusterNeeds {
 	k := experiment.NewKubernetes()
 	k.Context, k.Namespace = context, namespace
 	site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
-	return wish{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
+	return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
 }
 
-// wishOf is what an experiment asks of the clusters that its arms are on.
-func wishOf(x *experiment.Experiment, context, namespace string) (wish, error) {
+// needsOf returns the features that an experiment needs of the clusters of its arms.
+func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
 	k := x.Testbed.Kubernetes
 	if k == nil && context == "" {
-		return wish{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+		return clusterNeeds{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
 	}
 	if k == nil {
-		return wish{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
+		return clusterNeeds{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
 	}
 	if context != "" {
 		k.Context = context
@@ -108,9 +107,9 @@ func wishOf(x *experiment.Experiment, context, namespace string) (wish, error) {
 	}
 	e, err := experiment.Expand(x, version.String())
 	if err != nil {
-		return wish{}, err
+		return clusterNeeds{}, err
 	}
-	w := wish{bed: k, contexts: []string{k.Context}, use: kube.UseOf(x)}
+	w := clusterNeeds{bed: k, contexts: []string{k.Context}, use: kube.UseOf(x)}
 	for arm, items := range e.Layers {
 		for _, item := range items {
 			if other := item.Config.Declare().Context; other != "" && !slices.Contains(w.contexts, other) {
@@ -118,7 +117,7 @@ func wishOf(x *experiment.Experiment, context, namespace string) (wish, error) {
 			}
 		}
 		if e.Plan.Arms[arm].Role == experiment.Control {
-			continue // the baseline once more
+			continue // the control needs the same as the baseline
 		}
 		var needs experiment.Needs
 		for cell := range e.Cells {
@@ -130,9 +129,8 @@ func wishOf(x *experiment.Experiment, context, namespace string) (wish, error) {
 	return w, nil
 }
 
-// tryArm tries by dry runs whether the site of an arm could be made. Of its layers
-// those are put up that only change what the site is asked to be; what others do
-// to a cluster is tried by running the experiment only.
+// tryArm tries by dry runs whether the site of an arm could be created. It calls Up only of layers that change
+// nothing but the description of the site. Only a run can test the other layers.
 func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
 	site, err := bed.Open(ctx, arm.site)
 	if err != nil {

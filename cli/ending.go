@@ -12,7 +12,7 @@ import (
 	"tare/workload"
 )
 
-// endedBy says in a few words why a run ended before its plan was carried out.
+// endedBy describes in a few words why a run ended early.
 func endedBy(ctx context.Context, err error) string {
 	var hopeless *runner.HopelessError
 	var dropped *runner.DroppedError
@@ -27,7 +27,7 @@ func endedBy(ctx context.Context, err error) string {
 	return "ended by an error: " + firstLine(err)
 }
 
-// longestReason is how many bytes of an error the first line of a report holds.
+// longestReason is the largest length, in bytes, of an error in the first line of a report.
 const longestReason = 200
 
 func firstLine(err error) string {
@@ -35,8 +35,8 @@ func firstLine(err error) string {
 	return columns.Shorten(text, longestReason, "…")
 }
 
-// whatNext adds to the error that ended a run how to go on.
-func whatNext(ctx context.Context, j *journal.Journal, err error) error {
+// withNextStep adds the next command to the error that ended a run.
+func withNextStep(ctx context.Context, j *journal.Journal, err error) error {
 	var hopeless *runner.HopelessError
 	var dropped *runner.DroppedError
 	hint := ""
@@ -59,7 +59,7 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 	return &codedError{err: err, code: ExitInvalid, hint: hint}
 }
 
-// whenBusy says what to do where the machine was too busy to measure on.
+// whenBusy returns the advice for a machine that was too busy to measure on.
 func whenBusy(e *runner.HopelessError, dir string) string {
 	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
 	if e.Last.Rule == workload.RuleLate {

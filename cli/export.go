@@ -41,7 +41,7 @@ docs/exports.md explains what is in each. A file is written whole or not at all.
 			at := slices.Index(names, as)
 			switch {
 			case as == "":
-				return hintedUsage(errors.New("--as is missing: it says in which format to write"), "one of %s", strings.Join(names, ", "))
+				return hintedUsage(errors.New("--as is missing: it names the format"), "one of %s", strings.Join(names, ", "))
 			case at < 0:
 				return usage(fmt.Errorf("--as %s: not one of %s", as, strings.Join(names, ", ")))
 			case export.Formats[at].Binary != "" && to == "" && s.StdoutTerminal:

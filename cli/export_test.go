@@ -7,7 +7,7 @@ import (
 	"tare/cli"
 )
 
-// TestExportToTerminal checks that what is no text is not written to a terminal.
+// TestExportToTerminal checks that a binary format is not written to a terminal.
 func TestExportToTerminal(t *testing.T) {
 	var stdout, stderr strings.Builder
 	code := cli.Main([]string{"export", "--as", "bundle"}, cli.State{Stdout: &stdout, Stderr: &stderr, StdoutTerminal: true})

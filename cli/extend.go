@@ -14,9 +14,9 @@ import (
 	"tare/wording"
 )
 
-// extendable says why a run cannot be extended to so many rounds, and what can be done.
+// extendable returns the reason why a run cannot be extended to this many rounds, with a hint.
 func extendable(run *journal.Run, rounds int) error {
-	if run == nil { // its error says why
+	if run == nil { // opening the run has failed, and the caller reports that error
 		return nil
 	}
 	err := run.Extendable(rounds)
@@ -37,24 +37,24 @@ func extendable(run *journal.Run, rounds int) error {
 	return hintedUsage(err, "--rounds is the number of rounds in all, those at hand included")
 }
 
-// mostLooked is how many verdicts of the first look the note of an extension holds.
+// mostLooked is the largest number of verdicts of the first look in the note of an extension.
 const mostLooked = 20
 
-// extendRun lets a finished run go on, and keeps what it has said so far: the headline
-// verdicts in the note, the report under another name.
+// extendRun lets a finished run continue, and keeps its results so far: the headline verdicts in the note, and
+// the report under another name.
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	before := plan.Total()
 	seen := analysis.Analyze(plan, j.Trials(), j.Environment())
-	var said []string
+	var verdicts []string
 	for i := range seen.Comparisons {
 		if c := &seen.Comparisons[i]; c.Metric.Headline {
-			said = append(said, fmt.Sprintf("%s, %s in %s: %s", c.Arm, c.Metric.Name, c.Cell, wording.Verdict(c)))
+			verdicts = append(verdicts, fmt.Sprintf("%s, %s in %s: %s", c.Arm, c.Metric.Name, c.Cell, wording.Verdict(c)))
 		}
 	}
-	if more := len(said) - mostLooked; more > 0 {
-		said = append(said[:mostLooked], fmt.Sprintf("and %d more", more))
+	if more := len(verdicts) - mostLooked; more > 0 {
+		verdicts = append(verdicts[:mostLooked], fmt.Sprintf("and %d more", more))
 	}
-	text := fmt.Sprintf("extended from %d to %d rounds after a look, at which it said: %s", before, rounds, strings.Join(said, "; "))
+	text := fmt.Sprintf("extended from %d to %d rounds after a look, at which it said: %s", before, rounds, strings.Join(verdicts, "; "))
 	if err := j.Extend(rounds, text); err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ import (
 	"tare/version"
 )
 
-// maxFile bounds the size of an experiment file.
+// maxFile is the largest size of an experiment file, in bytes.
 const maxFile = 4 << 20
 
-// readExperiment reads an experiment file: from stdin for "-", from disk, or,
-// for a name below examples/ that is not on disk, from those built in.
+// readExperiment reads an experiment file: from stdin for "-", from disk, or for a name below examples/ that is
+// not on disk, from the built-in ones.
 func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
 	if name == "-" {
 		return limited(ctx, io.NopCloser(s.Stdin), "standard input")
@@ -51,7 +51,7 @@ func limited(ctx context.Context, r io.ReadCloser, name string) ([]byte, error) 
 	defer waits.Close()
 	data, err := io.ReadAll(io.LimitReader(waits, maxFile+1))
 	if err != nil {
-		var known *fs.PathError // that names it already
+		var known *fs.PathError // this error names the file already
 		if errors.As(err, &known) {
 			err = known.Err
 		}
@@ -82,7 +82,7 @@ func (o overrides) expand(ctx context.Context, s State, name string) (*experimen
 	return o.expandText(name, data)
 }
 
-// expandText does so with the text of a file.
+// expandText loads an experiment from a text, applies the flags and expands it. The name is for messages.
 func (o overrides) expandText(name string, data []byte) (*experiment.Experiment, *experiment.Expansion, error) {
 	x, err := experiment.Load(name, data, catalog.Kinds())
 	if err != nil {
@@ -95,14 +95,14 @@ func (o overrides) expandText(name string, data []byte) (*experiment.Experiment,
 	return x, expansion, usage(err)
 }
 
-// overrides are the parts of a design that flags may set.
+// overrides are the parts of a design that flags can set.
 type overrides struct {
 	rounds int
 	seed   uint64
 	seeded bool
 }
 
-// apply puts the flags' values into the experiment; the plan records them.
+// apply sets the flags' values in the experiment, so that the plan records them.
 func (o overrides) apply(x *experiment.Experiment) error {
 	if o.rounds < 0 || o.rounds == 1 {
 		return hintedUsage(fmt.Errorf("--rounds %d: at least 2 rounds are needed", o.rounds), "6 rounds are the fewest that give an exact 95 %% interval")

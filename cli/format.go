@@ -20,11 +20,11 @@ import (
 	"tare/wording"
 )
 
-// formats are the values of -o where a run is shown.
+// formats are the values of -o for commands that show a run.
 var formats = []string{"table", "json", "yaml", "markdown", "tex", "csv"}
 
-// addFormat adds the flag -o to a command, which refuses other values than those
-// allowed; the first one is the default.
+// addFormat adds the flag -o to a command. The flag accepts only the allowed values, and the first is the
+// default.
 func addFormat(c *cobra.Command, out *string, allowed ...string) {
 	all := strings.Join(allowed, ", ")
 	c.Flags().StringVarP(out, "output", "o", allowed[0], "output format: "+all)
@@ -37,10 +37,10 @@ func addFormat(c *cobra.Command, out *string, allowed ...string) {
 	}
 }
 
-// paged are the flags -o and --to of a command whose result can be a page.
+// paged holds the flags -o and --to of a command that can write its result as a page.
 type paged struct {
 	out, to string
-	page    string // the file without --to
+	page    string // the file if --to is not set
 }
 
 func (p *paged) add(c *cobra.Command) {
@@ -58,11 +58,11 @@ func (p *paged) add(c *cobra.Command) {
 	}
 }
 
-// file is where a page is written to.
+// file returns the file that a page is written to.
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
-// view prints a result in a format of -o: the value itself as JSON and YAML, its lines as
-// CSV, and for people its document, or a page whose name is printed.
+// view prints a result in the format of -o: the value itself as JSON and YAML, its rows as CSV, and its
+// document as text. For a page, it prints the name of the file.
 func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
 	switch p.out {
 	case "json", "yaml":
@@ -86,7 +86,7 @@ func show(s State, r *analysis.Run, out string, all bool) error {
 	})
 }
 
-// encode prints a value as JSON or YAML, a result with its words.
+// encode prints a value as JSON or YAML. A result has its texts added.
 func encode(w io.Writer, v any, out string) error {
 	data, err := json.MarshalIndent(wording.JSON(v), "", "  ")
 	if err != nil {

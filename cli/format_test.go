@@ -10,7 +10,7 @@ import (
 	"tare/safetext"
 )
 
-// YAML says what the value says, and is safe to look at.
+// YAML output has the same content as the value, and is safe on a terminal.
 func TestYAMLIsSafe(t *testing.T) {
 	for _, text := range []string{
 		"plain", "two\nlines", "two\nlines\n", "\n", " x\n y ", "", "null", "1.5", "a: b", "µ é 日本",

@@ -23,16 +23,16 @@ import (
 	"tare/safetext"
 )
 
-// acts says whether a text holds what must not reach a terminal.
+// acts reports whether a text contains characters that must not reach a terminal.
 func acts(text []byte) bool {
 	var safe bytes.Buffer
 	w := safetext.NewWriter(&safe)
-	_, _ = w.Write(text) // a buffer takes all
+	_, _ = w.Write(text) // writing to a buffer cannot fail
 	_ = w.Flush()
 	return !bytes.Equal(safe.Bytes(), text)
 }
 
-// comparable gives the numbers of a document that was read one type.
+// comparable converts all numbers in a decoded document to one type.
 func comparable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -51,8 +51,8 @@ func comparable(v any) any {
 	return v
 }
 
-// FuzzYAML: whatever strings, names and numbers a result holds, -o yaml is read back
-// as the document that -o json prints, and is safe on a terminal.
+// FuzzYAML checks that -o yaml can be read as the same document that -o json prints, for any strings, names and
+// numbers, and that it is safe on a terminal.
 func FuzzYAML(f *testing.F) {
 	for _, text := range []string{"", "a: b", "- x", "#", "null", "~", "0x1f", "1e3", ".5", "2026-01-02", "a\x1b[31m\u202e", "\u034f", " x\n y ", "\n", "|\n", "'\"\\", "? x", "<<", "*a", "&a", "!!str"} {
 		f.Add(text, "", 1.5)
@@ -60,12 +60,12 @@ func FuzzYAML(f *testing.F) {
 	f.Add("plain", `{"a":[1,2.50,{"":[[],{}]}],"big":123456789012345678901234567890,"small":1e-400}`, -1e300)
 	f.Fuzz(func(t *testing.T, text, document string, number float64) {
 		v := map[string]any{"value": text, "list": []any{text, map[string]any{text: text}, []any{text}}, text: map[string]any{"in": text}}
-		if _, err := json.Marshal(number); err == nil { // finite
+		if _, err := json.Marshal(number); err == nil { // JSON has no infinite numbers
 			v["number"] = number
 		}
 		var more any
 		d := json.NewDecoder(strings.NewReader(document))
-		d.UseNumber() // as parameters in a plan that was read
+		d.UseNumber() // the type of numbers in parameters of a stored plan
 		if d.Decode(&more) == nil {
 			v["document"] = more
 		}
@@ -81,7 +81,7 @@ func FuzzYAML(f *testing.F) {
 		}
 		var want, got any
 		if err := json.Unmarshal(asJSON.Bytes(), &want); err != nil {
-			t.Skip(err) // a number in the document that no reader can hold
+			t.Skip(err) // no reader can represent a number in the document
 		}
 		if err := yaml.Unmarshal(asYAML.Bytes(), &got); err != nil {
 			t.Fatalf("%v\n%s", err, asYAML.String())
@@ -95,24 +95,23 @@ func FuzzYAML(f *testing.F) {
 // hostileFiles are the files of a run that FuzzShow fills.
 var hostileFiles = []string{journal.PlanFile, journal.TrialsFile, journal.NotesFile, journal.EnvironmentFile, journal.ExperimentFile, journal.FilesFile}
 
-// Bounds of one command on a hostile run. They are far above what any needs, and far
-// below what would harm a machine.
+// Limits of one command on a hostile run. They are far above the needs of a command, and far below what would
+// harm a machine.
 const (
 	longest = 10 * time.Minute
-	most    = 2 << 30 // bytes allocated
+	most    = 2 << 30 // allocated bytes
 )
 
-// FuzzShow: whatever the files of a run hold, the commands that read it end with an
-// answer or an error, in bounded time and memory, and nothing reaches the terminal that
-// acts on it.
+// FuzzShow checks that commands that read a run end with a result or an error for any content of its files,
+// within limits of time and memory, and that no control characters reach the terminal.
 func FuzzShow(f *testing.F) {
 	for _, run := range seedRuns(f) {
 		files := make([][]byte, len(hostileFiles))
 		for i, name := range hostileFiles {
-			files[i], _ = os.ReadFile(filepath.Join(run, name)) // an import has not all of them
+			files[i], _ = os.ReadFile(filepath.Join(run, name)) // an import lacks some of the files
 		}
 		bare := slices.Clone(files)
-		for i, file := range bare { // as an older Tare wrote it, so that changes are not damage at once
+		for i, file := range bare { // in the form of an older Tare without chains, so that changes are not damage at once
 			bare[i] = chains.ReplaceAll(file, nil)
 		}
 		for _, seed := range [][][]byte{files, bare} {
@@ -123,7 +122,7 @@ func FuzzShow(f *testing.F) {
 		dir := t.TempDir()
 		for i, content := range [][]byte{plan, trials, notes, environment, experiment, imported} {
 			if len(content) == 0 {
-				continue // so that a run need not have all of them
+				continue // an empty file is left out, so that some runs lack files
 			}
 			if err := os.WriteFile(filepath.Join(dir, hostileFiles[i]), content, 0o600); err != nil {
 				t.Fatal(err)
@@ -138,7 +137,7 @@ func FuzzShow(f *testing.F) {
 	})
 }
 
-// bounded runs a command within the bounds.
+// bounded runs a command within the limits.
 func bounded(t *testing.T, args []string) {
 	hangs := time.AfterFunc(longest, func() { panic(strings.Join(args, " ") + " hangs") })
 	defer hangs.Stop()
@@ -156,18 +155,17 @@ func bounded(t *testing.T, args []string) {
 	}
 }
 
-// allocated is how many bytes this process has allocated so far.
+// allocated returns the number of bytes that this process has allocated so far.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// chains are what a record holds to prove itself.
+// chains matches the digests and chains of a record.
 var chains = regexp.MustCompile(`,"chain":"[0-9a-f]*"|"head":"[0-9a-f]*",|,"files":\{[^}]*\}`)
 
-// seedRuns makes runs of several kinds: of an experiment with a factor and failures, and
-// of an import.
+// seedRuns makes two runs: one of an experiment with a factor and failures, and one of an import.
 func seedRuns(f *testing.F) []string {
 	file := []byte(`apiVersion: tare/v1alpha1
 kind: Experiment

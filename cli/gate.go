@@ -38,22 +38,22 @@ func newGate(s State) *cobra.Command {
 		Use:   "gate [RUN]...",
 		Short: "Pass or fail a run by its budgets",
 		Long: `Pass or fail a run by its budgets: those of the experiment file, and those of
---budget, which add to them and take their place. A limit is a share of the
-baseline (10%) or an amount in the metric's unit (1ms, 5MiB, 200Mbit/s). It holds
-for every arm and cell unless it names some: ARM:METRIC@CELL, where CELL may be a
-pattern such as network.tcp.*. Without RUN, the newest run below runs/.
+--budget, which add to them or replace them. A limit is a share of the baseline
+(10%) or an amount in the metric's unit (1ms, 5MiB, 200Mbit/s). It applies to every
+arm and cell unless it names some: ARM:METRIC@CELL, where CELL may be a pattern
+such as network.tcp.*. Without RUN, the newest run below runs/.
 
-A budget is kept when the whole interval lies within the limit, and exceeded when
-the overhead is shown to be over it, corrected for the number of budgets. Anything
-else is not resolved, with the number of rounds that would resolve it. An arm whose
-program fails more often than the baseline's fails the gate, unless it has a budget of
-failures, such as failures=10%.
+A budget is kept if the whole interval lies within the limit. It is exceeded if the
+overhead is shown to be above it, corrected for the number of budgets. Otherwise it is
+not resolved, and the output states the number of rounds that would resolve it. An arm
+whose program fails more often than the baseline's fails the gate, unless it has a budget
+of failures, such as failures=10%.
 
-With --against, budgets bound how much a run may be worse than the earlier runs
-below a directory: than those since the last change, and than the first ones.
+With --against, budgets limit how much worse a run may be than the earlier runs
+below a directory: those since the last change, and the first ones.
 
-Of several runs of one experiment, budgets bound the mean overhead over occasions,
-as tare combine has it.
+For several runs of one experiment, budgets limit the mean overhead over occasions,
+as in tare combine.
 
 Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 5 the run gives no verdicts, or is not finished.`,
@@ -86,13 +86,13 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 			return f.show(s, r, run.Dir)
 		},
 	}
-	c.Flags().StringArrayVar(&f.budgets, "budget", nil, "[ARM:]METRIC[@CELL]=LIMIT, in place of the file's; may be repeated")
-	c.Flags().StringVar(&f.against, "against", "", "directory with earlier runs, which this one must not be worse than")
-	c.Flags().StringVar(&f.anchor, "anchor", "", "with --against: the run at which the reference runs begin, where a change was accepted")
-	c.Flags().BoolVar(&f.observational, "observational", false, "judge a run too whose arms did not run in rounds of random order")
-	c.Flags().StringVar(&f.accept, "accept", "", "normal: decide by very few values too, which holds if noise is normal")
-	c.Flags().StringVar(&f.junit, "junit", "", "file to write as JUnit XML, beside the output")
-	c.Flags().StringVar(&f.markdown, "markdown", "", "file to write as Markdown; the one that $GITHUB_STEP_SUMMARY names is added to")
+	c.Flags().StringArrayVar(&f.budgets, "budget", nil, "[ARM:]METRIC[@CELL]=LIMIT, instead of the file's; may be repeated")
+	c.Flags().StringVar(&f.against, "against", "", "directory with earlier runs; this run must not be worse")
+	c.Flags().StringVar(&f.anchor, "anchor", "", "with --against: the first reference run, if a change was accepted there")
+	c.Flags().BoolVar(&f.observational, "observational", false, "also judge a run whose arms did not run in rounds of random order")
+	c.Flags().StringVar(&f.accept, "accept", "", "normal: also decide with very few values, which is correct if noise is normal")
+	c.Flags().StringVar(&f.junit, "junit", "", "additional file to write, as JUnit XML")
+	c.Flags().StringVar(&f.markdown, "markdown", "", "file to write as Markdown; the file in $GITHUB_STEP_SUMMARY is appended to")
 	c.Flags().StringVar(&f.link, "link", "", "URL of the report, for Markdown (default the path of report.html)")
 	_ = c.RegisterFlagCompletionFunc("budget", completeBudgets)
 	_ = c.RegisterFlagCompletionFunc("anchor", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -103,7 +103,7 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 	return c
 }
 
-// runOver judges several runs together.
+// runOver applies budgets to several runs together.
 func (f *gateFlags) runOver(s State, dirs []string) error {
 	if f.against != "" || f.anchor != "" {
 		return usage(errors.New("--against and --anchor are for a single run"))
@@ -123,7 +123,7 @@ func (f *gateFlags) runOver(s State, dirs []string) error {
 	return f.show(s, r, "")
 }
 
-// limits are the budgets of a plan and of the flags.
+// limits returns the budgets of a plan and of the flags.
 func (f *gateFlags) limits(plan *experiment.Plan) (*gate.Limits, error) {
 	limits := gate.LimitsOf(plan)
 	for _, text := range f.budgets {
@@ -134,7 +134,7 @@ func (f *gateFlags) limits(plan *experiment.Plan) (*gate.Limits, error) {
 	return limits, nil
 }
 
-// judge holds a run against its own baseline or against earlier runs.
+// judge compares a run with its own baseline or with earlier runs.
 func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result *analysis.Run) (*gate.Result, error) {
 	limits, err := f.limits(run.Plan)
 	if err != nil {
@@ -159,8 +159,7 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 	return gate.Against(result, run.Trials, growths, limits, f.against, h.Confidence, o)
 }
 
-// explain turns what is wrong with the budgets into errors of use, with what can
-// be done.
+// explain turns errors in the budgets into usage errors, with hints.
 func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	var limit *gate.LimitError
 	switch {
@@ -174,7 +173,7 @@ func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	return err
 }
 
-// show writes the files and prints the result; the outcome becomes the exit code.
+// show writes the files and prints the result. The outcome becomes the exit code.
 func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	link := f.link
 	if report := filepath.Join(dir, reportFile); dir != "" && link == "" && exists(report) {
@@ -204,7 +203,7 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	return exit(ExitUnresolved)
 }
 
-// print prints the result. A terminal has no use for the link.
+// print prints the result. A terminal does not get the link.
 func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	if f.out == "junit" {
 		return report.GateJUnit(s.Stdout, r)
@@ -217,8 +216,8 @@ func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	})
 }
 
-// writeSummary writes a file anew, or adds to it where GitHub collects what the
-// steps of a job have to say.
+// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's
+// steps.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)
@@ -235,7 +234,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// completeBudgets completes the metrics of the run, and behind METRIC@ its cells.
+// completeBudgets completes the metrics of the run, and after METRIC@ its cells.
 func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	plan := planNamed(args)
 	names := gate.LimitsOf(&plan).Metrics()
@@ -251,7 +250,7 @@ func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, c
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// gateWarning says what the rounds of a plan keep tare gate from; "" if nothing.
+// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if it has enough.
 func gateWarning(p *experiment.Plan) string {
 	cases, pass, fail := gate.Fewest(p)
 	if cases == 0 || p.Rounds >= fail {

@@ -14,9 +14,8 @@ import (
 	"tare/experiment"
 )
 
-// TestPipelinePage checks the examples of docs/pipeline.md: experiments load,
-// workflows are YAML of the form that their CI system reads, and every call of
-// tare in them has a command and flags that exist.
+// TestPipelinePage checks the examples of docs/pipeline.md: experiments load, workflows are YAML in the form of
+// their CI system, and every call of tare in them has an existing command and flags.
 func TestPipelinePage(t *testing.T) {
 	page, err := os.ReadFile("../docs/pipeline.md")
 	if err != nil {
@@ -49,7 +48,7 @@ func TestPipelinePage(t *testing.T) {
 	}
 }
 
-// TestCIExample checks the workflow and the script of examples/ci, which a txtar runs.
+// TestCIExample checks the workflow and the script of examples/ci, which a txtar script runs.
 func TestCIExample(t *testing.T) {
 	text, err := os.ReadFile("../examples/ci/github.yaml")
 	if err != nil {
@@ -67,7 +66,7 @@ func TestCIExample(t *testing.T) {
 	}
 }
 
-// workflow is as much of a GitHub workflow as the example uses.
+// workflow holds the parts of a GitHub workflow that the example uses.
 type workflow struct {
 	Name string
 	On   map[string]any

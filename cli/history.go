@@ -37,12 +37,11 @@ func newHistory(s State) *cobra.Command {
 		Short: "Show many runs over time and where something changed",
 		Long: `Show many runs over time: every overhead and every level of a baseline from run
 to run, and the runs at which something changed. Runs are found below each DIR
-(runs/ unless told otherwise) and ordered by when they ran. Runs that are invalid
-or unfinished are marked and left out of the statistics. A directory that cannot
-be read is named and skipped.
+(default runs/) and ordered by their start. Invalid and unfinished runs are marked
+and left out of the statistics. A directory that cannot be read is named and skipped.
 
-The exit code is 0 whether anything changed or not; tare gate --against judges a
-run by a history.`,
+The exit code is 0 with or without a change; tare gate --against judges a run by a
+history.`,
 		Example: `  tare history
   tare history nightly --name wireguard --all
   tare history nightly -o html --to history.html
@@ -66,10 +65,10 @@ run by a history.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&f.name, "name", "", "only the experiment of this name")
+	c.Flags().StringVar(&f.name, "name", "", "only runs of the experiment of this name")
 	_ = c.RegisterFlagCompletionFunc("name", completeExperiments)
-	c.Flags().BoolVar(&f.all, "all", false, "exploratory metrics too, not only the headline ones")
-	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without any change that may show one")
+	c.Flags().BoolVar(&f.all, "all", false, "show exploratory metrics, too")
+	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without a change that may falsely show one")
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
 	f.add(c)
 	return c
@@ -85,7 +84,7 @@ func (f *historyFlags) check(alpha quantity.Percent) error {
 	return nil
 }
 
-// read finds and reads the runs that are asked for.
+// read finds and reads the runs that the flags and arguments select.
 func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*history.Run, []history.Skipped, error) {
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +115,7 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	return runs, skipped, nil
 }
 
-// readHistory reads the runs below directories, and names on stderr what it could not read.
+// readHistory reads the runs below directories, and prints on stderr those that it could not read.
 func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, []history.Skipped, error) {
 	runs, skipped, err := history.Read(ctx, dirs...)
 	for _, skip := range skipped {
@@ -125,7 +124,7 @@ func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, 
 	return runs, skipped, err
 }
 
-// historyOptions finds the reports that the page can point to.
+// historyOptions finds the reports that the page can link to.
 func historyOptions(h *history.History, page string) report.HistoryOptions {
 	o := report.HistoryOptions{Page: page, Reports: map[string]bool{}, Generated: time.Now()}
 	for _, e := range h.Experiments {
@@ -136,15 +135,14 @@ func historyOptions(h *history.History, page string) report.HistoryOptions {
 	return o
 }
 
-// completeExperiments completes the names of the experiments whose runs are below
-// the directories given.
+// completeExperiments completes the names of the experiments whose runs are below the given directories.
 func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(dirs) == 0 {
 		dirs = []string{journal.DefaultRoot}
 	}
 	var names []string
 	for _, dir := range dirs {
-		runs, _ := journal.Find(dir) // where none can be found there is nothing to complete
+		runs, _ := journal.Find(dir) // without runs there is nothing to complete
 		for _, run := range runs {
 			if plan := planOf(run); plan.Name != "" {
 				names = append(names, plan.Name)

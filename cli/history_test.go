@@ -9,9 +9,8 @@ import (
 	"tare/history/historytest"
 )
 
-// nightly makes runs of an experiment, a day apart: nightly DIR NAME N. With the
-// run after two thirds of them, the layer costs 5 % more and the kernel is
-// another. The fourth run is invalid, the sixth not finished.
+// nightly makes runs of an experiment, a day apart: nightly DIR NAME N. After two thirds of the runs, the layer
+// costs 5 % more and the kernel is another one. The fourth run is invalid, and the sixth is not finished.
 func nightly(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 || neg {
 		ts.Fatalf("usage: nightly DIR NAME N")

@@ -17,7 +17,8 @@ import (
 	"tare/safetext"
 )
 
-// importFlags are the flags of tare import: those that are options as they are, and others as given.
+// importFlags are the flags of tare import. Some set importer.Options directly, and the others are kept as
+// text.
 type importFlags struct {
 	importer.Options
 	arms, factors, labels   []string
@@ -34,15 +35,15 @@ func newImport(s State) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import TOOL [--arm NAME=DIR|PATTERN|FILE]... [--path TEMPLATE] [FILE]...",
 		Short: "Make a run of the result files of other tools",
-		Long: `Make a run of the result files of other tools. One file is one trial; --arm says
-which arm it belongs to, the first arm being the baseline, or --path what the paths
-of all files tell: arms, blocks, repeats, cells and factors. The run can then be
-shown, reported, compared and gated like any other. -o json and yaml say what was
-imported; the other formats, what the run says.
+		Long: `Make a run of the result files of other tools. One file is one trial. --arm assigns
+files to an arm; the first arm is the baseline. --path instead describes where the paths of
+all files contain arms, blocks, repeats, cells and factors. The run can then be shown,
+reported, compared and gated like any other. -o json and yaml print a summary of the
+import; the other formats print the results of the run.
 
-Files that cannot be read are reported, counted as invalid trials, and do not end
-the import of the others. tare list formats names the tools; auto finds out which
-one wrote a file, and table reads what a mapping file describes.`,
+Files that cannot be read are reported and count as invalid trials; the import of the
+others continues. tare list formats names the tools. The format auto recognises which one
+wrote a file, and table reads files that a mapping file describes.`,
 		Example: `  tare import vault-benchmark --arm aks=results/aks --arm gke=results/gke
   tare import fio --arm plain='out/plain-*.json' --arm luks='out/luks-*.json' --pair-by 'round-([0-9]+)'
   tare import csv results.csv --pair-by round
@@ -68,20 +69,20 @@ one wrote a file, and table reads what a mapping file describes.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&f.arms, "arm", nil, "an arm and where its files are, NAME=DIR|PATTERN|FILE; may be repeated, also for one arm. Without =, the arm of the FILEs")
+	flags.StringArrayVar(&f.arms, "arm", nil, "an arm and its files, NAME=DIR|PATTERN|FILE; may be repeated, also for one arm. Without =, the arm of the FILEs")
 	flags.StringVar(&f.Baseline, "baseline", "", "arm to compare with (default the first)")
-	flags.StringVar(&f.pairBy, "pair-by", "", "what trials of a round have in common: name, index, round, or a regular expression with one group for the path (default: independent samples)")
-	flags.StringArrayVar(&f.factors, "factor", nil, "a factor that the paths of the files tell, NAME=EXPRESSION with one group for the level, as in 'mtu=mtu-([0-9]+)'; may be repeated")
-	flags.StringSliceVar(&f.Headline, "headline", nil, "metrics to be judged, as METRIC or CELL:METRIC, in place of those that the format chooses")
-	flags.StringVar(&f.study.Path, "path", "", "template of the paths of all files, in place of --arm: {NAME} is a part of a name, {NAME:EXPRESSION} what matches it, {_} says nothing. Fields called arm, block, cell and rep are that; others are factors")
-	flags.StringSliceVar(&f.study.Arm, "arm-by", nil, "fields of --path that tell the arm; what has none is the baseline")
-	flags.StringSliceVar(&f.study.Block, "block-by", nil, "fields of --path that tell the block: what has a baseline of its own, and one deployment for its repeats")
-	flags.StringSliceVar(&f.study.Cell, "cell-by", nil, "fields of --path that tell what was measured")
-	flags.StringSliceVar(&f.study.Repeat, "rep-by", nil, "fields of --path that tell the repeat")
-	flags.StringVar(&f.layout, "layout", "", "YAML file with path, arm, block, cell and rep, in place of these flags")
-	flags.StringSliceVar(&f.Allow, "allow", nil, "settings of the workload that may differ between arms, as the note of an import names them")
-	flags.StringVar(&f.mapping, "map", "", "mapping file that says what the fields of tables, KEY=VALUE lines and JSON documents are (for table)")
-	flags.BoolVar(&f.each, "each", false, "make a run of each file, called like it, below --dir; one that is there already is left as it is")
+	flags.StringVar(&f.pairBy, "pair-by", "", "the property that trials of a round share: name, index, round, or a regular expression with one group for the path (default: independent samples)")
+	flags.StringArrayVar(&f.factors, "factor", nil, "a factor whose levels stand in the paths of the files, NAME=EXPRESSION with one group for the level, as in 'mtu=mtu-([0-9]+)'; may be repeated")
+	flags.StringSliceVar(&f.Headline, "headline", nil, "headlines, as METRIC or CELL:METRIC, instead of those of the format")
+	flags.StringVar(&f.study.Path, "path", "", "template of the paths of all files, instead of --arm: {NAME} is a part of a name, {NAME:EXPRESSION} a part that matches an expression, {_} an ignored part. Fields called arm, block, cell and rep have these roles; others are factors")
+	flags.StringSliceVar(&f.study.Arm, "arm-by", nil, "fields of --path that name the arm; files with empty fields are the baseline")
+	flags.StringSliceVar(&f.study.Block, "block-by", nil, "fields of --path that name the block; each block has its own baseline, and one deployment for its repeats")
+	flags.StringSliceVar(&f.study.Cell, "cell-by", nil, "fields of --path that name the cell")
+	flags.StringSliceVar(&f.study.Repeat, "rep-by", nil, "fields of --path that number the repeats")
+	flags.StringVar(&f.layout, "layout", "", "YAML file with path, arm, block, cell and rep, instead of these flags")
+	flags.StringSliceVar(&f.Allow, "allow", nil, "settings of the workload that may differ between arms, named as in the note of an import")
+	flags.StringVar(&f.mapping, "map", "", "mapping file that describes the fields of tables, KEY=VALUE lines and JSON documents (for table)")
+	flags.BoolVar(&f.each, "each", false, "make a run of each file, named after it, below --dir; existing runs are not changed")
 	flags.BoolVar(&f.Strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
 	flags.BoolVar(&f.NoRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")
 	flags.StringVar(&f.dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
@@ -109,7 +110,7 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// importEach makes a run of each file and says what came of it.
+// importEach makes a run of each file and prints the results.
 func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
@@ -125,7 +126,7 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 			line.Directory, line.Error = "", one.Err.Error()
 			says = one.Err.Error()
 		case one.Result != nil:
-			says = tally(one.Result)
+			says = trialCounts(one.Result)
 		}
 		list = append(list, line)
 		if !f.quiet {
@@ -142,7 +143,7 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 	return nil
 }
 
-// importEachSchema names the format of what tare import --each -o json prints.
+// importEachSchema names the format of the output of tare import --each -o json.
 const importEachSchema = "tare.import-each/v1"
 
 type importedEach struct {
@@ -154,11 +155,11 @@ type importedEach struct {
 type oneImported struct {
 	File      string           `json:"file"`
 	Directory string           `json:"directory,omitempty"` // absent: there is no run
-	Error     string           `json:"error,omitempty"`     // why not
-	Result    *importer.Result `json:"result,omitempty"`    // absent: the run was there already
+	Error     string           `json:"error,omitempty"`     // the reason why there is no run
+	Result    *importer.Result `json:"result,omitempty"`    // absent: the run existed before
 }
 
-// runImport imports, and shows and reports what came of it.
+// runImport imports files, shows the run and writes its report.
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
@@ -188,11 +189,11 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	})
 }
 
-// importSchema names the format of what tare import -o json prints.
+// importSchema names the format of the output of tare import -o json.
 const importSchema = "tare.import/v1"
 
-// importedRun is what tare import -o json prints: what was imported. What it says
-// is tare show's to tell.
+// importedRun is the output of tare import -o json: a summary of the import. tare show prints the results of
+// the run.
 type importedRun struct {
 	Schema    string `json:"schema"`
 	Directory string `json:"directory"`
@@ -209,11 +210,11 @@ func importError(err error) error {
 		return hinted(err, "%s", data.Hint)
 	case errors.As(err, &wrong):
 		return hintedUsage(err, "%s", wrong.Hint)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // the latter: made by another process meanwhile
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // fs.ErrExist: another process has made the directory meanwhile
 		return hinted(err, "--dir names another place for the run directory")
 	}
 	return err
 }
 
-// unsafe is what is not fit for the name of a directory.
+// unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)

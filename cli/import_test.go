@@ -15,8 +15,8 @@ import (
 	"tare/importer/vaultbench/vaultbenchtest"
 )
 
-// vaultFiles is the script command "vault-files DIR": the published runs of
-// vault-benchmark as files below DIR, REPLICASreplicas/PLATFORM/results-TIME.json.
+// vaultFiles is the script command "vault-files DIR": it writes the published runs of vault-benchmark as files
+// below DIR, REPLICASreplicas/PLATFORM/results-TIME.json.
 func vaultFiles(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: vault-files DIR")
@@ -34,8 +34,8 @@ type scriptT struct {
 func (scriptT) Helper()             {}
 func (t scriptT) Fatal(args ...any) { t.ts.Fatalf("%s", fmt.Sprint(args...)) }
 
-// hostile is the script command "hostile DIR": files and links below DIR that no
-// archive can hold, or would not be the same in.
+// hostile is the script command "hostile DIR": it makes files and links below DIR that no archive can contain,
+// or that would change in an archive.
 func hostile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: hostile DIR")
@@ -54,13 +54,12 @@ func hostile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(exec.Command("mkfifo", in("pipe.json")).Run())
 }
 
-// BenchmarkImport imports, analyses and reports, as tare import does:
+// BenchmarkImport imports, analyses and writes a report, as tare import does:
 //
 //	go test ./cli -run '^$' -bench Import
 //
-// The files are the 600 published runs of vault-benchmark; the tables have
-// 100,000 rows each. Runs stay until the end: on ext4, making a file takes
-// several times as long for some seconds after many were removed.
+// The files are the 600 published runs of vault-benchmark. The tables have 100,000 rows each. Runs stay until
+// the end: on ext4, making a file takes several times as long for some seconds after many files were removed.
 func BenchmarkImport(b *testing.B) {
 	b.Run("600 files", func(b *testing.B) {
 		dir := b.TempDir()
@@ -99,7 +98,7 @@ func benchImport(b *testing.B, args []string) {
 	}
 }
 
-// longTable makes a long CSV of values 5 % wide, with 1 % between the arms.
+// longTable returns a long CSV with values that vary by 5 % and arms that differ by 1 %.
 func longTable(arms, metrics, rounds int) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var t bytes.Buffer

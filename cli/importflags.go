@@ -21,7 +21,7 @@ import (
 	"tare/version"
 )
 
-// options makes the import of the command line.
+// options returns the options of the import on the command line.
 func (f *importFlags) options(ctx context.Context, args []string, s State) (importer.Options, error) {
 	o := f.Options
 	var err error
@@ -68,7 +68,7 @@ func (f *importFlags) options(ctx context.Context, args []string, s State) (impo
 	return o, err
 }
 
-// studied is the layout that --path or --layout tells; nil: files are named by arm.
+// studied returns the layout in --path or --layout; nil: files are named by arm.
 func (f *importFlags) studied(ctx context.Context, files []string) (*importer.Layout, error) {
 	l := f.study
 	fields := len(l.Arm)+len(l.Block)+len(l.Cell)+len(l.Repeat) > 0
@@ -92,14 +92,13 @@ func (f *importFlags) studied(ctx context.Context, files []string) (*importer.La
 	return read, importError(err)
 }
 
-// otherNames are what formats may be called by those who know the tool, where that
-// is not like the name here.
+// otherNames are other names that users of a tool may give its format.
 var otherNames = map[string]string{
 	"go": "gobench", "go-test": "gobench", "benchstat": "gobench", "benchfmt": "gobench",
 	"k8s-bench-suite": "knb",
 }
 
-// formatNamed gives the format that the first argument names.
+// formatNamed returns the format that the first argument names.
 func formatNamed(args []string) (importer.Format, error) {
 	var names []string
 	for _, f := range catalog.Imports {
@@ -117,7 +116,7 @@ func formatNamed(args []string) (importer.Format, error) {
 	return importer.Format{}, hintedUsage(fmt.Errorf("no format %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", names))
 }
 
-// mapped makes the format one that reads as the mapping file says, where it needs one.
+// mapped replaces a format that needs a mapping file by the format that the mapping file describes.
 func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	switch {
 	case o.Format.Mapped == nil && f.mapping != "":
@@ -125,7 +124,7 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	case o.Format.Mapped == nil:
 		return nil
 	case f.mapping == "":
-		return hintedUsage(fmt.Errorf("%s needs a mapping file", o.Format.Name), "--map FILE says which fields are metrics; docs/import.md has examples")
+		return hintedUsage(fmt.Errorf("%s needs a mapping file", o.Format.Name), "--map FILE describes the fields; docs/import.md has examples")
 	}
 	text, err := readFile(ctx, f.mapping)
 	if err != nil {
@@ -138,8 +137,8 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	return nil
 }
 
-// sources says which files belong to which arm. Where there are none but standard
-// input is piped, that may be meant.
+// sources returns the files of each arm. If no files are named but standard input is a pipe, the user may want
+// to import standard input.
 func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
@@ -172,7 +171,7 @@ func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	return list, nil
 }
 
-// waiting says whether standard input is a pipe or a file, and no terminal.
+// waiting reports whether standard input is a pipe or a file, and no terminal.
 func waiting(stdin io.Reader) bool {
 	file, ok := stdin.(*os.File)
 	if !ok {
@@ -182,7 +181,7 @@ func waiting(stdin io.Reader) bool {
 	return err == nil && (info.Mode()&fs.ModeNamedPipe != 0 || info.Mode().IsRegular())
 }
 
-// limit reads a share that may be turned off.
+// limit reads a share, or the word that turns the limit off.
 func limit(flag, text string) (*quantity.Percent, error) {
 	if text == "none" {
 		return nil, nil
@@ -210,15 +209,15 @@ func share(flag, text string, least float64) (quantity.Percent, error) {
 	return p, nil
 }
 
-// importCommand is the command line of an import, to be repeated in a shell: what
-// was said of the run, and not what was said of this command's output.
+// importCommand returns the command line that repeats an import in a shell. It contains the flags that affect
+// the run, and no flags that affect only this command's output.
 func importCommand(c *cobra.Command) string {
 	parts := []string{"tare", "import"}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "dir", "output", "quiet":
 		case "arm", "factor", "label":
-			values, _ := c.Flags().GetStringArray(f.Name) // it is one
+			values, _ := c.Flags().GetStringArray(f.Name) // the flag is an array of strings
 			for _, value := range values {
 				parts = append(parts, "--"+f.Name, shellWord(value))
 			}
@@ -239,10 +238,10 @@ func importCommand(c *cobra.Command) string {
 	return strings.Join(parts, " ")
 }
 
-// plainWord is what no shell reads anything into.
+// plainWord matches a word that has no special meaning in any shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:,@%+-]+$`)
 
-// shellWord quotes a word for a shell where it needs that.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s

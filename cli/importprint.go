@@ -10,13 +10,13 @@ import (
 	"tare/safetext"
 )
 
-// importProgress tells how an import goes: a live line on a terminal, a plain one
-// now and then on a pipe. Most imports are over before it says anything.
+// importProgress shows the progress of an import: a live line on a terminal, a plain line now and then on a
+// pipe. Most imports end before the first line.
 type importProgress struct {
 	*progress
-	next  time.Time // when to say something again
+	next  time.Time // the time of the next line
 	every time.Duration
-	files int // that are done
+	files int // the number of files done
 }
 
 func newImportProgress(s State, quiet bool) *importProgress {
@@ -28,7 +28,7 @@ func newImportProgress(s State, quiet bool) *importProgress {
 	return p
 }
 
-// update takes how many files of how many are done.
+// update takes the number of files done and the number of all files.
 func (p *importProgress) update(done, files int) {
 	p.files = done
 	if now := time.Now(); now.After(p.next) {
@@ -37,33 +37,32 @@ func (p *importProgress) update(done, files int) {
 	}
 }
 
-// printImported says on stderr what was imported and what was not.
+// printImported prints on stderr a summary of the import.
 func printImported(s State, r *importer.Result) {
 	read := counted(r.Files, "file")
 	if r.Broken > 0 {
 		read = fmt.Sprintf("%d of %s", r.Files-r.Broken, read)
 	}
-	fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, tally(r))
+	fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, trialCounts(r))
 	printProblems(s, r, "; trials.jsonl has them all")
 }
 
-// printUnimported says on stderr what an import that made no run had read when it
-// ended. One that was asked for what makes no sense says nothing but that, unless
-// a file was no data: what was asked for may have been in there.
+// printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing,
+// unless a file was broken: the data that the user named may have been in that file.
 func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	if misused && len(r.Problems) == 0 {
 		return
 	}
 	whole := done
-	if done == r.Files { // else it ended at the first one that was broken, or before
+	if done == r.Files { // otherwise it ended at the first broken file, or before
 		whole -= r.Broken
 	}
-	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), tally(r))
+	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))
 	printProblems(s, r, "")
 }
 
-// tally counts the trials.
-func tally(r *importer.Result) string {
+// trialCounts summarises the trials.
+func trialCounts(r *importer.Result) string {
 	text := counted(r.Valid, "trial") + " valid"
 	between := ", invalid by rule: "
 	for _, rule := range slices.Sorted(maps.Keys(r.ByRule)) {
@@ -73,8 +72,8 @@ func tally(r *importer.Result) string {
 	return text
 }
 
-// printProblems lists what was no data, and what else is to be known. Where the
-// others are to be found follows their number.
+// printProblems lists the broken files and trials, and the remarks. If there are more, it prints their number,
+// followed by the text others, which names the place of the full list.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))
@@ -87,8 +86,8 @@ func printProblems(s State, r *importer.Result, others string) {
 	}
 }
 
-// problems gives a line for each problem, in which those with the same reason are
-// one from three on, in the order in which the reasons first appear.
+// problems returns a line for each problem. Three or more problems with the same reason share a line. The order
+// is that in which the reasons first appear.
 func problems(list []importer.Problem) []string {
 	type kind struct{ cell, reason string }
 	var order []kind

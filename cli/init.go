@@ -33,10 +33,10 @@ func newInit(s State) *cobra.Command {
 	questions := []*choice{layer, workload, testbed}
 	c := &cobra.Command{
 		Use:   "init [FILE]",
-		Short: "Write an experiment file to begin with",
-		Long: `Write an experiment file to begin with: one layer, one workload, and every
-parameter of both as a comment with its default. On a terminal, what no flag says is asked
-for. Without FILE the file goes to standard output.`,
+		Short: "Write a first experiment file",
+		Long: `Write a first experiment file: one layer, one workload, and every parameter of both
+as a comment with its default. Without a flag for a choice, Tare asks for it on a terminal.
+Without FILE the file goes to standard output.`,
 		Example: `  tare init
   tare init --layer wireguard --workload network my-experiment.yaml
   tare init --layer pod --workload startup --testbed kubernetes > startup.yaml`,
@@ -53,7 +53,7 @@ for. Without FILE the file goes to standard output.`,
 			}
 			text := draft.Start(chosen[0], chosen[1], chosen[2].Name)
 			if _, err := experiment.Load("the new file", text, catalog.Kinds()); err != nil {
-				return usage(err) // they do not go together
+				return usage(err) // the layer and the workload do not fit together
 			}
 			if len(args) > 0 {
 				return writeNew(args[0], text)
@@ -64,16 +64,16 @@ for. Without FILE the file goes to standard output.`,
 	}
 	for _, q := range questions {
 		c.Flags().StringVar(&q.answer, q.flag, "", q.question)
-		_ = c.RegisterFlagCompletionFunc(q.flag, cobra.FixedCompletions(q.names(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+		_ = c.RegisterFlagCompletionFunc(q.flag, cobra.FixedCompletions(q.names(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	}
 	return c
 }
 
-// choice is one question, which is answered by a flag or on a terminal.
+// choice is a question that a flag or the user on a terminal answers.
 type choice struct {
 	flag, question string
 	options        []draft.Part
-	usual          string // the answer where none is given; "" where one must be
+	usual          string // the default answer; "" if an answer is required
 	answer         string
 }
 
@@ -84,7 +84,7 @@ func (q *choice) names() (names []string) {
 	return names
 }
 
-// settle gives what was chosen. An answer on the terminal is a name, or its number in the list.
+// settle returns the chosen part. On a terminal, the answer is a name or its number in the list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	if !s.StderrTerminal {
 		q.answer = cmp.Or(q.answer, q.usual)
@@ -112,7 +112,7 @@ func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	return q.options[i], nil
 }
 
-// writeNew writes a file that does not exist yet.
+// writeNew writes a file that must not exist yet.
 func writeNew(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {

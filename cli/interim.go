@@ -8,21 +8,20 @@ import (
 	"tare/wording"
 )
 
-// interim tells what a run has found so far: estimates with their intervals, which are no
-// verdicts, since the number of rounds does not depend on them. The rounds are analysed
-// between trials.
+// interim shows the results of a run so far: estimates with their intervals. They are no verdicts, since the
+// number of rounds does not depend on them. The rounds are analysed between trials.
 type interim struct {
-	analyze func() *analysis.Run
-	round   int    // that is under way
-	text    string // of the rounds before it
-	told    int    // quarters of the run that a pipe was told of
+	analyze  func() *analysis.Run
+	round    int    // the current round
+	text     string // the estimates from the rounds before it
+	quarters int    // the number of quarters of the run that were printed on a pipe
 }
 
-// mostInterim is of how many comparisons the estimates are told.
+// mostInterim is the largest number of comparisons whose estimates are shown.
 const mostInterim = 2
 
-// begins takes that a trial of a round begins, and says whether a quarter more of the rounds
-// is done.
+// begins is called when a trial of a round begins. It reports whether another quarter of the rounds is done
+// since the last report.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
 		return false
@@ -32,13 +31,13 @@ func (i *interim) begins(round, rounds int) (quarter bool) {
 		return false
 	}
 	i.text = estimates(i.analyze())
-	if now := 4 * (round - 1) / max(rounds, 1); now > i.told && i.text != "" {
-		i.told, quarter = now, true
+	if now := 4 * (round - 1) / max(rounds, 1); now > i.quarters && i.text != "" {
+		i.quarters, quarter = now, true
 	}
 	return quarter
 }
 
-// estimates are those of the first headline metrics.
+// estimates returns the estimates of the first headlines.
 func estimates(r *analysis.Run) string {
 	var all []string
 	more := false

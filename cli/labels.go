@@ -8,12 +8,12 @@ import (
 	"tare/experiment"
 )
 
-// addLabels adds the flag that says what a run is made of.
+// addLabels adds the flag for labels of a run.
 func addLabels(c *cobra.Command, labels *[]string) {
-	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, what the run is made of, shown beside other runs; may be repeated. The label commit is what a CI system tells (GITHUB_SHA, CI_COMMIT_SHA and the like) unless given")
+	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, a label of the run, shown in comparisons; may be repeated. Unless given, the label commit comes from the CI system (GITHUB_SHA, CI_COMMIT_SHA and the like)")
 }
 
-// labelled are the labels of the command line and of the CI system around it.
+// labelled returns the labels from the command line and from the CI system that runs this command.
 func labelled(given []string) (experiment.Labels, error) {
 	labels, err := experiment.LabelsOf(given, os.Getenv)
 	if err != nil {

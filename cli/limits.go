@@ -8,14 +8,14 @@ import (
 	"tare/testbed"
 )
 
-// What commands need of what the system limits, with much to spare: to begin with less
-// would be to end in the middle.
+// The system limits that commands need, with a wide margin. A command that starts below them could fail in the
+// middle.
 var (
 	toMeasure = machine.Needs{machine.OpenFiles: 256, machine.Processes: 128, machine.VirtualMemory: 2 << 30}
 	toImport  = machine.Needs{machine.OpenFiles: 64, machine.Processes: 64, machine.VirtualMemory: 2 << 30}
 )
 
-// enough is an error where the system allows less than a command needs.
+// enough returns an error if the system's limits are below a command's needs.
 func enough(needs machine.Needs) error {
 	err := machine.CheckLimits(needs)
 	var limit *machine.LimitError
@@ -25,8 +25,8 @@ func enough(needs machine.Needs) error {
 	return err
 }
 
-// limitHint says which limit an error is about, "" for none. A record that could not
-// be written says so itself.
+// limitHint names the limit that an error is about; "" if there is none. The error of a record that could not
+// be written has its own text.
 func limitHint(err error) string {
 	limit, reached := machine.Exhausted(err)
 	var unwritten *journal.WriteError
@@ -36,10 +36,10 @@ func limitHint(err error) string {
 	return limit.Reached()
 }
 
-// limitsKind is the kind of part that the limits of a run are.
+// limitsKind is the kind of the part that describes a run's limits.
 const limitsKind = "limits"
 
-// limits is what tare doctor says of them.
+// limits returns the findings of tare doctor about the limits.
 func limits() part {
 	f := testbed.Finding{Name: "of the system", Status: testbed.Works, Detail: "enough for a run: open files, processes, virtual memory"}
 	var limit *machine.LimitError

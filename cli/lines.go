@@ -8,23 +8,23 @@ import (
 	"tare/report/columns"
 )
 
-// lines writes text and simple tables within the width of a terminal. What goes wrong in
-// writing is told at the end of the command.
+// lines writes text and simple tables within the width of a terminal. Write errors are reported at the end of
+// the command.
 type lines struct {
 	w     io.Writer
-	width int // 0: not known, and nothing is wrapped
+	width int // 0: unknown, and lines are not wrapped
 }
 
-// lines are those of stdout.
+// lines returns the lines of stdout.
 func (s State) lines() lines { return lines{s.Stdout, s.Width} }
 
-// least is the fewest columns that a wrapped column may have.
+// least is the smallest width of a wrapped column.
 const least = 20
 
-// text writes a line of text, wrapped with its further lines two columns deeper.
+// text writes a line of text. It wraps the text with further lines indented by two more columns.
 func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }
 
-// hanging writes text behind first, and its further lines behind indent.
+// hanging writes text after first, and the further lines of the text after indent.
 func (l lines) hanging(first, indent, text string) {
 	wrapped := []string{text}
 	if room := l.width - max(columns.Width(first), columns.Width(indent)); l.width > 0 && columns.Width(text) > room {
@@ -36,11 +36,11 @@ func (l lines) hanging(first, indent, text string) {
 	}
 }
 
-// rows writes rows with their cells in columns. Where they are too wide, the last column
-// is wrapped; where that has no room either, it stands below the others.
+// rows writes rows with their cells in columns. If they are too wide, the last column is wrapped. If there is
+// no room for it, it stands below the others.
 func (l lines) rows(indent string, rows [][]string) {
 	var widths []int
-	widest := 0 // of the last column
+	widest := 0 // the width of the last column
 	for _, row := range rows {
 		widest = max(widest, columns.Width(row[len(row)-1]))
 		for i, cell := range row[:len(row)-1] {

@@ -14,8 +14,8 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// listed is one row of a list.
-type listed struct {
+// listRow is one row of a list.
+type listRow struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 }
@@ -52,10 +52,10 @@ func newList(s State) *cobra.Command {
 	return c
 }
 
-// lists are what there are lists of.
+// lists are the names of the lists.
 var lists = []string{"layers", "workloads", "formats", "examples"}
 
-// oneList wants one of the lists, and perhaps the name of an example.
+// oneList accepts one of the lists, and after examples the name of one.
 func oneList(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -72,36 +72,36 @@ func noList(what string) error {
 	return hintedUsage(fmt.Errorf("no list of %q", what), "%s", strictyaml.Suggest(what, "one of", lists))
 }
 
-// list gives the rows of one list.
-func list(what string) ([]listed, error) {
-	var rows []listed
+// list returns the rows of one list.
+func list(what string) ([]listRow, error) {
+	var rows []listRow
 	switch what {
 	case "layers":
 		for _, k := range catalog.Layers {
-			rows = append(rows, listed{k.Name, k.Summary})
+			rows = append(rows, listRow{k.Name, k.Summary})
 		}
 	case "workloads":
 		for _, k := range catalog.Workloads {
-			rows = append(rows, listed{k.Name, k.Summary})
+			rows = append(rows, listRow{k.Name, k.Summary})
 		}
 	case "formats":
 		for _, f := range catalog.Imports {
-			rows = append(rows, listed{f.Name, f.Doc})
+			rows = append(rows, listRow{f.Name, f.Doc})
 		}
-		slices.SortFunc(rows, func(a, b listed) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(rows, func(a, b listRow) int { return strings.Compare(a.Name, b.Name) })
 	case "examples":
 		return listExamples()
 	}
 	return rows, nil
 }
 
-// listExamples gives each example with the question that it asks.
-func listExamples() ([]listed, error) {
+// listExamples returns each example with the question that it answers.
+func listExamples() ([]listRow, error) {
 	names, err := examples.Names()
 	if err != nil {
 		return nil, err
 	}
-	var rows []listed
+	var rows []listRow
 	for _, name := range names {
 		data, err := examples.Files.ReadFile(name)
 		if err != nil {
@@ -111,7 +111,7 @@ func listExamples() ([]listed, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, listed{name, x.Description})
+		rows = append(rows, listRow{name, x.Description})
 	}
 	return rows, nil
 }

@@ -13,8 +13,7 @@ import (
 	"tare/workload"
 )
 
-// A run without a valid trial ends with the advice that helps: nobody waits for a
-// CPU limit to go away.
+// The advice after a run without a valid trial must help: waiting does not remove a CPU limit.
 func TestAdviceAfterHopelessRun(t *testing.T) {
 	j, err := journal.Create(filepath.Join(t.TempDir(), "run"), []byte("name: fake\n"), nil, &experiment.Plan{Schema: experiment.PlanSchema, Name: "fake"}, &machine.Environment{Schema: machine.EnvironmentSchema})
 	if err != nil {
@@ -32,7 +31,7 @@ func TestAdviceAfterHopelessRun(t *testing.T) {
 		{workload.RuleProof, true, "tare doctor"},
 		{workload.RuleForeignCPU, false, "design: {slices: auto}"},
 	} {
-		got := whatNext(t.Context(), j, &runner.HopelessError{Last: journal.Violation{Rule: c.rule}, CPULimited: c.limited, Sliceable: true})
+		got := withNextStep(t.Context(), j, &runner.HopelessError{Last: journal.Violation{Rule: c.rule}, CPULimited: c.limited, Sliceable: true})
 		var coded *codedError
 		if !errors.As(got, &coded) || coded.code != ExitInvalid || !strings.Contains(coded.hint, c.want) {
 			t.Errorf("%s, CPU limited %t: %+v, want the hint %q", c.rule, c.limited, got, c.want)

@@ -19,51 +19,51 @@ import (
 	"tare/testbed/local"
 )
 
-// oneLine is an experiment that the command line asks for, in place of a file.
+// oneLine is an experiment that is described on the command line instead of in a file.
 type oneLine struct {
 	layers, allow []string
 	save          string
 }
 
 func (l *oneLine) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&l.layers, "layer", nil, "a layer to put around the program behind --: its name, the layer as in a file, or a command to stand in front (repeatable)")
-	c.Flags().StringSliceVar(&l.allow, "allow", nil, "in what programs may differ from the first: stderr, exit, output")
-	c.Flags().StringVar(&l.save, "save", "", "file to keep the experiment of the command line in")
+	c.Flags().StringArrayVar(&l.layers, "layer", nil, "a layer around the program after --: its name, the layer in the form of a file, or a command that wraps the program; may be repeated")
+	c.Flags().StringSliceVar(&l.allow, "allow", nil, "aspects in which programs may differ from the first: stderr, exit, output")
+	c.Flags().StringVar(&l.save, "save", "", "file to save the experiment of the command line in")
 }
 
-// asked says whether the arguments are programs.
-func (l *oneLine) asked(c *cobra.Command, args []string) bool {
+// hasPrograms reports whether the arguments are programs.
+func (l *oneLine) hasPrograms(c *cobra.Command, args []string) bool {
 	return len(l.layers) > 0 || c.ArgsLenAtDash() >= 0 || len(args) > 0 && draft.Named(args[0])
 }
 
-// args wants one file, or programs.
+// args accepts one file, or programs.
 func (l *oneLine) args(c *cobra.Command, args []string) error {
-	if l.asked(c, args) {
+	if l.hasPrograms(c, args) {
 		if c.ArgsLenAtDash() > 0 {
-			return hintedUsage(fmt.Errorf("%q stands before --, and programs behind it", args[0]), "tare run -- 'A' 'B'")
+			return hintedUsage(fmt.Errorf("%q stands before --, and programs must stand after it", args[0]), "tare run -- 'A' 'B'")
 		}
 		return nil
 	}
 	if len(args) > 1 {
-		return hintedUsage(fmt.Errorf("%d files, where one is run", len(args)), "programs to compare stand behind --: tare run -- 'A' 'B'")
+		return hintedUsage(fmt.Errorf("%d files, but only one can run", len(args)), "programs to compare stand after --: tare run -- 'A' 'B'")
 	}
 	return cobra.ExactArgs(1)(c, args)
 }
 
-// onCommandLine is how errors name the file that was typed.
+// onCommandLine replaces the name of the file in errors.
 const onCommandLine = "command line"
 
-// read gives the text of the experiment and what to call it.
+// read returns the text of the experiment and its name for messages.
 func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
-	if !l.asked(c, args) {
+	if !l.hasPrograms(c, args) {
 		if l.save != "" {
-			return "", nil, usage(errors.New("--save keeps what a command line asks for, and here is a file already"))
+			return "", nil, usage(errors.New("--save is for programs on the command line; this experiment is a file already"))
 		}
 		if l.allow != nil {
-			return "", nil, usage(errors.New("--allow is for a command line; a file says allow in its arms"))
+			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // before standard input is read
+			return "", nil, err // no standard input was read so far
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -77,7 +77,8 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	for _, k := range catalog.Layers {
 		kinds = append(kinds, k.Name)
 	}
-	// The file is checked before programs are started, shown or kept: it may hold a secret.
+	// The file is checked before programs are started or the file is shown or stored, since it may contain a
+	// secret.
 	if text, err = asked.File(time.Second, kinds); err == nil {
 		_, err = experiment.Load(onCommandLine, text, catalog.Kinds())
 	}
@@ -100,7 +101,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	return onCommandLine, text, err
 }
 
-// typed is the command line, for the file's first line.
+// typed returns the command line, for the file's first line.
 func (l *oneLine) typed(args []string) string {
 	var all []string
 	for _, layer := range l.layers {
@@ -115,16 +116,16 @@ func (l *oneLine) typed(args []string) string {
 	return testbed.Quote(append(all, args...))
 }
 
-// longestTry bounds how long a program is tried.
+// longestTry is the longest time that one try of a program may take.
 const longestTry = time.Hour
 
-// tryOnce runs each program once and gives the longest time that one took.
+// tryOnce runs each program once and returns the duration of the slowest.
 func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestTry, fmt.Errorf("it did not end within %v", quantity.Duration(longestTry)))
 	defer cancel()
 	for _, p := range programs {
-		var said bytes.Buffer
-		process, err := local.Here.Start(ctx, testbed.Host, testbed.Command{Args: p.Start(), Stderr: &said})
+		var stderr bytes.Buffer
+		process, err := local.Here.Start(ctx, testbed.Host, testbed.Command{Args: p.Start(), Stderr: &stderr})
 		if err != nil {
 			return 0, usage(err)
 		}
@@ -133,9 +134,9 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case ctx.Err() != nil:
 			return 0, fmt.Errorf("%s was tried once: %w", safetext.Name(p.String()), context.Cause(ctx))
 		case err != nil:
-			lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) {
-				exit.Stderr = "" // the hint has it
+				exit.Stderr = "" // the hint contains stderr
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}

@@ -18,11 +18,11 @@ func newPlan(s State) *cobra.Command {
 	var order bool
 	c := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Show what an experiment would do, and whether it can run here",
-		Long: `Show what an experiment would do: its arms and cells, the order of the first
-rounds for the seed, the expected duration, how many rounds a claim needs at
-least, and which requirement is missing on this machine. Nothing is run, but that a
-sandbox or another command in front of programs has to start the program true.`,
+		Short: "Show the plan of an experiment, and whether it can run here",
+		Long: `Show the plan of an experiment: its arms and cells, the order of the first rounds for
+the seed, the expected duration, the smallest number of rounds for a claim, and
+requirements that are missing on this machine. The only program that runs is true, started
+by each sandbox or other wrapper as a test.`,
 		Example: `  tare plan examples/quickstart.yaml
   tare plan experiment.yaml --seed 7 --order
   tare plan experiment.yaml -o json`,
@@ -61,14 +61,14 @@ sandbox or another command in front of programs has to start the program true.`,
 			return printParts(s, parts, "table")
 		},
 	}
-	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
+	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, instead of the file's")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order")
 	c.Flags().BoolVar(&order, "order", false, "list every trial in its order")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
 }
 
-// printPlan prints a plan for people.
+// printPlan prints a plan as text.
 func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	title := p.Name
 	if p.Description != "" {
@@ -94,7 +94,7 @@ func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	printOrder(l, p, whole)
 }
 
-// printSecurity says what the pods need of Pod Security, and why.
+// printSecurity prints the Pod Security level that the pods need, and the reasons.
 func printSecurity(l lines, e *experiment.Expansion) {
 	var needs experiment.Needs
 	for cell := range e.Cells {
@@ -136,7 +136,7 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	}
 }
 
-// fewRounds says that a plan has too few rounds for a claim; "" if it has enough.
+// fewRounds returns a warning if a plan has too few rounds for a claim; "" if it has enough.
 func fewRounds(p *experiment.Plan) string {
 	if fewest := analysis.FewestRounds(p); p.Precision == 0 && p.Total() < fewest {
 		return fmt.Sprintf("with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Total(), fewest)
@@ -144,7 +144,7 @@ func fewRounds(p *experiment.Plan) string {
 	return ""
 }
 
-// setUps says how often all arms are set up.
+// setUps describes how often all arms are set up.
 func setUps(p *experiment.Plan) string {
 	rounds := p.Rounds
 	switch n := int(p.SetUps); {
@@ -161,7 +161,7 @@ func setUps(p *experiment.Plan) string {
 	}
 }
 
-// printOrder prints the order of the first round, or of all.
+// printOrder prints the order of the first round, or of all rounds.
 func printOrder(l lines, p *experiment.Plan, whole bool) {
 	rounds := 1
 	if whole {
@@ -182,7 +182,7 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	}
 }
 
-// inSlices says how the trials of a cell are cut.
+// inSlices describes how the trials of a cell are cut.
 func inSlices(c experiment.Cell) string {
 	if c.Slices == 0 {
 		return ""

@@ -8,12 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PluginName is what the binary is called as a plug-in of kubectl, which runs it
-// for `kubectl tare`.
+// PluginName is the name of the binary as a plug-in of kubectl, which runs it for `kubectl tare`.
 const PluginName = "kubectl-tare"
 
-// asPlugin has the texts say how the command was called. Completion is kubectl's
-// own there: it runs kubectl_complete-tare.
+// asPlugin adapts the texts to the command that the user called. Completion is kubectl's own there: it runs
+// kubectl_complete-tare.
 func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tare"}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -28,8 +27,8 @@ func asPlugin(root *cobra.Command) {
 	each(root)
 }
 
-// pluginWords writes `kubectl tare run` where a text says `tare run`, for every
-// command. Other places where the word stands alone mean the program.
+// pluginWords returns a function that replaces `tare run` by `kubectl tare run`, for every command. Where the
+// word tare stands alone, it means the program.
 func pluginWords(root *cobra.Command) func(string) string {
 	names := []string{`--\w`}
 	for _, c := range root.Commands() {
@@ -39,13 +38,13 @@ func pluginWords(root *cobra.Command) func(string) string {
 	return func(text string) string { return command.ReplaceAllString(text, "kubectl tare $2") }
 }
 
-// pluginHint has the hint of an error say how the command was called.
+// pluginHint adapts the hint of an error to the command that the user called.
 func pluginHint(root *cobra.Command, err error) error {
 	var coded *codedError
 	if !errors.As(err, &coded) {
 		return err
 	}
-	told := *coded
-	told.hint = pluginWords(root)(told.hint)
-	return &told
+	changed := *coded
+	changed.hint = pluginWords(root)(changed.hint)
+	return &changed
 }

@@ -15,27 +15,26 @@ import (
 	"tare/wording"
 )
 
-// progress tells on stderr how a run goes: one live line on a terminal, plain
-// lines on a pipe. It writes when something happens and never in between, so
-// that it does not disturb a trial.
+// progress shows the progress of a run on stderr: one live line on a terminal, plain lines on a pipe. It writes
+// only at events of the run, so that it does not disturb a trial.
 type progress struct {
-	mu     sync.Mutex // held while something is told
+	mu     sync.Mutex // held while an event is handled
 	w      io.Writer
-	screen io.Writer // where the live line is written over
+	screen io.Writer // the output that allows a line to be overwritten
 	live   bool
 	dir    string
-	last   int // width of the live line
-	// columns is how wide the terminal is; 0 if that is not known.
+	last   int // the width of the live line
+	// columns returns the width of the terminal, or 0 if it is unknown.
 	columns func() int
-	failed  int             // trials that count as failures of their arm
-	spoilt  int             // trials that were spoilt, and repeated where attempts were left
-	said    map[string]bool // what was waited for, on a pipe
-	mask    *mask.Mask      // of what is not to be shown
+	failed  int             // the number of trials that count as failures of their arm
+	spoilt  int             // the number of trials that broke another rule, and were repeated if attempts were left
+	shown   map[string]bool // the texts about waiting that were printed on a pipe
+	mask    *mask.Mask      // replaces secrets
 	interim interim
 }
 
 func newProgress(s State, dir string, quiet bool) *progress {
-	p := &progress{said: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
+	p := &progress{shown: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
 	p.columns = s.Columns
 	if p.columns == nil {
 		p.columns = func() int { return 0 }
@@ -46,7 +45,7 @@ func newProgress(s State, dir string, quiet bool) *progress {
 	return p
 }
 
-// begin says what is about to be done.
+// begin prints a summary of the plan.
 func (p *progress) begin(plan *experiment.Plan) {
 	rounds := fmt.Sprintf("%d rounds", plan.Total())
 	if plan.Precision > 0 {
@@ -61,7 +60,7 @@ func (p *progress) begin(plan *experiment.Plan) {
 	}
 }
 
-// event takes what the runner tells.
+// event handles an event of the runner.
 func (p *progress) event(e runner.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +98,7 @@ func (p *progress) event(e runner.Event) {
 	}
 }
 
-// trial says that a trial begins, and what the rounds before it have given.
+// trial shows that a trial begins, and the estimates of the rounds before it.
 func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 	if p.interim.begins(round, rounds) && !p.live {
 		p.line(fmt.Sprintf("%d/%d rounds, %s", round-1, rounds, p.interim.text))
@@ -111,7 +110,7 @@ func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 	p.status(text)
 }
 
-// busy says that a busy machine is waited for: on a pipe once, on a terminal with the time left.
+// busy shows that the run waits for a busy machine: on a pipe once, on a terminal with the time left.
 func (p *progress) busy(e runner.Waiting) {
 	if e.First {
 		p.line(fmt.Sprintf("the machine is too busy to measure on: waiting up to %s for it (%s)", span(e.Left), safetext.Line(e.Why)))
@@ -119,7 +118,7 @@ func (p *progress) busy(e runner.Waiting) {
 	p.status(fmt.Sprintf("waiting for the machine, %s left  %s", span(e.Left), safetext.Line(e.Why)))
 }
 
-// wait says what is waited for. It may be called from several goroutines.
+// wait shows a text about waiting. It may be called from several goroutines.
 func (p *progress) wait(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,14 +131,13 @@ func (p *progress) waiting(what string) {
 		p.status(what)
 		return
 	}
-	if !p.said[what] { // each time that arms are set up anew it is the same
-		p.said[what] = true
+	if !p.shown[what] { // the text is the same at each set-up
+		p.shown[what] = true
 		p.line(what)
 	}
 }
 
-// done reports a finished trial: on a pipe each one, on a terminal those that
-// broke a rule.
+// done reports a finished trial: on a pipe each one, on a terminal those that broke a rule.
 func (p *progress) done(e runner.TrialDone) {
 	t := e.Trial
 	name := fmt.Sprintf("round %d  %s  %s", t.Round, t.Cell, t.Arm)
@@ -170,8 +168,8 @@ func (p *progress) end() {
 	}
 }
 
-// status replaces the live line. It is cut to the terminal, as a line that wraps
-// could not be replaced.
+// status replaces the live line. It cuts the text to the terminal's width, since a wrapped line could not be
+// replaced.
 func (p *progress) status(text string) {
 	if !p.live || text == "" && p.last == 0 {
 		return
@@ -191,7 +189,7 @@ func (p *progress) line(text string) {
 	fmt.Fprintln(p.w, safetext.Name(p.mask.Text(text)))
 }
 
-// span writes a time that is an estimate: 2m30s, 45s.
+// span writes an estimated time: 2m30s, 45s.
 func span(d time.Duration) string {
 	if d > 10*time.Minute {
 		return quantity.Duration(d.Round(time.Minute)).String()
@@ -207,7 +205,7 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// brief writes a time that was measured: 12ms, 3.1s.
+// brief writes a measured time: 12ms, 3.1s.
 func brief(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()

@@ -15,23 +15,23 @@ import (
 	"tare/testbed"
 )
 
-// taken is what an experiment takes from variables and files, and what keeps it out of
-// everything that is written.
-type taken struct {
+// sessionValues holds the values that an experiment takes from variables and files, and the mask that keeps them out of
+// all output.
+type sessionValues struct {
 	values *reference.Values
 	mask   *mask.Mask
 }
 
-// take reads the values, once for a whole session of a run. Files are those of the
-// experiment, by the names to call them by: none may hold a value that is a secret.
-func take(x *experiment.Experiment, files map[string][]byte) (taken, error) {
+// readValues reads the values, once for a whole session of a run. files are the files of the experiment, by their
+// names for messages. It returns an error if one of them contains a secret value.
+func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValues, error) {
 	values, err := reference.Take(reference.Of(x))
 	if err != nil {
-		return taken{}, err
+		return sessionValues{}, err
 	}
-	t := taken{values, new(mask.Mask)}
+	t := sessionValues{values, new(mask.Mask)}
 	values.Each(func(r reference.Reference, value string) {
-		t.mask.Add(called(r), value)
+		t.mask.Add(maskName(r), value)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			at := bytes.Index(files[name], []byte(value))
 			if err == nil && len(value) >= mask.Least && at >= 0 && (r.File != "" || secret.Named(r.Variable)) {
@@ -43,21 +43,21 @@ func take(x *experiment.Experiment, files map[string][]byte) (taken, error) {
 	return t, err
 }
 
-// called is how a value is named where it is masked.
-func called(r reference.Reference) string {
+// maskName returns the name that replaces a value in masked text.
+func maskName(r reference.Reference) string {
 	if r.File != "" {
 		return r.File
 	}
 	return r.Variable
 }
 
-// with has a run work with the values, and its journal without them.
-func (t taken) with(ctx context.Context, j *journal.Journal) context.Context {
+// with returns a context with the values, and makes the journal mask them.
+func (t sessionValues) with(ctx context.Context, j *journal.Journal) context.Context {
 	j.Mask(t.mask)
 	return reference.With(ctx, t.values)
 }
 
-// maskedError is an error whose text is without the values.
+// maskedError is an error whose text has the values masked.
 type maskedError struct {
 	error
 	text string
@@ -66,15 +66,15 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 func (e *maskedError) Unwrap() error { return e.error }
 
-// without gives an error that does not tell the values.
-func (t taken) without(err error) error {
+// masked returns the error with the values masked.
+func (t sessionValues) masked(err error) error {
 	if err == nil {
 		return nil
 	}
 	return &maskedError{err, t.mask.Text(err.Error())}
 }
 
-// references says of all that an experiment takes from elsewhere whether it is there.
+// references returns a part for each reference of an experiment, with the finding whether its value exists.
 func references(x *experiment.Experiment) []part {
 	var parts []part
 	for _, r := range reference.Of(x) {

@@ -38,8 +38,8 @@ func newReport(s State) *cobra.Command {
 LaTeX for a paper, or the picture of the overheads as SVG. Without RUN, the newest run
 below runs/.
 
-PNG is made of the picture and PDF of the whole page, unless --of says otherwise:
-by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
+PNG shows the picture and PDF the whole page, unless --of selects the other. They need
+rsvg-convert and Chromium or Chrome, which tare doctor looks for.`,
 		Example: `  tare report
   tare report runs/quickstart-20260102-150405 -o markdown > result.md
   tare report -o tex --to tables.tex
@@ -69,7 +69,7 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 			}
 			runs := slices.Collect(slices.Chunk(args, 1))
 			if len(runs) == 0 {
-				runs = [][]string{nil} // the newest
+				runs = [][]string{nil} // the newest run
 			}
 			for _, run := range runs {
 				if err := reportRun(c.Context(), s, run, out, to, picture, flags); err != nil {
@@ -80,17 +80,16 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown, tex and a picture)")
-	c.Flags().StringVar(&of, "of", "", "what png and pdf show: picture (of the overheads) or page (default: picture for png, page for pdf)")
+	c.Flags().StringVar(&of, "of", "", "content of png and pdf: picture (of the overheads) or page (default: picture for png, page for pdf)")
 	_ = c.RegisterFlagCompletionFunc("of", cobra.FixedCompletions([]string{ofPicture, ofPage}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
-	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too in the published table")
+	c.Flags().BoolVar(&table.all, "all", false, "include exploratory metrics in the published table")
 	table.add(c)
 	addFormat(c, &out, "html", "markdown", "tex", "svg", "png", "pdf")
 	return c
 }
 
-// reportRun writes one run's report, with the published table if its flags are
-// given.
+// reportRun writes one run's report, with the published table if its flags are given.
 func reportRun(ctx context.Context, s State, args []string, out, to string, picture bool, flags *publishedFlags) error {
 	run, result, err := openRun(args)
 	if err != nil {
@@ -135,8 +134,8 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion reads a run that has just been made, writes its report, has it printed,
-// and is the error of a run that gives no verdicts.
+// conclusion reads a run that was just made, writes its report and prints it. It returns the error of a run
+// that gives no verdicts.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -144,7 +143,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	}
 	page := filepath.Join(run.Dir, reportFile)
 	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
-	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone changes nothing
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the result
 		return errors.Join(unwritten, err)
 	}
 	if unwritten != nil {
@@ -153,7 +152,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	if !quiet {
 		fmt.Fprintf(s.Stderr, "report: %s\n", safetext.Name(page))
 		if cases, _, _ := gate.Fewest(run.Plan); cases > 0 {
-			fmt.Fprintf(s.Stderr, "budgets: tare gate %s says whether they are kept\n", run.Dir)
+			fmt.Fprintf(s.Stderr, "budgets: tare gate %s checks them\n", run.Dir)
 		}
 	}
 	if !result.Valid {
@@ -170,7 +169,7 @@ func writePage(r *analysis.Run, to string, o report.RunOptions) error {
 	return nil
 }
 
-// madeNow are the options of a page that is written to a file now.
+// madeNow returns the options of a page that is written to a file now.
 func madeNow(o report.RunOptions, to string) report.RunOptions {
 	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
 	return o

@@ -24,14 +24,14 @@ func newResume(s State) *cobra.Command {
 	var rounds int
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Go on with a run that was interrupted, or extend one that is finished",
-		Long: `Go on with a run that was interrupted, by the same plan and seed. At most the
-trial that was under way is lost. Without RUN, the newest run below runs/.
+		Short: "Continue a run that was interrupted, or extend a finished one",
+		Long: `Continue a run that was interrupted, with the same plan and seed. At most the
+trial that was running is lost. Without RUN, the newest run below runs/.
 
-With --rounds, extend a finished run to so many rounds in all. That is a second
-look at the same question, which would make false claims more likely: the extended
-run is judged with a quarter of the error of the first look, at 98.75 % in place of
-95 %, and its report says so. What the first look said stays on record.`,
+With --rounds, extend a finished run to this total number of rounds. This is a second
+look at the same question, which would make false claims more likely. The extended run is
+therefore judged with a quarter of the first look's error probability, at 98.75 % instead
+of 95 %, and its report states this. The verdicts of the first look are kept.`,
 		Example: `  tare resume
   tare resume runs/quickstart-20260102-150405
   tare resume --rounds 32 runs/quickstart-20260102-150405`,
@@ -47,7 +47,7 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 			}
 			extend := c.Flags().Changed("rounds")
 			run, result, err := openRun([]string{dir})
-			if err == nil && !extend && run.Plan.Ended > 0 { // done with fewer rounds: the rest is a second look
+			if err == nil && !extend && run.Plan.Ended > 0 { // the run ended early; more rounds are a second look
 				extend, rounds = true, run.Plan.Planned()
 			}
 			if extend {
@@ -78,7 +78,7 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 			if _, err := sign(c.Context(), key, ""); err != nil {
 				return err
 			}
-			values, err := take(x, nil)
+			values, err := readValues(x, nil)
 			if err != nil {
 				return err
 			}
@@ -97,17 +97,16 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 			return signed(c.Context(), s, dir, key, carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet))
 		},
 	}
-	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to so many rounds in all")
+	c.Flags().IntVar(&rounds, "rounds", 0, "extend a finished run to this total number of rounds")
 	addSign(c, &key)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)
 	return c
 }
 
-// replan makes the experiment and the expansion of a run that exists: the plan is the recorded one,
-// the layers and workloads come from the recorded experiment file. The two must
-// still agree, which they don't when another version of Tare expands the file
-// differently.
+// replan makes the experiment and the expansion of an existing run. The plan is the recorded one, and the
+// layers and workloads come from the recorded experiment file. Both must agree. They differ if another version
+// of Tare expands the file differently.
 func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {
@@ -134,21 +133,20 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	return x, expansion, nil
 }
 
-// otherPlanError is a plan.json that is not what experiment.yaml gives.
+// otherPlanError is the error that plan.json differs from the plan of experiment.yaml.
 type otherPlanError struct {
 	dir   string
-	parts string // of the plan
+	parts string // the parts of the plan that differ
 }
 
 func (e *otherPlanError) Error() string {
 	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.parts)
 }
 
-// otherParts names in what two plans do not compare the same by the same rules: arms with
-// the same layers, and cells with the same workloads and metrics, all by their parameters
-// in force; margins, limits and budgets. Otherwise trials of different things would stand
-// under one name. Seed, rounds and precision are not compared: the command line may have
-// set them.
+// otherParts names the parts in which two plans compare different things or use different rules: arms with
+// their layers, cells with their workloads and metrics, all with their parameters, and margins, limits and
+// budgets. If they differ, trials of different things would have one name. Seed, rounds and precision are
+// ignored, since the command line may have set them.
 func otherParts(a, b *experiment.Plan) (names []string) {
 	one, errOne := compared(a)
 	other, errOther := compared(b)
@@ -164,12 +162,12 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 	return names
 }
 
-// compared is what a plan compares, as JSON values: parameters in a plan that was
-// read back are no structs any more.
+// compared returns the parts of a plan that are compared, as JSON values, since parameters in a stored plan are
+// no structs.
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
-		cells[i].Expected, cells[i].Tests = 0, "" // an estimate; and what older versions do not say
+		cells[i].Expected, cells[i].Tests = 0, "" // Expected is an estimate, and older versions do not record Tests
 	}
 	text, err := json.Marshal(map[string]any{
 		"name": p.Name, "description": p.Description, "testbed": p.Testbed,

@@ -12,7 +12,7 @@ import (
 	"tare/version"
 )
 
-// Root is the tree of commands, for what runs or describes them.
+// Root returns the tree of commands, to run or to describe them.
 func Root(s State) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tare",
@@ -49,7 +49,7 @@ on, paired intervals, and a verdict for every metric.
 	return root
 }
 
-// noSuchCommand refuses what is left when no command has the name given.
+// noSuchCommand returns the error for an unknown command.
 func noSuchCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func markUsage(c *cobra.Command) {
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
 		var coded *codedError
-		if errors.As(err, &coded) { // it has a hint of its own
+		if errors.As(err, &coded) { // the error has its own hint
 			return err
 		}
 		if err != nil {
@@ -81,15 +81,15 @@ func markUsage(c *cobra.Command) {
 	}
 }
 
-// wrongFlag makes an error about flags a usage error, and names the flag of the
-// command that an unknown one most likely means.
+// wrongFlag makes an error about flags a usage error, and suggests the flag that an unknown one most likely
+// means.
 func wrongFlag(c *cobra.Command, err error) error {
 	hint := fmt.Sprintf("see %s --help", c.CommandPath())
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return hintedUsage(err, "%s", hint)
 	}
-	word := unknown.GetSpecifiedShortnames() // all of "arm" where -arm was given for --arm
+	word := unknown.GetSpecifiedShortnames() // if the user wrote -arm instead of --arm, the word is "arm"
 	if word == "" {
 		word = unknown.GetSpecifiedName()
 	}
@@ -105,11 +105,11 @@ func wrongFlag(c *cobra.Command, err error) error {
 	return hintedUsage(err, "%s", hint)
 }
 
-// refuseOtherShells makes cobra's completion command refuse a shell that it has no
-// script for, in place of showing its help and succeeding.
+// refuseOtherShells makes cobra's completion command fail for a shell without a script, instead of showing its
+// help and succeeding.
 func refuseOtherShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	c, _, _ := root.Find([]string{"completion"}) // it was made just now
+	c, _, _ := root.Find([]string{"completion"}) // the command was added before
 	var shells []string
 	for _, shell := range c.Commands() {
 		shells = append(shells, shell.Name())

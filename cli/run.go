@@ -35,25 +35,25 @@ func newRun(s State) *cobra.Command {
 	var labels []string
 	c := &cobra.Command{
 		Use:   "run FILE | run [NAME=]'PROGRAM'... | run --layer LAYER... -- PROGRAM",
-		Short: "Carry out an experiment and say what it found",
-		Long: `Carry out an experiment and say what it found.
+		Short: "Carry out an experiment and show its results",
+		Long: `Carry out an experiment and show its results.
 
-Without a file, programs are compared with each other, or a program with itself behind
-layers. Behind -- each argument is a program, and a shell reads it where it holds what
-means something to a shell; NAME=PROGRAM names its arm. With --layer there is one program,
-and what stands behind -- are its arguments. A layer is the name of one (tare list
-layers), one as in a file (seccomp: {rules: 8}), or a command that takes another as its
-last arguments. The first program is the baseline. Each is tried once, which also says how
-much of it can be measured in a quarter of a minute. The file that is run is printed;
---save keeps it.
+Without a file, programs are compared with each other, or a program is compared with and
+without layers. Each argument after -- is a program; a shell runs it if it contains
+characters with a meaning in a shell. NAME=PROGRAM names its arm. With --layer there is
+one program, and the arguments after -- are its command line. A layer is a name (tare list
+layers), a layer in the form of a file (seccomp: {rules: 8}), or a command that takes
+another command as its last arguments. The first program is the baseline. Each program is
+tried once; its duration decides how it is measured within a quarter of a minute. The
+generated experiment file is printed, and --save keeps it.
 
-What a program does is compared before its speed. Behind a layer in which it prints other
-errors, ends with another exit status or prints far less it gains nothing, unless --allow
-says that this is meant.
+The behaviour of programs is compared before their speed. If a program prints other
+errors in a layer, ends with another exit status or prints far less, it cannot gain,
+unless --allow permits the difference.
 
-Every finished trial is durable before the next one starts: after an
-interruption, of whatever kind, tare resume goes on where it stopped. The run
-directory holds everything; report.html in it is the report.`,
+Every finished trial is on disk before the next one starts. After any interruption,
+tare resume continues where the run stopped. The run directory holds all data, and the
+report in report.html.`,
 		Example: `  tare run examples/quickstart.yaml
   tare run experiment.yaml --rounds 20 --dir runs/today
   tare run experiment.yaml -o json > result.json
@@ -82,7 +82,7 @@ directory holds everything; report.html in it is the report.`,
 			if err := ready(c.Context(), x); err != nil {
 				return err
 			}
-			if expansion, err = lookFirst(c.Context(), s, x, expansion, quiet); err != nil {
+			if expansion, err = checkBusy(c.Context(), s, x, expansion, quiet); err != nil {
 				return err
 			}
 			if expansion.Plan.Labels, err = labelled(labels); err != nil {
@@ -93,7 +93,7 @@ directory holds everything; report.html in it is the report.`,
 				texts = map[string][]byte{}
 			}
 			texts[name] = data
-			values, err := take(x, texts)
+			values, err := readValues(x, texts)
 			if err != nil {
 				return err
 			}
@@ -114,8 +114,8 @@ directory holds everything; report.html in it is the report.`,
 			return signed(c.Context(), s, dir, key, carryOut(c.Context(), s, j, expansion, values, env, out, quiet))
 		},
 	}
-	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
-	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, in place of the file's or a drawn one")
+	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, instead of the file's")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, instead of the file's or a drawn one")
 	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
 	line.flags(c)
 	addLabels(c, &labels)
@@ -125,9 +125,8 @@ directory holds everything; report.html in it is the report.`,
 	return c
 }
 
-// endStrays ends what killed runs have left on this machine: it would run beside the
-// trials.
-func endStrays(ctx context.Context, s State, values taken) error {
+// endStrays ends the leftover processes of killed runs on this machine, which would run beside the trials.
+func endStrays(ctx context.Context, s State, values sessionValues) error {
 	strays, err := local.Clean(ctx)
 	for _, stray := range strays {
 		fmt.Fprintf(s.Stderr, "ended process %d, which a killed run had left: %s\n", stray.PID, safetext.Name(values.mask.Text(stray.Command)))
@@ -139,14 +138,14 @@ func endStrays(ctx context.Context, s State, values taken) error {
 	for _, path := range removed {
 		fmt.Fprintf(s.Stderr, "removed %s, which a killed run had left\n", safetext.Name(path))
 	}
-	if err != nil { // it lies there, and disturbs no trial
+	if err != nil { // the leftover is not running, and disturbs no trial
 		fmt.Fprintln(s.Stderr, "warning:", safetext.Name(err.Error()))
 	}
 	return nil
 }
 
-// freeDir is the directory, or the first of its name with a number that does not
-// exist yet: two runs may begin within a second.
+// freeDir returns the directory, or if it exists the first name with a number that does not exist. Two runs may
+// begin within a second.
 func freeDir(dir string) string {
 	for free, n := dir, 2; ; n++ {
 		if _, err := os.Lstat(free); err != nil {
@@ -159,14 +158,14 @@ func freeDir(dir string) string {
 // pause is the first wait for a busy machine to become quiet.
 const pause = 2 * time.Second
 
-// patience is how long a run waits for a busy machine in all.
+// patience is the total time that a run waits for a busy machine.
 const patience = 5 * time.Minute
 
-// carryOut runs the plan, then shows and reports what the run says.
-func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values taken, env *machine.Environment, out string, quiet bool) (err error) {
+// carryOut runs the plan, then shows the result and writes the report.
+func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	// Who reads the progress, or the result, may go away; the run goes on. Without this, the
-	// first line that nobody reads would end this process.
+	// The reader of the progress or the result may close its pipe, and the run should continue. Without this,
+	// the first line after that would end this process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	progress.mask = values.mask
@@ -178,7 +177,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		return err
 	}
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // of a session that this one is not to leave behind
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report of an earlier session must not stay
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
 	runErr := runner.Run(values.with(ctx, j), runner.Options{
@@ -195,14 +194,14 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Events:    progress.event,
 	})
 	progress.end()
-	err = values.without(errors.Join(runErr, bed.Close()))
+	err = values.masked(errors.Join(runErr, bed.Close()))
 	if err != nil {
-		_ = j.End(0, endedBy(ctx, err)) // what cannot be noted, on a full disk for instance, is printed below
+		_ = j.End(0, endedBy(ctx, err)) // if the note cannot be written, for instance on a full disk, the error is still printed below
 		if len(j.Trials()) == 0 {
-			return whatNext(ctx, j, err)
+			return withNextStep(ctx, j, err)
 		}
 	}
-	// However the run ended, what its trials say was paid for.
+	// The results of the trials are shown even if the run failed, since the trials took time.
 	concluded := conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
 	if err == nil {
 		return concluded
@@ -211,7 +210,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if concluded != nil && !errors.As(concluded, &code) {
 		fmt.Fprintf(s.Stderr, "tare: %v\n", concluded)
 	}
-	return whatNext(ctx, j, err)
+	return withNextStep(ctx, j, err)
 }
 
 // environment describes the machine and the programs that the experiment runs.

@@ -39,29 +39,28 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(os.Args[1:], cli.System()))
 	}
 	if testbed.HelperName() != "" {
-		tare() // a layer's own process, started by a run in a test
+		tare() // the process is a layer's own, started by a run in a test
 	}
 	called := filepath.Base(os.Args[0])
 	if called != "tare" && called != cli.PluginName && os.Getenv("TARE_TEST_KUBECONFIG") == "" {
-		apart.Rerun() // but not where tests of a cluster reach into its nodes by their process ids
+		apart.Rerun() // tests of a cluster need the process IDs of its nodes
 	}
 	testscript.Main(m, map[string]func(){"tare": tare, cli.PluginName: tare})
 }
 
-// TestScripts is the command line's specification: one readable script for each
-// thing a user does. Each runs apart: what another has killed and left for a moment is
-// none of its leftovers.
+// TestScripts is the specification of the command line: one readable script for each task of a user. Each
+// script runs in its own PID namespace, so that it does not see leftovers of another one.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	each(t, "testdata/script/*.txtar", func(t *testing.T) testing.TB { t.Parallel(); return t })
 }
 
-// TestRealTimeScripts is about what has to keep to a rate.
+// TestRealTimeScripts runs the scripts of workloads that must keep to a rate.
 func TestRealTimeScripts(t *testing.T) {
 	each(t, "testdata/realtime/*.txtar", func(t *testing.T) testing.TB { return fit.Machine(t) })
 }
 
-// each runs scripts, which are judged by a test of their own.
+// each runs scripts, each of which gets a judge of its own.
 func each(t *testing.T, pattern string, judge func(*testing.T) testing.TB) {
 	scripts, err := filepath.Glob(pattern)
 	if err != nil || scripts == nil {
@@ -70,7 +69,7 @@ func each(t *testing.T, pattern string, judge func(*testing.T) testing.TB) {
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
 			judged := judge(t)
-			if _, err := os.ReadFile(script); err != nil { // go test is to know that the result depends on it
+			if _, err := os.ReadFile(script); err != nil { // reading the script makes go test's cache depend on it
 				t.Fatal(err)
 			}
 			if !apart.Test(t) {
@@ -86,13 +85,13 @@ type alone struct {
 	judged testing.TB
 }
 
-// Run runs it under the test's own name.
+// Run runs the script under the test's own name.
 func (t alone) Run(_ string, script func(testscript.T)) { script(t) }
 
-// FailNow is called where the script has failed, which the log tells.
+// FailNow is called if the script failed. The log contains the reason.
 func (t alone) FailNow() { t.judged.Fatal("the script") }
 
-// params says how scripts are carried out.
+// params returns the settings of a script.
 func params(script string) testscript.Params {
 	return testscript.Params{
 		Files:         []string{script},
@@ -123,14 +122,14 @@ func params(script string) testscript.Params {
 				env.Setenv(name, path)
 			}
 			if cache, err := os.UserCacheDir(); err == nil {
-				env.Setenv("CACHE", cache) // where make puts programs
+				env.Setenv("CACHE", cache) // the directory where make puts programs
 			}
 			return nil
 		},
 	}
 }
 
-// condition tells scripts what this machine can do.
+// condition reports whether this machine has a feature that a script depends on.
 func condition(name string) (bool, error) {
 	switch name {
 	case "network":
@@ -164,12 +163,12 @@ func condition(name string) (bool, error) {
 	return false, nil
 }
 
-// worksHere says whether this machine can do what a layer takes.
+// worksHere reports whether this machine can run a layer.
 func worksHere(k layer.Kind) bool {
 	return slices.ContainsFunc(k.Probe(context.Background()), func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
-// installed says whether a program is on PATH, or where make puts it.
+// installed reports whether a program is on PATH, or in make's directory.
 func installed(target, program string) bool {
 	cache, _ := os.UserCacheDir()
 	return slices.ContainsFunc([]string{program, filepath.Join(cache, "tare", target, program)}, func(p string) bool {
@@ -178,7 +177,7 @@ func installed(target, program string) bool {
 	})
 }
 
-// killed ends the process whose number is in a file, by SIGKILL: killed FILE.
+// killed kills the process whose number is in a file, by SIGKILL: killed FILE.
 func killed(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 || neg {
 		ts.Fatalf("usage: killed PIDFILE")
@@ -189,11 +188,11 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 		pid = strings.TrimSpace(string(text))
 		return strings.HasSuffix(string(text), "\n")
 	})
-	ts.Check(os.Remove(file)) // the next one is not to be taken for it
+	ts.Check(os.Remove(file)) // a later process must not find the old number
 	ts.Check(exec.Command("kill", "-9", pid).Run())
 }
 
-// waitTrial waits until a run has that many trials on record: wait-trial DIR N.
+// waitTrial waits until a run has recorded this many trials: wait-trial DIR N.
 func waitTrial(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: wait-trial DIR N")
@@ -205,8 +204,7 @@ func waitTrial(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// nothingLeft fails when a process that a run of this script started is still
-// there: nothing-left.
+// nothingLeft fails if a process that a run of this script started still exists: nothing-left.
 func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || neg {
 		ts.Fatalf("usage: nothing-left")
@@ -216,7 +214,7 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// awaited waits until something is so, on however busy a machine.
+// awaited waits until a condition holds, also on a busy machine.
 func awaited(ts *testscript.TestScript, what string, so func() bool) {
 	for end := time.Now().Add(20 * time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -242,7 +240,7 @@ func started(work string) []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	var found []string
 	for _, file := range files {
-		environ, _ := os.ReadFile(file) // gone, or another user's
+		environ, _ := os.ReadFile(file) // the process has ended, or belongs to another user
 		if strings.Contains(string(environ), "HOME="+work+"\x00") {
 			command, _ := os.ReadFile(filepath.Dir(file) + "/cmdline")
 			found = append(found, strings.ReplaceAll(string(command), "\x00", " "))
@@ -262,7 +260,7 @@ func tear(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(name, info.Size()-20))
 }
 
-// unchain makes a run one of an older Tare, whose record a script can change: unchain RUN.
+// unchain turns a run into one of an older Tare, whose record a script can change: unchain RUN.
 func unchain(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 || neg {
 		ts.Fatalf("usage: unchain RUN")
@@ -280,8 +278,7 @@ func unchain(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// forge makes the digests and chains of a run that was changed right again, as docs/run-directory.md
-// describes them: forge RUN.
+// forge recomputes the digests and chains of a changed run, as docs/run-directory.md describes them: forge RUN.
 func forge(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 || neg {
 		ts.Fatalf("usage: forge RUN")
@@ -314,10 +311,10 @@ func forge(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(name(journal.NotesFile), []byte(text), 0o644))
 }
 
-// chains are what a record holds to prove itself.
+// chains matches the digests and chains of a record.
 var chains = regexp.MustCompile(`,"chain":"[0-9a-f]*"|"trials":[0-9]+,|"head":"[0-9a-f]*",|,"files":\{[^}]*\}`)
 
-// lines compares the number of lines of a file: lines FILE N.
+// lines checks the number of lines of a file: lines FILE N.
 func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: lines FILE N")

@@ -17,13 +17,13 @@ func newServe(s State) *cobra.Command {
 	var listen string
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
-		Short: "Show runs in a browser, also one that goes on",
-		Long: `Show the runs below DIR (runs/ unless told otherwise) in a browser: a list of them,
-a run while it goes on, reports, comparisons and the history.
+		Short: "Show runs in a browser, also one in progress",
+		Long: `Show the runs below DIR (default runs/) in a browser: a list of them, a run in
+progress, reports, comparisons and the history.
 
-The address is printed on stdout; it holds a token, without which nobody sees
-anything. It answers on this machine only unless --listen says otherwise, changes
-nothing, needs no network, and ends with Ctrl-C.`,
+The address is printed on stdout. It contains a token, without which nothing is shown.
+The server accepts connections from this machine only, unless --listen sets another
+address. It changes nothing, needs no network, and ends with Ctrl-C.`,
 		Example: `  tare serve
   tare serve nightly --listen 127.0.0.1:8080
   ssh -L 8080:127.0.0.1:8080 bench tare serve --listen 127.0.0.1:8080`,
@@ -50,11 +50,11 @@ nothing, needs no network, and ends with Ctrl-C.`,
 			return serve.Serve(c.Context(), listener, library.Handler(token, host))
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address and port to listen on; port 0 is any that is free")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address and port to listen on; port 0 means any free port")
 	return c
 }
 
-// shownAt is the address to open.
+// shownAt returns the address that a user can open.
 func shownAt(host string, at net.Addr, token string) string {
 	_, port, _ := net.SplitHostPort(at.String())
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {

@@ -14,8 +14,8 @@ import (
 	"tare/history/historytest"
 )
 
-// The address that is printed shows the runs, and without its token nobody sees them; an
-// interrupt ends it, whoever listens.
+// The printed address shows the runs, and without its token nothing is shown. An interrupt ends the server even
+// if a client is connected.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer events.Body.Close()
-	interrupt() // somebody still listens
+	interrupt() // a client is still connected
 	if err := <-ended; err != nil {
 		t.Errorf("interrupted: %v", err)
 	}

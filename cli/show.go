@@ -22,14 +22,14 @@ func newShow(s State) *cobra.Command {
 	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "show [RUN]",
-		Short: "Show what a run says",
-		Long: `Show what a run says: one line per metric and arm with the verdict, the
-overhead and its interval. Without RUN, the newest run below runs/. A run that is
-still going, or was interrupted, is shown as far as it is.
+		Short: "Show the results of a run",
+		Long: `Show the results of a run: one line per metric and arm with the verdict, the
+overhead and its interval. Without RUN, the newest run below runs/. For a run that is
+unfinished, the results so far are shown.
 
-With --as published, the table that write-ups of benchmarks print: means with
-their variances, differences in percent of either side, and beside each what the
-intervals say of it.`,
+With --as published, show the table that articles on benchmarks print: means with
+their variances, and differences in percent of either side, each with the result of
+its interval.`,
 		Example: `  tare show
   tare show runs/quickstart-20260102-150405 --all
   tare show -o json | jq '.comparisons[] | {arm, metric: .metric.name, text}'
@@ -62,7 +62,7 @@ intervals say of it.`,
 			return show(s, result, out, table.all)
 		},
 	}
-	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().BoolVar(&table.all, "all", false, "show exploratory metrics, too")
 	c.Flags().StringVar(&as, "as", "", "another form: published")
 	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{asPublished}, cobra.ShellCompDirectiveNoFileComp))
 	table.add(c)
@@ -83,7 +83,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	return run, analysis.Of(run), nil
 }
 
-// runDir is the run directory that the arguments name, or the newest one.
+// runDir returns the run directory that the arguments name, or the newest one.
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
@@ -105,8 +105,7 @@ func runDir(args []string) (string, error) {
 	return newest(dirs), nil
 }
 
-// noRun is the error of a directory that is no run. One that holds runs is often
-// meant for one of them.
+// noRun returns the error of a directory that is no run. If the directory contains runs, the hint names one.
 func noRun(dir string, err error) error {
 	err = fmt.Errorf("%s is not a run directory: %w", dir, err)
 	below, _ := journal.Find(dir)
@@ -119,12 +118,12 @@ func noRun(dir string, err error) error {
 	return hintedUsage(err, "there are %d runs below it, of which %s is the newest; name one", len(below), newest(below))
 }
 
-// newest is the run directory whose plan was written last.
+// newest returns the run directory whose plan was written last.
 func newest(dirs []string) string {
 	return slices.MaxFunc(dirs, func(a, b string) int { return made(a).Compare(made(b)) })
 }
 
-// made is when a run was begun.
+// made returns the time when a run began.
 func made(dir string) time.Time {
 	info, err := os.Stat(filepath.Join(dir, "plan.json"))
 	if err != nil {
@@ -136,27 +135,27 @@ func made(dir string) time.Time {
 // asPublished is the value of show --as.
 const asPublished = "published"
 
-// mostDigits is how many decimals a published table may have.
+// mostDigits is the largest number of decimals in a published table.
 const mostDigits = 12
 
-// publishedFlags are those of the published table.
+// publishedFlags are the flags of the published table.
 type publishedFlags struct {
 	published.Options
-	all    bool // exploratory metrics too, where people read it
-	digits int  // decimals; negative: as many as the values vary by
+	all    bool // show exploratory metrics in the text formats, too
+	digits int  // the number of decimals; negative: chosen by how much the values vary
 }
 
 func (f *publishedFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Reference, "reference", "", "arm whose differences the published table shows (default: all pairs of up to four arms)")
 	_ = c.RegisterFlagCompletionFunc("reference", completeArms)
-	c.Flags().IntVar(&f.digits, "digits", report.AsTheyVary, "decimals of the published table (-1: as many as show what the values vary by)")
-	c.Flags().BoolVar(&f.WithInvalid, "with-invalid", false, "take invalid trials into the published table, as tables do that check no errors")
+	c.Flags().IntVar(&f.digits, "digits", report.AsTheyVary, "decimals of the published table (-1: chosen by how much the values vary)")
+	c.Flags().BoolVar(&f.WithInvalid, "with-invalid", false, "include invalid trials in the published table, like tables that do not check errors")
 }
 
-// refuse is an error where the flags are given without the table.
+// refuse returns an error if the flags are given without the table.
 func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
 	names := []string{"reference", "with-invalid", "digits"}
-	if flag == "--published" { // tare show has --all for itself
+	if flag == "--published" { // tare show has an --all of its own
 		names = append(names, "all")
 	}
 	for _, name := range names {
@@ -167,7 +166,7 @@ func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
 	return nil
 }
 
-// shown is what people are shown of a table; programs get all of it.
+// shown returns the part of a table for text formats. JSON and CSV get all of it.
 func (f *publishedFlags) shown(t *published.Table) *published.Table {
 	if f.all {
 		return t

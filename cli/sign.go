@@ -19,17 +19,17 @@ import (
 	"tare/testbed/local"
 )
 
-// signatureNamespace keeps a signature of a run from being taken for one of anything else.
+// signatureNamespace prevents a signature of a run from being valid for other data.
 const signatureNamespace = "tare-run"
 
-// keygenLimit bounds how long signing or verifying may take, with a key that asks somebody.
+// keygenLimit is the longest time for signing or verifying, since a key may ask its user.
 const keygenLimit = time.Minute
 
 func addSign(c *cobra.Command, key *string) {
 	c.Flags().StringVar(key, "sign", "", "SSH key that signs the run when it is finished: a private key, or a public one whose private key ssh-agent holds")
 }
 
-// sshKeygen runs the program of OpenSSH that makes and checks signatures.
+// sshKeygen runs the OpenSSH program that makes and checks signatures.
 func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, keygenLimit)
 	defer cancel()
@@ -39,7 +39,7 @@ func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error
 	return out.Bytes(), err
 }
 
-// sign signs a chain and a newline behind it, if there is a key.
+// sign signs a chain followed by a newline, if there is a key.
 func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	if key == "" {
 		return nil, nil
@@ -48,8 +48,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a run that was carried out, if there is a key and the run is finished. Ran is how it
-// ended, which is the result unless signing fails.
+// signed signs a run, if there is a key and the run is finished. ran is the error that the run ended with.
+// signed returns it unless signing fails.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran
@@ -72,9 +72,9 @@ func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	return ran
 }
 
-// signedBy finds out which of the allowed signers has signed the run; without one, the run is
-// not what it is to be. An error says that it could not be found out.
-func (v *verified) signedBy(ctx context.Context, signers string) error {
+// signedBy determines which of the allowed signers has signed the run. Without a valid signature, the run does
+// not pass. An error means that the check itself failed.
+func (v *verification) signedBy(ctx context.Context, signers string) error {
 	if _, err := os.Stat(signers); err != nil {
 		return usage(fmt.Errorf("--signer: %w", err))
 	}

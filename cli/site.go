@@ -17,13 +17,13 @@ func newSite(s State) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "site [DIR]",
 		Short: "Write the pages of tare serve as files to publish",
-		Long: `Write the runs below DIR (runs/ unless told otherwise) as a static site: a list of
-them, their reports, the comparison of each with the run before, the history, and
-the files of each run as far as its record vouches for them.
+		Long: `Write the runs below DIR (default runs/) as a static site: a list of them, their
+reports, the comparison of each with the previous run, the history, and the files of each
+run whose digests the record contains.
 
 Links are relative, so that the site works wherever it is published, and the same
-runs give the same files. A later site takes the place of an earlier one in the
-same directory; other files there are never touched.`,
+runs give the same files. A later site replaces an earlier one in the same directory;
+other files there are never touched.`,
 		Example: `  tare site
   tare site nightly --to public
   tare site nightly --to public --no-raw`,
@@ -55,6 +55,6 @@ same directory; other files there are never touched.`,
 		},
 	}
 	c.Flags().StringVar(&to, "to", "site", "directory to write to")
-	c.Flags().BoolVar(&noRaw, "no-raw", false, "leave out raw output, but for its digests")
+	c.Flags().BoolVar(&noRaw, "no-raw", false, "leave out raw files, except their digests")
 	return c
 }

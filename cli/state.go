@@ -1,6 +1,5 @@
-// Package cli is the command line: one file per command, flags in, text out. It
-// is the only package that prints. Data goes to stdout, progress and messages to
-// stderr.
+// Package cli is the command line: one file per command, flags in, text out. It is the only package that
+// prints. Results go to stdout, progress and messages to stderr.
 package cli
 
 import (
@@ -24,39 +23,37 @@ import (
 	"tare/testbed/local"
 )
 
-// State is what a command may know of the process around it, so that whole
-// commands run inside tests.
+// State describes the process that a command runs in, so that tests can run whole commands.
 type State struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// StdoutTerminal and StderrTerminal say whether a person is looking.
+	// StdoutTerminal and StderrTerminal are set if the output is a terminal.
 	StdoutTerminal, StderrTerminal bool
-	Width                          int // of the terminal, or what COLUMNS says where Stdout is none; 0 if neither
+	Width                          int // the width of the terminal, or COLUMNS if Stdout is no terminal; 0: neither
 	Color                          bool
-	Plugin                         bool // called by kubectl, as `kubectl tare`
-	// Columns is how wide the terminal of Stderr is now; nil if it is none.
+	Plugin                         bool // set if kubectl called Tare, as `kubectl tare`
+	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
 	Columns func() int
 
-	// What Stdout and Stderr write to once they are guarded, for what is no text
-	// and for a line that is written over.
+	// The writers behind guarded Stdout and Stderr: binary for binary output, and screen for a line that is
+	// overwritten.
 	binary, screen io.Writer
 }
 
-// guarded has everything that is printed pass through one place, after which it is
-// safe on a terminal: names of files, what programs and clusters say, and errors
-// that hold any of it. Flush writes the last of stdout; its error is the first one in
-// writing any of it. Done writes the last of both.
+// guarded makes all output pass through one filter that makes it safe for a terminal: file names, texts of
+// programs and clusters, and errors that contain any of these. flush writes the rest of stdout. Its error is
+// the first write error. done writes the rest of both.
 func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color
 	s.binary, s.screen, s.Stdout, s.Stderr = s.Stdout, s.Stderr, stdout, stderr
-	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody is left to be told
+	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody would see an error here
 }
 
-// widest is the largest width that COLUMNS can ask for.
+// widest is the largest width that COLUMNS can set.
 const widest = 1000
 
-// System is the state of this process.
+// System returns the state of this process.
 func System() State {
 	s := State{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Plugin: filepath.Base(os.Args[0]) == PluginName}
 	s.StdoutTerminal = term.IsTerminal(int(os.Stdout.Fd()))
@@ -68,17 +65,17 @@ func System() State {
 	}
 	if s.StderrTerminal {
 		s.Columns = func() int {
-			w, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 where it cannot be told
+			w, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 if the width is unknown
 			return w
 		}
 	}
 	dumb := os.Getenv("TERM") == "dumb"
 	s.Color = s.StdoutTerminal && os.Getenv("NO_COLOR") == "" && !dumb
-	s.StderrTerminal = s.StderrTerminal && !dumb // which cannot write a line over
+	s.StderrTerminal = s.StderrTerminal && !dumb // such a terminal cannot overwrite a line
 	return s
 }
 
-// Main runs the command line and gives the exit code.
+// Main runs the command line and returns the exit code.
 func Main(args []string, s State) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -103,16 +100,16 @@ func Main(args []string, s State) int {
 
 // The exit codes of tare. They are documented in docs/commands.md.
 const (
-	ExitDone        = 0   // whatever the verdicts
-	ExitError       = 1   // something failed
+	ExitDone        = 0   // with any verdicts
+	ExitError       = 1   // an operation failed
 	ExitUsage       = 2   // the command line or the experiment file is wrong
 	ExitFailed      = 3   // tare gate: a budget is exceeded
-	ExitUnresolved  = 4   // tare gate: none is, but some are not resolved
+	ExitUnresolved  = 4   // tare gate: no budget is exceeded, but some are not resolved
 	ExitInvalid     = 5   // the run gives no verdicts, or is damaged
 	ExitInterrupted = 130 // SIGINT or SIGTERM
 )
 
-// codedError is an error with the exit code it leads to and what to do next.
+// codedError is an error with its exit code and a hint.
 type codedError struct {
 	err  error
 	code int
@@ -122,7 +119,7 @@ type codedError struct {
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
 
-// hinted adds what the user can do next to an error.
+// hinted adds a hint about the next step to an error.
 func hinted(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -149,12 +146,12 @@ func usage(err error) error {
 	return &codedError{err: err, code: ExitUsage}
 }
 
-// exit ends the command with a code, without a message of its own.
+// exit ends the command with a code and without a message.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// conclude prints an error with what can be done, and gives its exit code.
+// conclude prints an error with its hint, and returns its exit code.
 func conclude(s State, err error) int {
 	code := tell(s, err)
 	if hint := limitHint(err); hint != "" {
@@ -163,7 +160,7 @@ func conclude(s State, err error) int {
 	return code
 }
 
-// tell prints an error and gives its exit code.
+// tell prints an error and returns its exit code.
 func tell(s State, err error) int {
 	var silent exit
 	var coded *codedError
@@ -174,7 +171,7 @@ func tell(s State, err error) int {
 		return ExitDone
 	case errors.As(err, &silent):
 		return int(silent)
-	case errors.As(err, &problems): // as compilers write them, for editors
+	case errors.As(err, &problems): // in the form of compilers, which editors understand
 		fmt.Fprintln(s.Stderr, problems.Error())
 		return ExitUsage
 	case errors.As(err, &coded):
@@ -194,7 +191,7 @@ func tell(s State, err error) int {
 	return ExitError
 }
 
-// hintedUsage is usage with what to do next.
+// hintedUsage is usage with a hint about the next step.
 func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
 }

@@ -17,9 +17,8 @@ import (
 	"tare/wording"
 )
 
-// The table of the study of Vault on AKS, GKE and Constellation, as published:
-// mean and variance over 100 runs with 5 replicas, in seconds, and differences in
-// percent of Constellation.
+// The published table of the study of Vault on AKS, GKE and Constellation: mean and variance over 100 runs with
+// 5 replicas, in seconds, and differences in percent of Constellation.
 var study = struct {
 	metrics     []string
 	moments     map[string][]string
@@ -37,9 +36,8 @@ var study = struct {
 	},
 }
 
-// TestStudy2 imports the 600 files behind the study and holds the published
-// table against ours, digit by digit. With -update it writes
-// docs/figures/study2.md.
+// TestStudy2 imports the study's 600 files and compares the published table with Tare's, digit by digit. With
+// -update it writes docs/figures/study2.md.
 func TestStudy2(t *testing.T) {
 	dir := t.TempDir()
 	vaultbenchtest.Write(t, dir, vaultbenchtest.Study(t))
@@ -66,7 +64,7 @@ func TestStudy2(t *testing.T) {
 			}
 		}
 	}
-	// The text has the same digits.
+	// The text output has the same digits.
 	for text, flags := range map[string][]string{
 		"  1.656435 (0.003615)  1.651549 (0.001610)\n":                                   nil,
 		"    c11n against gke  0.294978 % of gke less   0.295851 % of c11n less\n":       nil,
@@ -83,7 +81,7 @@ func TestStudy2(t *testing.T) {
 	golden.Check(t, filepath.Join("..", "docs", "figures", "study2.md"), got)
 }
 
-// tare runs the command line in this process and gives what it prints.
+// tare runs the command line in this process and returns its output.
 func tare(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -93,8 +91,7 @@ func tare(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// importStudy imports the runs with a number of replicas, the published metrics
-// as headlines.
+// importStudy imports the runs with a number of replicas, with the published metrics as headlines.
 func importStudy(t *testing.T, files, replicas string, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -116,7 +113,7 @@ func publishedTable(t *testing.T, run string, flags ...string) *published.Table 
 	return &table
 }
 
-// total finds a metric of the statistics of all requests.
+// total returns a metric of the statistics of all requests.
 func total(table *published.Table, metric string) published.Metric {
 	for _, c := range table.Cells {
 		for _, m := range c.Metrics {
@@ -137,7 +134,7 @@ func momentsOf(table *published.Table, metric, arm string) string {
 	return "missing"
 }
 
-// differenceOf finds the difference of an arm and c11n.
+// differenceOf returns the difference between an arm and c11n.
 func differenceOf(t *testing.T, table *published.Table, metric, arm string) published.Difference {
 	t.Helper()
 	for _, d := range total(table, metric).Differences {
@@ -149,7 +146,7 @@ func differenceOf(t *testing.T, table *published.Table, metric, arm string) publ
 	return published.Difference{}
 }
 
-// studyPage is docs/figures/study2.md.
+// studyPage returns docs/figures/study2.md.
 func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) string {
 	var b strings.Builder
 	b.WriteString(studyHead)
@@ -219,7 +216,7 @@ func percentText(share float64) string {
 	return fmt.Sprintf("%.6f %% %s", math.Abs(share)*100, word)
 }
 
-// verdictText is a verdict with its interval.
+// verdictText returns a verdict with its interval.
 func verdictText(c *analysis.Comparison) string {
 	return "*" + string(c.Verdict) + "*, " + wording.Of(c.Metric).Interval(c.Metric, c.Overhead)
 }

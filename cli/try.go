@@ -15,16 +15,16 @@ import (
 	"tare/version"
 )
 
-// armKind is the kind of part that an arm is.
+// armKind is the kind of a part that stands for an arm.
 const armKind = "arm"
 
-// tryArms sets up every arm of an experiment as a run does, and says what came of it.
+// tryArms sets up every arm of an experiment as a run does, and returns the findings.
 func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, error) {
 	e, err := experiment.Expand(x, version.String())
 	if err != nil {
 		return nil, usage(err)
 	}
-	values, err := take(x, nil)
+	values, err := readValues(x, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +42,11 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 			p.Findings[i].Detail = values.mask.Text(p.Findings[i].Detail)
 		}
 	}
-	return parts, values.without(errors.Join(err, bed.Close()))
+	return parts, values.masked(errors.Join(err, bed.Close()))
 }
 
-// armParts has a part for each arm, with a finding for its site and for each layer. Where
-// an arm has sites at several levels, each is a part, named by the first cell there.
+// armParts returns a part for each arm, with a finding for its site and for each layer. If an arm has sites at
+// several levels, each site is a part, named by its first cell.
 func armParts(tried []runner.Tried) []part {
 	sites := map[string]int{}
 	for _, t := range tried {
@@ -78,7 +78,7 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff names what is shown of a layer; of "", the site.
+// onOff names the check of a layer, or of the site if of is "".
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":
@@ -89,7 +89,7 @@ func onOff(kind, of string) string {
 	return fmt.Sprintf("%s off (%s's)", kind, of)
 }
 
-// shownBy is what the proofs say of a layer.
+// shownBy returns the finding of a layer's proofs.
 func shownBy(l runner.TriedLayer) testbed.Finding {
 	name := onOff(l.Kind, l.Of)
 	var seen []string
@@ -119,7 +119,7 @@ func evidenceOf(c layer.Check) string {
 	return text
 }
 
-// refused is the finding that something does not work, and why.
+// refused returns the finding of a failure.
 func refused(name string, err error) testbed.Finding {
 	return testbed.Finding{Name: name, Status: testbed.Refused, Detail: safetext.Line(err.Error())}
 }

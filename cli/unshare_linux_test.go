@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// canUnshare says whether network namespaces can be made here, as root or in a
-// user namespace.
+// canUnshare reports whether network namespaces can be made here, as root or in a user namespace.
 func canUnshare() bool {
 	cmd := exec.Command("true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}

@@ -2,5 +2,5 @@
 
 package cli_test
 
-// canUnshare says that there are no network namespaces here.
+// canUnshare returns false, since this system has no network namespaces.
 func canUnshare() bool { return false }

@@ -11,7 +11,7 @@ func newValidate(s State) *cobra.Command {
 		Use:   "validate FILE...",
 		Short: "Check experiment files and report every problem",
 		Long: `Check experiment files and report every problem, each with its line and column.
-Nothing is run and nothing is asked of the machine.`,
+Nothing is run, and the machine is not examined.`,
 		Example: `  tare validate experiment.yaml
   tare validate examples/*.yaml`,
 		Args:              cobra.MinimumNArgs(1),

@@ -14,41 +14,41 @@ import (
 	"tare/version"
 )
 
-// verified is what tare verify says of one run.
-type verified struct {
+// verification is the output of tare verify for one run.
+type verification struct {
 	Run       string   `json:"run"`
 	Whole     bool     `json:"whole"`
 	Damage    string   `json:"damage,omitempty"`
 	Finished  bool     `json:"finished"`
 	Trials    int      `json:"trials"`
 	Notes     int      `json:"notes"`
-	Files     int      `json:"files"`     // of raw output, whose digests are right
-	Unchecked int      `json:"unchecked"` // of raw output, without a digest on record
-	Uncovered []string `json:"uncovered"` // the names of these
-	Chain     string   `json:"chain"`     // of the last note; empty: the record has none
+	Files     int      `json:"files"`     // the number of raw files whose digests match
+	Unchecked int      `json:"unchecked"` // the number of raw files without a recorded digest
+	Uncovered []string `json:"uncovered"` // the names of the raw files without a recorded digest
+	Chain     string   `json:"chain"`     // the digest of the last note; empty: the record has no chain
 	SignedBy  string   `json:"signedBy,omitempty"`
 	Remarks   []string `json:"remarks"`
 }
 
-// mostUncovered is how many bytes the names of files without a digest take for people.
+// mostUncovered is the largest length, in bytes, of the list of files without a digest in text output.
 const mostUncovered = 500
 
 func newVerify(s State) *cobra.Command {
 	var out, signers string
 	c := &cobra.Command{
 		Use:   "verify [RUN]...",
-		Short: "Check that a run is as it was recorded",
-		Long: `Check that a run is as it was recorded: that no line of its record was changed or
-taken away, that its plan, experiment and raw output are those that were recorded,
-and that the experiment gives this plan, where this version of Tare made it. Without
-RUN, the newest run below runs/.
+		Short: "Check that a run is unchanged since it was recorded",
+		Long: `Check that a run is unchanged since it was recorded: no line of its record was
+changed or removed, its plan, experiment and raw files are the recorded ones, and the
+experiment gives this plan, if this version of Tare made it. Without RUN, the newest run
+below runs/.
 
 Each line of the record holds a hash over all lines before it. The hash of the last
-line stands for the whole run: publish it with the results, and anybody who has the
-run directory can see that it is the one that was published. With --signer, the run
-must be signed, too, by somebody whom a file of allowed signers names (ssh-keygen(1)).
+line identifies the whole run: publish it with the results, and anyone with the run
+directory can check that it is the published one. With --signer, the run must also be
+signed by one of the allowed signers in a file (ssh-keygen(1)).
 
-Exit code 5 says that a run is damaged.`,
+Exit code 5: a run is damaged.`,
 		Example: `  tare verify
   tare verify runs/quickstart-20260102-150405 -o json
   tare verify --signer allowed_signers runs/quickstart-20260102-150405`,
@@ -62,7 +62,7 @@ Exit code 5 says that a run is damaged.`,
 				args = []string{dir}
 			}
 			damaged := false
-			var all []verified
+			var all []verification
 			for _, dir := range args {
 				if _, err := runDir([]string{dir}); err != nil {
 					return err
@@ -95,10 +95,10 @@ Exit code 5 says that a run is damaged.`,
 	return c
 }
 
-// verify checks one run. An error says that it could not be checked.
-func verify(dir string) (verified, error) {
+// verify checks one run. An error means that the check itself failed.
+func verify(dir string) (verification, error) {
 	run, got, err := journal.Verify(dir)
-	v := verified{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
+	v := verification{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
 		Unchecked: len(got.Unchecked), Uncovered: append([]string{}, got.Unchecked...), Chain: got.Chain, Remarks: []string{}}
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
@@ -128,8 +128,8 @@ func verify(dir string) (verified, error) {
 	return v, nil
 }
 
-// checkPlan makes the plan of a run again of its experiment. Where this version made it, another
-// one is damage; else other says why it is another one, or none.
+// checkPlan expands the experiment of a run again and compares the plan. If this version of Tare made the run,
+// a difference is damage. Otherwise other is the reason for the difference, if there is one.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil
@@ -142,7 +142,7 @@ func checkPlan(run *journal.Run) (damage, other error) {
 	return nil, err
 }
 
-func (v verified) print(s State) {
+func (v verification) print(s State) {
 	dir := safetext.Name(v.Run)
 	if !v.Whole {
 		fmt.Fprintf(s.Stdout, "%s: DAMAGED: %s\n", dir, safetext.Name(v.Damage))

@@ -16,14 +16,13 @@ import (
 	"tare/report/html"
 )
 
-// What a PNG or PDF shows.
+// The contents of a PNG or PDF.
 const (
 	ofPicture = "picture"
 	ofPage    = "page"
 )
 
-// isPicture says whether a format shows the picture of the overheads alone, by
-// itself or as --of wants it.
+// isPicture reports whether the output is the picture of the overheads alone, because of the format or of --of.
 func isPicture(out, of string) (bool, error) {
 	rendered := out == string(render.PNG) || out == string(render.PDF)
 	switch {
@@ -55,8 +54,8 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes to a file, whole or not at all; without a name of a file, to stdout. There binary content
-// goes past the filter that makes text safe for a terminal.
+// deliver writes to a file, whole or not at all; without a name of a file, to stdout. Binary content on stdout
+// bypasses the filter that makes text safe for a terminal.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
 		return writeWhole(to, write)
@@ -79,7 +78,7 @@ func renderPage(ctx context.Context, to, out string, write func(io.Writer) error
 	return os.Chmod(to, 0o644)
 }
 
-// installHint tells what installs a program that is missing.
+// installHint adds a hint how to install a missing program.
 func installHint(err error) error {
 	var missing *render.MissingError
 	if errors.As(err, &missing) {
@@ -104,7 +103,7 @@ func writeWhole(to string, write func(io.Writer) error) error {
 		err = f.Chmod(0o644)
 	}
 	if err == nil {
-		err = f.Sync() // before the rename, or a power cut leaves an empty file
+		err = f.Sync() // without this, a power cut after the rename could leave an empty file
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -10,9 +10,8 @@ import (
 	"tare/safetext"
 )
 
-// toYAML writes a JSON document as YAML that says the same to readers of YAML 1.1 and
-// 1.2 alike. A string is in quotes, with escapes, unless nobody could take it for
-// something else.
+// toYAML converts a JSON document to YAML that means the same for readers of YAML 1.1 and 1.2. A string is in
+// quotes, with escapes, unless no reader could mistake it for another type.
 func toYAML(document []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
@@ -23,7 +22,7 @@ func toYAML(document []byte) ([]byte, error) {
 	return appendYAML(nil, v, ""), nil
 }
 
-// member is one of a JSON object, which is a list of them in its order.
+// member is one member of a JSON object. Objects are lists of members, so that their order stays.
 type member struct {
 	key   string
 	value any
@@ -66,9 +65,9 @@ func ordered(d *json.Decoder) (any, error) {
 	return token, nil
 }
 
-const step = "  " // of indentation
+const step = "  " // the indentation of one level
 
-// appendYAML appends a value with its line feed. The cursor stands at the indentation.
+// appendYAML appends a value and a newline. The cursor is at the indentation.
 func appendYAML(dst []byte, v any, indent string) []byte {
 	switch v := v.(type) {
 	case []member:
@@ -114,7 +113,7 @@ func appendYAML(dst []byte, v any, indent string) []byte {
 	return append(dst, "null\n"...)
 }
 
-// appendBreak goes on to the next line, or behind the colon.
+// appendBreak begins a new line, or appends a blank after the colon.
 func appendBreak(dst []byte, lines bool, indent string) []byte {
 	if !lines {
 		return append(dst, ' ')
@@ -123,9 +122,9 @@ func appendBreak(dst []byte, lines bool, indent string) []byte {
 }
 
 var (
-	// bare is a string that is one in YAML without quotes, unless it is a word below.
+	// bare matches a string that needs no quotes in YAML, unless it is in notText.
 	bare = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9 _./()%+-]*$`)
-	// notText are words that some reader takes for something else.
+	// notText matches words that some reader takes for another type.
 	notText = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n)$`)
 )
 
@@ -136,11 +135,11 @@ func yamlKey(s string) string {
 	return yamlQuoted(s)
 }
 
-// yamlQuoted writes out what acts on a terminal or is not seen, also where Go calls it
-// printable. The escapes are YAML's, too.
+// yamlQuoted quotes a string. It also escapes invisible characters and those that act on a terminal, even if Go
+// regards them as printable. The escapes are valid in YAML.
 func yamlQuoted(s string) string { return safetext.Name(strconv.Quote(s)) }
 
-// yamlText writes lines of a text as a block, where they are plain.
+// yamlText writes lines of a text as a block, if they are plain.
 func yamlText(s, indent string) string {
 	if !strings.Contains(s, "\n") {
 		return yamlKey(s)
@@ -160,9 +159,8 @@ func yamlText(s, indent string) string {
 	return header + between + strings.Join(lines, between)
 }
 
-// yamlNumber writes a JSON number so that no reader takes it for a string: YAML 1.1
-// has a point in every number with an exponent, and a reader need not know integers of
-// more than 64 bits.
+// yamlNumber writes a JSON number in a form that no reader takes for a string: in YAML 1.1, a number with an
+// exponent must have a point, and a reader may not support integers of more than 64 bits.
 func yamlNumber(s string) string {
 	mantissa, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
 	if !scientific {

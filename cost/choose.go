@@ -12,24 +12,24 @@ import (
 	"tare/experiment/quantity"
 )
 
-// Error is a question that cannot be answered, with what would be.
+// Error is an error in the question, with a hint about questions that can be answered.
 type Error struct{ Text, Hint string }
 
 func (e *Error) Error() string { return e.Text }
 
-// ErrNoVerdicts says that the run gives no verdicts, and so no figures either.
+// ErrNoVerdicts is returned for a run without verdicts, whose figures nothing may be concluded from.
 var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is made of its figures")
 
-// Source is a metric in a cell that an answer can rest on.
+// Source is a metric in a cell that an answer can be computed from.
 type Source struct {
 	Cell   string
 	Metric experiment.Metric
 	basis  Basis
-	unit   string  // of work
-	units  float64 // of work in one of the metric's, of a capacity
+	unit   string  // the unit of work
+	units  float64 // units of work in one unit of the metric; only for a capacity
 }
 
-// check refuses what no node is like.
+// check returns an error for impossible options.
 func (o *Options) check() error {
 	switch {
 	case o.Rate == "":
@@ -46,7 +46,7 @@ func (o *Options) check() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// choose finds the CPU metric, and the capacity beside it, that are asked for.
+// choose finds the CPU metric, and the capacity beside it, that the options select.
 func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
@@ -55,7 +55,7 @@ func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 		}
 		return nil, &Error{fmt.Sprintf("the run has no cell %q", o.Cell), "cells: " + strings.Join(cells, ", ")}
 	}
-	var cpu, parts, capacities []Source // of all programs, of parts
+	var cpu, parts, capacities []Source // the CPU time of all programs, the CPU time of some programs, and capacities
 	for _, s := range Sources(plan) {
 		switch name := s.Metric.Name; {
 		case o.Cell != "" && s.Cell != o.Cell:
@@ -79,7 +79,7 @@ func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 		return nil, missing(plan, o)
 	case 1:
 	default:
-		return nil, several(cpu)
+		return nil, ambiguous(cpu)
 	}
 	chosen := cpu
 	for _, c := range capacities {
@@ -91,7 +91,7 @@ func choose(plan *experiment.Plan, o Options) ([]Source, error) {
 	return chosen, nil
 }
 
-// Sources lists the metrics of a plan that an answer can rest on, in its order.
+// Sources lists the metrics of a plan that an answer can be computed from, in the plan's order.
 func Sources(plan *experiment.Plan) (list []Source) {
 	for _, c := range plan.Cells {
 		for _, m := range c.Metrics {
@@ -122,7 +122,7 @@ func Sources(plan *experiment.Plan) (list []Source) {
 	return list
 }
 
-// counted says whether a unit of work is a thing and no amount of data.
+// counted reports whether a unit of work is a thing that can be counted, and not an amount of data.
 func counted(unit string) bool { return unit != "Gbit" && unit != "GB" }
 
 func missing(plan *experiment.Plan, o Options) error {
@@ -142,8 +142,8 @@ func missing(plan *experiment.Plan, o Options) error {
 	return &Error{text, hint}
 }
 
-// several says which of several metrics can be chosen, and how.
-func several(list []Source) error {
+// ambiguous returns the error that the user must choose one of several metrics, and the options for it.
+func ambiguous(list []Source) error {
 	var cells, metrics []string
 	for _, s := range list {
 		cells, metrics = append(cells, s.Cell), append(metrics, s.Metric.Name)
@@ -162,8 +162,8 @@ func several(list []Source) error {
 	return &Error{fmt.Sprintf("the run has %d figures that the answer could rest on", len(list)), "choose one: " + strings.Join(how, ", ")}
 }
 
-// ParseRate reads a rate of work in units of work per second: a number of them ("12000/s", "600/min"), or
-// an amount of data where that is what they are ("40Gbit/s", "500MB/s"). The error is an *Error.
+// ParseRate reads a rate in units of work per second: a count ("12000/s", "600/min"), or for work measured in
+// data an amount ("40Gbit/s", "500MB/s"). The error is an *Error.
 func ParseRate(text, unit string) (float64, error) {
 	example := "12000/s"
 	if unit == "Gbit" || unit == "GB" {

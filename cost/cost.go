@@ -1,17 +1,17 @@
-// Package cost turns what a run has measured into cores, nodes and money: CPU time per unit of
-// work, or the capacity of what was measured, into what a given rate of work takes in each
-// arm, and what an arm takes more than the baseline.
+// Package cost turns the results of a run into cores, nodes and money. From CPU time per unit of work, or from
+// capacity, it computes the nodes that each arm needs for a given rate of work, and the nodes that an arm needs
+// more than the baseline.
 //
-// It is a multiplication, and its intervals are those of the measurement. Each trial gives a
-// number of nodes: the rate times the CPU time per unit, over the CPUs of a node that may be
-// busy; or the rate over the capacity that may be used. What an arm takes is where these numbers lie
-// over rounds, estimated on their logarithms. What it takes more than the baseline is
-// estimated on the differences within rounds, by the estimators that the verdicts come from: so
-// nothing has to be combined, what slows a whole round down cancels, and a level that is known
-// poorly does no harm to a difference that is known well. It is therefore not exactly the difference of the two
-// levels. Of independent samples (imports) the difference is that of two samples.
+// The computation is a multiplication, and its intervals are those of the measurement. Each trial gives a
+// number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be busy; or the
+// rate divided by the capacity that may be used. The need of an arm is the typical value of these numbers over
+// rounds, estimated on their logarithms. The additional need is estimated on the differences within rounds, by
+// the estimators that the verdicts use. No intervals have to be combined, a slow round affects both arms and
+// cancels, and a poorly known level does not make the difference uncertain. The additional need therefore is
+// not exactly the difference of the two levels. For independent samples (imports), it is the difference of two
+// samples.
 //
-// What it assumes is the reader's to check; docs/cost.md lists it.
+// The reader must check the assumptions, which docs/cost.md lists.
 package cost
 
 import (
@@ -27,95 +27,94 @@ import (
 // Schema names the format of a result written as JSON.
 const Schema = "tare.cost/v1"
 
-// HoursPerMonth is a twelfth of a year of 365 days.
+// HoursPerMonth is a twelfth of the hours of a year of 365 days.
 const HoursPerMonth = 730
 
-// Options are what is asked.
+// Options describe the work, the nodes, and the metric to compute from.
 type Options struct {
-	Rate        string  // of work: "12000/s", or in a unit: "40Gbit/s"
-	NodeCPUs    float64 // CPUs of a node
-	NodePrice   float64 // of a node, per hour; 0: not known
-	Currency    string  // that the price is in; may be empty
-	Utilisation float64 // share of a node's CPUs, or of its capacity, that is used; 0 to 1
-	// Metric and Cell choose what the answer rests on; "": what there is one of.
+	Rate        string  // the rate of work: "12000/s", or with a unit "40Gbit/s"
+	NodeCPUs    float64 // the number of CPUs of a node
+	NodePrice   float64 // the price of a node per hour; 0: unknown
+	Currency    string  // the currency of the price; may be empty
+	Utilisation float64 // the share of a node's CPUs, or of its capacity, that may be used; 0 to 1
+	// Metric and Cell select the source of the answer. "": the only one there is.
 	Metric, Cell string
 }
 
-// Result is the answer.
+// Result holds the needs of all arms.
 type Result struct {
 	Schema      string  `json:"schema"`
 	Directory   string  `json:"directory"`
 	Experiment  string  `json:"experiment"`
-	Rate        float64 `json:"rate"` // units of work per second
-	Unit        string  `json:"unit"` // of work, such as "Gbit"; "" for operations of no name
+	Rate        float64 `json:"rate"` // in units of work per second
+	Unit        string  `json:"unit"` // the unit of work, such as "Gbit"; "" for operations without a name
 	NodeCPUs    float64 `json:"nodeCPUs"`
-	NodePrice   float64 `json:"nodePrice,omitempty"` // per hour; 0: not known
+	NodePrice   float64 `json:"nodePrice,omitempty"` // per hour; 0: unknown
 	Currency    string  `json:"currency,omitempty"`
 	Utilisation float64 `json:"utilisation"`
-	Confidence  float64 `json:"confidence"` // of every interval
+	Confidence  float64 `json:"confidence"` // the confidence of every interval
 	Finished    bool    `json:"finished"`
-	// Observation says why the run is no experiment; nil: it is one.
+	// Observation is the reason why the run is observational; nil: it is an experiment.
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Bills       []Bill                `json:"bills"`
 }
 
-// Basis is what a bill is worked out from.
+// Basis is the kind of metric that a bill is computed from.
 type Basis string
 
 // The bases.
 const (
 	CPU      Basis = "cpu"      // CPU time per unit of work
-	Capacity Basis = "capacity" // the highest rate of what was measured
+	Capacity Basis = "capacity" // the highest rate that an arm reached
 )
 
-// Bill is what all arms take, by one metric.
+// Bill lists the needs of all arms, computed from one metric.
 type Bill struct {
 	Basis  Basis             `json:"basis"`
 	Cell   string            `json:"cell"`
 	Metric experiment.Metric `json:"metric"`
-	Arms   []Arm             `json:"arms"` // the baseline first; no control
+	Arms   []Arm             `json:"arms"` // the baseline first, without the control
 }
 
-// Arm is what one arm takes.
+// Arm is the need of one arm.
 type Arm struct {
 	Arm    string `json:"arm"`
-	Rounds int    `json:"rounds"` // or values, that it rests on
+	Rounds int    `json:"rounds"` // the number of rounds, or of values in independent samples
 	// Level is the metric's typical value, in its unit.
 	Level analysis.Interval `json:"level"`
 	Needs
-	// More is what it takes more than the baseline; nil for the baseline, and where no round has
-	// both.
+	// More is the need beyond the baseline's; nil for the baseline, and if no round has both arms.
 	More *More `json:"more,omitempty"`
 }
 
-// More is what an arm takes more than the baseline; below zero it takes less.
+// More is the need of an arm beyond the baseline's. It is negative if the arm needs less.
 type More struct {
 	Needs
-	Verdict analysis.Verdict `json:"verdict"` // on the metric
+	Verdict analysis.Verdict `json:"verdict"` // the verdict on the metric
 	Grade   analysis.Grade   `json:"grade,omitempty"`
 }
 
-// Needs are cores and nodes with their price. Nodes are told as they come out and rounded up to
-// whole ones; of what is taken more, whole nodes are those beside the baseline's.
+// Needs are cores and nodes with their price. Nodes is the exact number, and Whole is rounded up. In a More,
+// Whole is the difference of two numbers rounded up.
 type Needs struct {
-	Cores     analysis.Interval `json:"cores"` // of nodes, those that are to stay idle included
+	Cores     analysis.Interval `json:"cores"` // the cores of the nodes, including those that must stay idle
 	Nodes     analysis.Interval `json:"nodes"`
 	Whole     analysis.Interval `json:"wholeNodes"`
-	PointOnly bool              `json:"pointOnly,omitempty"` // the values allow no interval: both bounds are the point
+	PointOnly bool              `json:"pointOnly,omitempty"` // set if the values allow no interval; both bounds then equal the point
 }
 
-// PerHour is the price of nodes per hour.
+// PerHour returns the price of nodes per hour.
 func (r *Result) PerHour(nodes analysis.Interval) analysis.Interval {
 	return scaled(nodes, r.NodePrice)
 }
 
-// PerMonth is the price of nodes per month.
+// PerMonth returns the price of nodes per month.
 func (r *Result) PerMonth(nodes analysis.Interval) analysis.Interval {
 	return scaled(nodes, r.NodePrice*HoursPerMonth)
 }
 
-// Of works the answer out. The error is an *Error where the run has not what is asked for, or the
-// question cannot be read; ErrNoVerdicts where the run gives no verdicts.
+// Of computes the needs of all arms. The error is an *Error if the run lacks the metric or the options are
+// wrong, and ErrNoVerdicts if the run gives no verdicts.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Result, error) {
 	return r, nil
 }
 
-// worker works bills out.
+// worker computes bills.
 type worker struct {
 	*Result
 	run    *analysis.Run
@@ -153,7 +152,8 @@ type worker struct {
 	rules  contrast.Rules
 }
 
-// bill is what all arms take by one metric; false: the baseline has no value of it.
+// bill returns the needs of all arms, computed from one metric. It returns false if the baseline has no value
+// of the metric.
 func (w *worker) bill(s Source) (Bill, bool) {
 	b := Bill{Basis: s.basis, Cell: s.Cell, Metric: s.Metric}
 	base := w.run.Plan.ArmWith(experiment.Baseline)
@@ -162,7 +162,7 @@ func (w *worker) bill(s Source) (Bill, bool) {
 			continue
 		}
 		d := w.values.Between(s.Cell, base, a.Name, s.Metric)
-		nodes := w.nodes(s, d.Treated, places(d, 0))
+		nodes := w.nodes(s, d.Treated, positionEffects(d, 0))
 		if len(nodes) == 0 && a.Role == experiment.Baseline {
 			return b, false
 		} else if len(nodes) == 0 {
@@ -178,27 +178,28 @@ func (w *worker) bill(s Source) (Bill, bool) {
 	return b, true
 }
 
-// places are the effects of places within the round on one side of pairs; nil: none.
-func places(d contrast.Data, side int) (effects []float64) {
+// positionEffects returns the effects of the trials' positions within the round, for one side of the pairs; nil: there
+// are none.
+func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.Places {
 		effects = append(effects, p[side])
 	}
 	return effects
 }
 
-// nodes are the nodes that each value stands for.
-func (w *worker) nodes(s Source, values, places []float64) []float64 {
+// nodes returns the number of nodes for each value, with the effects of positions removed.
+func (w *worker) nodes(s Source, values, effects []float64) []float64 {
 	list := make([]float64, len(values))
 	for i, v := range values {
-		if places != nil {
-			v *= math.Exp(-places[i])
+		if effects != nil {
+			v *= math.Exp(-effects[i])
 		}
 		list[i] = w.nodesOf(s, v)
 	}
 	return list
 }
 
-// nodesOf is the number of nodes for a value of the metric.
+// nodesOf returns the number of nodes for a value of the metric.
 func (w *worker) nodesOf(s Source, v float64) float64 {
 	if s.basis == Capacity {
 		return w.Rate / (s.units * v * w.Utilisation)
@@ -206,7 +207,7 @@ func (w *worker) nodesOf(s Source, v float64) float64 {
 	return w.Rate * v / (w.NodeCPUs * w.Utilisation)
 }
 
-// level turns nodes back into values of the metric.
+// level converts numbers of nodes back to values of the metric.
 func (w *worker) level(s Source, nodes analysis.Interval) analysis.Interval {
 	back := func(n float64) float64 {
 		if s.basis == Capacity {
@@ -217,8 +218,9 @@ func (w *worker) level(s Source, nodes analysis.Interval) analysis.Interval {
 	return analysis.Interval(stats.Interval(nodes).Map(back))
 }
 
-// typical is where nodes lie over rounds, or over the values of a sample, estimated on
-// their logarithms as a level, since the machine's drift does not cancel. Where they allow no interval, it is their median.
+// typical estimates the typical number of nodes over rounds, or over the values of a sample. It works on
+// logarithms, with the estimator for levels, since the machine's drift does not cancel. If no interval is
+// possible, it returns the median and false.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
 	logs := make([]float64, len(nodes))
 	for i, n := range nodes {
@@ -232,9 +234,9 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 	return analysis.Interval(e.Main.At.Map(math.Exp)), true
 }
 
-// more is the difference to the baseline, within rounds where there are rounds.
+// more returns the difference from the baseline, within rounds if trials are paired.
 func (w *worker) more(s Source, arm string, d contrast.Data, nodes []float64, base Arm) *More {
-	based := w.nodes(s, d.Baseline, places(d, 1))
+	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {
 		return nil
 	}
@@ -259,13 +261,13 @@ func (w *worker) more(s Source, arm string, d contrast.Data, nodes []float64, ba
 	return m
 }
 
-// needs are the cores and nodes for a number of nodes.
+// needs returns the cores and nodes for a number of nodes.
 func (w *worker) needs(nodes analysis.Interval, pointOnly bool) Needs {
 	return Needs{Nodes: scaled(nodes, 1), Cores: scaled(nodes, w.NodeCPUs), PointOnly: pointOnly,
 		Whole: analysis.Interval(stats.Interval(nodes).Map(up))}
 }
 
-// up rounds nodes up. What the arithmetic leaves beyond a whole number is none.
+// up rounds nodes up. It ignores rounding errors just above a whole number.
 func up(nodes float64) float64 { return contrast.Finite(math.Ceil(nodes * (1 - 1e-12))) }
 
 func point(v float64) analysis.Interval { return analysis.Interval{Point: v, Lo: v, Hi: v} }

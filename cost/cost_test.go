@@ -32,8 +32,8 @@ func planned(metrics ...experiment.Metric) *experiment.Plan {
 		Cells: []experiment.Cell{{ID: "http", Workload: "http", Kind: "http", Metrics: metrics}}}
 }
 
-// measured is a run in which each metric has the value of an arm, times noise of the round that all arms share and
-// noise of its own.
+// measured returns a run in which each value is the arm's value times two noises: one of the round, which all
+// arms share, and one of the trial.
 func measured(plan *experiment.Plan, value func(arm, metric string, round int) float64) (*analysis.Run, []journal.Trial) {
 	trials := simulated(plan, value)
 	return analysis.Analyze(plan, trials, nil), trials
@@ -67,8 +67,8 @@ func near(t *testing.T, what string, got analysis.Interval, point, lo, hi float6
 	}
 }
 
-// reach is by what factor the interval of a level reaches to either side of its point: 1.8 times t, of three degrees of
-// freedom, over the means of the quarters of six logarithms.
+// reach returns the factor between the point of a level's interval and its bounds: 1.8 times t, of three
+// degrees of freedom, over the means of the quarters of six logarithms.
 func reach(values []float64) float64 {
 	var quarters []float64
 	for _, part := range [][]float64{values[:1], values[1:3], values[3:4], values[4:]} {
@@ -77,9 +77,10 @@ func reach(values []float64) float64 {
 	return math.Exp(1.8 * contrast.Deviation(quarters) / 2 * 3.182446305284263)
 }
 
-// TestByHand checks both bases on values of six rounds. The interval of a level is wider than the exact signed-rank interval,
-// which reaches from the smallest value to the largest, as that of the difference does. 1 ms/request at 12,000/s is 12 busy cores, which are 24 at
-// half of them busy: 3 nodes of 8.
+// TestByHand checks both bases on values of six rounds. The interval of a level is wider than the exact
+// signed-rank interval, which reaches from the smallest value to the largest, as the interval of the difference
+// does. 1 ms/request at 12,000/s keeps 12 cores busy. If only half of the cores may be busy, this takes 24
+// cores: 3 nodes of 8.
 func TestByHand(t *testing.T) {
 	drift := []float64{0.98, 0.99, 1, 1, 1.01, 1.02}
 	own := []float64{1, 1.001, 1.002, 1.003, 1.004, 1.005}
@@ -106,7 +107,7 @@ func TestByHand(t *testing.T) {
 	}
 	wide, wider := reach(drift), reach(both)
 	for i, b := range r.Bills {
-		perNode := []float64{3, 6}[i] // of a value of 1 ms; by capacity a node does 4,000/s, of which half may be used
+		perNode := []float64{3, 6}[i] // nodes for a value of 1 ms; by capacity, a node does 4,000/s, half of which may be used
 		if len(b.Arms) != 2 || b.Arms[0].Arm != "plain" || b.Arms[0].More != nil || b.Arms[1].More == nil || b.Arms[0].Rounds != 6 {
 			t.Fatalf("arms of %s: %+v", b.Metric.Name, b.Arms)
 		}
@@ -127,14 +128,14 @@ func TestByHand(t *testing.T) {
 		near(t, "price of an hour", r.PerHour(plain.Whole), 0.4*plain.Whole.Point, 0.4*plain.Whole.Lo, 0.4*plain.Whole.Hi)
 	}
 	mtls := r.Bills[0].Arms[1]
-	near(t, "whole nodes", mtls.Whole, 4, 4, 4) // 3.44 to 3.78
+	near(t, "whole nodes", mtls.Whole, 4, 4, 4) // exactly 3.44 to 3.78
 	near(t, "level", mtls.Level, mtls.Level.Point, mtls.Level.Point/wider, mtls.Level.Point*wider)
 	level := r.Bills[1].Arms[0].Level
 	near(t, "level of capacity", level, level.Point, level.Point/wide, level.Point*wide)
 }
 
-// TestWholeNodes checks that what comes out whole is not rounded up, and that nodes more are
-// counted beside those of the baseline.
+// TestWholeNodes checks that a whole number is not rounded up, and that additional nodes are added to the
+// baseline's.
 func TestWholeNodes(t *testing.T) {
 	run, trials := measured(planned(cpu), func(arm, _ string, round int) float64 {
 		if arm == "mtls" {
@@ -208,7 +209,7 @@ func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan *experiment.Plan
 		o    cost.Options
-		want string // text and hint
+		want string // the text and the hint
 	}{
 		"no metric":    {planned(named("latency", "s")), asked, "no CPU time per unit of work and no capacity|tcp-cpu in s/Gbit"},
 		"other metric": {planned(cpu), with(func(o *cost.Options) { o.Metric = "latency" }), "latency is no CPU time per unit of work|that there are: http-cpu"},
@@ -248,7 +249,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestChosen checks which metrics an answer rests on.
+// TestChosen checks which metrics an answer is computed from.
 func TestChosen(t *testing.T) {
 	all := cpu
 	all.Name, all.Unit = "tcp-cpu", "s/Gbit"
@@ -285,7 +286,7 @@ func TestChosen(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		text, unit string
-		want       float64 // 0: refused
+		want       float64 // 0: an error
 	}{
 		{"12000/s", "request", 12000}, {"12000request/s", "request", 12000}, {"1.5 op/s", "op", 1.5}, {"7200/h", "op", 2}, {"40Gbit/s", "Gbit", 40}, {"40/s", "Gbit", 40},
 		{"500MB/s", "GB", 0.5}, {"40Gbit/s", "op", 0}, {"unlimited/s", "Gbit", 0}, {"-3/s", "op", 0}, {"0/s", "op", 0}, {"NaN/s", "op", 0}, {"1e999/s", "op", 0}, {"/s", "", 0}, {"", "", 0},
@@ -303,7 +304,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that what is accepted can be reckoned with.
+// FuzzParse checks that accepted rates and prices are positive and finite.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"12000/s", "40Gbit/s", "0.40/h", "290/month"} {
 		f.Add(text, "Gbit")
@@ -320,7 +321,8 @@ func FuzzParse(f *testing.F) {
 
 var simulatedRuns = flag.Int("cost.n", 200, "simulated runs in each case of TestCoverage")
 
-// drifts are how a machine drifts over the rounds of a run, by 5 % at the end, in deviation or on either side.
+// drifts are models of a machine's drift over the rounds of a run. At the end of the run it is 5 %, to either side or
+// as a standard deviation.
 var drifts = map[string]func(rng *rand.Rand, rounds int) []float64{
 	"anew": func(rng *rand.Rand, rounds int) []float64 {
 		return path(rounds, func(float64, int) float64 { return 0.05 * rng.NormFloat64() })
@@ -355,9 +357,9 @@ func autoregression(rng *rand.Rand, rounds int, keeps float64) []float64 {
 	})
 }
 
-// TestCoverage simulates runs with noise of 5 % on a machine that drifts: how often the intervals hold what
-// is true of the baseline and of the arm on a machine that does not drift, and of the difference. -v prints it; docs/cost.md quotes it
-// from -cost.n 4000.
+// TestCoverage simulates runs with noise of 5 % on a machine that drifts. It counts how often the intervals
+// hold the true values, on a machine without drift, of the baseline, the arm and the difference. -v prints the
+// counts. docs/cost.md quotes them from -cost.n 4000.
 func TestCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, name := range slices.Sorted(maps.Keys(drifts)) {
@@ -371,7 +373,7 @@ func TestCoverage(t *testing.T) {
 					return (0.001 + map[string]float64{"mtls": 0.0002}[arm]) * math.Exp(drift[round-1]+0.05*rng.NormFloat64())
 				})
 				run := analysis.Judge(plan, trials)
-				run.Valid = true // whatever the control says by chance
+				run.Valid = true // the control may fail by chance
 				r, err := cost.Of(run, trials, asked)
 				if err != nil {
 					t.Fatal(err)

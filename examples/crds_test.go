@@ -18,13 +18,12 @@ import (
 	"tare/layer/manifests"
 )
 
-// crdsVariable names a directory with the published CustomResourceDefinitions of
-// products whose licences or sources keep them out of this repository.
+// crdsVariable names a directory with the published CustomResourceDefinitions of products whose licences or
+// sources keep these out of this repository.
 const crdsVariable = "TARE_TEST_CRDS"
 
-// TestManifests validates every object that the examples apply against the schema
-// that its maker publishes, with unknown fields refused: a cluster would drop them
-// silently.
+// TestManifests validates every object that the examples apply against the schema published by its maker.
+// Unknown fields are errors, since a cluster would drop them silently.
 func TestManifests(t *testing.T) {
 	schemas := definitions(t, "kubernetes/crds")
 	if dir := os.Getenv(crdsVariable); dir != "" {
@@ -50,7 +49,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// The validation itself must refuse what a cluster refuses or drops.
+// The validation itself must refuse the objects and fields that a cluster refuses or drops.
 func TestSchemasRefuse(t *testing.T) {
 	schema := definitions(t, "kubernetes/crds")["security.istio.io/v1 PeerAuthentication"]
 	if schema == nil {
@@ -80,7 +79,7 @@ type from struct {
 	object *unstructured.Unstructured
 }
 
-// applied are the objects of the layers manifests of all examples.
+// applied returns the objects in the layers manifests of all examples.
 func applied(t *testing.T) []from {
 	t.Helper()
 	files, err := filepath.Glob("kubernetes/*.yaml")
@@ -116,8 +115,7 @@ func applied(t *testing.T) []from {
 	return all
 }
 
-// definitions compiles the schemas of a directory of CustomResourceDefinitions, by
-// apiVersion and kind.
+// definitions compiles the schemas of a directory of CustomResourceDefinitions, by apiVersion and kind.
 func definitions(t *testing.T, dir string) map[string]*jsonschema.Schema {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
@@ -179,7 +177,7 @@ func compiled(t *testing.T, name string, schema map[string]any) *jsonschema.Sche
 	if properties, ok := schema["properties"].(map[string]any); ok {
 		for _, always := range []string{"apiVersion", "kind", "metadata"} {
 			if properties[always] == nil {
-				properties[always] = map[string]any{} // every object has them
+				properties[always] = map[string]any{} // every object has these fields
 			}
 		}
 	}
@@ -195,7 +193,7 @@ func compiled(t *testing.T, name string, schema map[string]any) *jsonschema.Sche
 	return s
 }
 
-// instance is a value as package jsonschema wants it.
+// instance converts a value to the form that package jsonschema needs.
 func instance(t *testing.T, v any) any {
 	t.Helper()
 	text, err := json.Marshal(v)

@@ -1,4 +1,4 @@
-// Package examples holds one experiment per published study, the quickstart, one per
+// Package examples holds the experiments shipped with Tare: one per published study, the quickstart, one per
 // security layer of clusters, and ready workloads that compute.
 package examples
 
@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Files are the experiment files, by name; those in kubernetes are documented
-// arms for clusters (docs/presets.md), those in compute are programs for the workload command
-// (docs/compute.md).
+// Files are the experiment files, by name. Those in kubernetes are documented arms for clusters
+// (docs/presets.md). Those in compute are programs for the workload command (docs/compute.md).
 //
 //go:embed *.yaml compute/*.yaml kubernetes/*.yaml
 var Files embed.FS
 
-// Names lists the experiment files, those for one machine and in no directory first.
+// Names lists the experiment files: first those in no directory, which run on one machine, then those in compute and
+// in kubernetes.
 func Names() ([]string, error) {
 	var names []string
 	for _, pattern := range []string{"*.yaml", "compute/*.yaml", "kubernetes/*.yaml"} {

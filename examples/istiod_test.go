@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Files that run istiod on one machine start and configure it alike, but for the number of services and of changes.
+// Files that run istiod on one machine start and configure it in the same way, except for the number of
+// services and of changes.
 func TestIstiod(t *testing.T) {
 	differs := regexp.MustCompile(`(?m)(SERVICES: |times: ).*$`)
 	block := func(name string) string {

@@ -7,23 +7,23 @@ import (
 	"tare/experiment/factor"
 )
 
-// Aspect is a part of what programs do besides being fast or slow. Arms are compared by it before
-// their speed is.
+// Aspect is a part of programs' behaviour besides their speed. Tare compares the arms' aspects before their
+// speed.
 type Aspect string
 
-// The aspects, in the order in which a reader must know of them.
+// The aspects, in the order of their importance to a reader.
 const (
-	Stderr  Aspect = "stderr"  // what they print there
+	Stderr  Aspect = "stderr"  // the text that programs print on stderr
 	Exit    Aspect = "exit"    // their exit statuses
-	Output  Aspect = "output"  // how much they print on stdout, or what
-	Answers Aspect = "answers" // how a server answers
-	Files   Aspect = "files"   // files that they were to make
+	Output  Aspect = "output"  // the amount of their text on stdout, or the text itself
+	Answers Aspect = "answers" // the responses of a server
+	Files   Aspect = "files"   // the files that programs should create
 )
 
-// Aspects are all of them.
+// Aspects lists all aspects.
 var Aspects = []Aspect{Stderr, Exit, Output, Answers, Files}
 
-// Values lists the aspects.
+// Values lists the names of the aspects.
 func (Aspect) Values() (names []string) {
 	for _, a := range Aspects {
 		names = append(names, string(a))
@@ -31,8 +31,8 @@ func (Aspect) Values() (names []string) {
 	return names
 }
 
-// allowed are the aspects in which an arm may differ from the baseline: its own, and those that
-// the file allows in all arms.
+// allowed returns the aspects in which an arm may differ from the baseline: the arm's own, and those that the
+// file allows in all arms.
 func allowed(x *Experiment, a Arm) (list []Aspect) {
 	for _, aspect := range Aspects {
 		if slices.Contains(a.Allow, aspect) || slices.Contains(x.Allow, string(aspect)) {
@@ -42,7 +42,7 @@ func allowed(x *Experiment, a Arm) (list []Aspect) {
 	return list
 }
 
-// replaces says whether an arm runs another program than the baseline.
+// replaces reports whether an arm runs another program than the baseline.
 func replaces(baseline, a Arm) bool {
 	programs := func(a Arm) (list []LayerConfig) {
 		for _, item := range a.Layers {
@@ -55,5 +55,5 @@ func replaces(baseline, a Arm) bool {
 	return !reflect.DeepEqual(programs(baseline), programs(a))
 }
 
-// OneOrMore is a list that may be written as its only item.
+// OneOrMore is a list. A list of one item may be written as the item alone.
 type OneOrMore[T any] = factor.Levels[T]

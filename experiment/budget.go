@@ -13,14 +13,13 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// Budget is how much metrics may get worse. A key is METRIC, for every cell, or
-// METRIC@CELL, where CELL is the name of a cell or a pattern of names as path.Match
-// has them. The gate (package gate) judges by it; no verdict of a run depends on
-// it.
+// Budget is the accepted overhead of metrics. A key is METRIC, for every cell, or METRIC@CELL, where CELL is a
+// cell's name or a pattern in the form of path.Match. The gate (package gate) applies budgets. No verdict of a
+// run depends on them.
 type Budget map[string]quantity.Limit
 
-// For gives the limit of a metric in a cell. The nearest key counts, and of
-// patterns that are equally near the first in the alphabet.
+// For returns the limit of a metric in a cell. The nearest key counts; of equally near patterns, the first in
+// alphabetical order.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -31,8 +30,8 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness says how closely a budget's key names a metric in a cell: 0 not at
-// all; then METRIC, a pattern of cells (the longer, the nearer), the cell's name.
+// Nearness ranks how precisely a budget's key names a metric in a cell. 0: it does not. Above 0, a bare METRIC
+// ranks lowest, then a pattern of cells by its length, and the cell's name ranks highest.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {
@@ -49,14 +48,14 @@ func Nearness(key, metric, cell string) int {
 	return 0
 }
 
-// Failures is the key of a budget that bounds no metric but the share of executions in
-// which the program fails; a metric of that name comes first.
+// Failures is the key for a budget of the share of executions in which the program fails. If there is a metric
+// of this name, the key means that metric.
 const Failures = "failures"
 
-// FailuresMetric is that share in the form of a metric.
+// FailuresMetric describes this share like a metric.
 var FailuresMetric = Metric{Name: Failures, Better: Lower, Headline: true, Scale: Ratio}
 
-// Budgeted are the metrics of a cell that a budget can bound, its failures among them.
+// Budgeted lists the metrics of a cell that a budget can limit, including its failures.
 func (c Cell) Budgeted() []Metric {
 	if c.Metric(Failures) != nil {
 		return c.Metrics
@@ -64,14 +63,12 @@ func (c Cell) Budgeted() []Metric {
 	return append(slices.Clip(c.Metrics), FailuresMetric)
 }
 
-// KeyError is the key of a budget that stands for nothing. The hint says what
-// would.
+// KeyError is the error of a budget's key that names no metric. The hint lists valid keys.
 type KeyError struct{ Text, Hint string }
 
 func (e *KeyError) Error() string { return e.Text }
 
-// CheckKey checks that the key of a budget stands for a metric of some cell; the
-// error is a *KeyError.
+// CheckKey returns an error unless the key of a budget names a metric of some cell. The error is a *KeyError.
 func CheckKey(key string, cells []Cell) error {
 	var metrics, having []string
 	for _, c := range cells {
@@ -99,15 +96,15 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is what a limit means for a metric: on the scale Ratio a share of the
-// baseline, on Difference an amount in the metric's unit.
+// Bound is the value of a limit for a metric: a share of the baseline on the scale Ratio, an amount in the
+// metric's unit on Difference.
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`
 }
 
-// Bound gives the meaning of a limit for the metric. The error says why it has
-// none; LimitHint says what would have one.
+// Bound returns the value of a limit for the metric. It fails if the limit does not fit the metric. LimitHint
+// describes the limits that do.
 func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	share, isShare := l.Share()
 	if isShare && m.Scale != Difference {
@@ -121,14 +118,14 @@ func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	case err == nil:
 		return Bound{amount, Difference}, nil
 	case isShare:
-		return Bound{}, fmt.Errorf("%s may be zero, so that %s of it says nothing", m.Name, l)
+		return Bound{}, fmt.Errorf("%s may be zero, so that %s of it has no meaning", m.Name, l)
 	case m.Unit == "":
 		return Bound{}, fmt.Errorf("%s has no unit; %s has one", m.Name, l)
 	}
 	return Bound{}, fmt.Errorf("%s is in %s; %s is not", m.Name, m.Unit, l)
 }
 
-// LimitHint says which limits a metric can have.
+// LimitHint describes the limits that a metric can have.
 func (m Metric) LimitHint() string {
 	amount := "an amount such as " + quantity.AmountIn(m.Unit)
 	if m.Scale == Difference {
@@ -137,8 +134,7 @@ func (m Metric) LimitHint() string {
 	return "give a share of the baseline such as 10%, or " + amount
 }
 
-// budgets checks that every budget is for a metric that some cell has, and in a
-// unit that it has there.
+// budgets checks that some cell has each metric with a budget, in the budget's unit.
 func (l *loader) budgets(x *Experiment) {
 	var expansion Expansion
 	expansion.addCells(x)
@@ -157,7 +153,7 @@ func (l *loader) budgets(x *Experiment) {
 	}
 }
 
-// margins checks that a margin is on the scale on which its metric is compared.
+// margins checks that a margin fits the scale on which its metric is compared.
 func (l *loader) margins(margins Budget, cells []Cell) {
 	for _, key := range slices.Sorted(maps.Keys(margins)) {
 		at := "design.margins." + key
@@ -169,7 +165,7 @@ func (l *loader) margins(margins Budget, cells []Cell) {
 				case bound.Value == 0:
 					l.file.ReportAt(at, "a margin of zero shows nothing", m.LimitHint())
 				case bound.Scale != m.Scale:
-					l.file.ReportAt(at, fmt.Sprintf("%s is compared by its share of the baseline, and so is its margin", m.Name), "give a share such as 2%")
+					l.file.ReportAt(at, fmt.Sprintf("%s is compared as a share of the baseline, so its margin must be a share", m.Name), "give a share such as 2%")
 				}
 			}
 		}
@@ -191,7 +187,7 @@ func (l *loader) budget(at string, budget Budget, cells []Cell) {
 	}
 }
 
-// unbound is the first metric that a key stands for and its limit cannot hold.
+// unbound returns the first metric that a key names and whose scale or unit does not fit the limit.
 func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	for _, c := range cells {
 		for _, m := range c.Budgeted() {

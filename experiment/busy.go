@@ -2,7 +2,7 @@ package experiment
 
 import "tare/experiment/strictyaml"
 
-// given names what a file sets of the limits and of design.slices.
+// given lists the limits that a file sets, and design.slices if the file sets it.
 func given(root *strictyaml.Node) map[string]bool {
 	set := map[string]bool{}
 	for _, part := range []string{"limits", "design"} {
@@ -15,8 +15,8 @@ func given(root *strictyaml.Node) map[string]bool {
 	return set
 }
 
-// Lifted is the limits of the experiment without those on the machine's condition that are Tare's own.
-// What the file sets stays.
+// Lifted returns the limits of the experiment without Tare's default limits on the machine's condition. Limits
+// that the file sets stay.
 func (x *Experiment) Lifted() Limits {
 	l := x.Limits
 	for name, limit := range map[string]func(){
@@ -30,10 +30,11 @@ func (x *Experiment) Lifted() Limits {
 	return l
 }
 
-// GoOnBusy has the experiment measured on a machine that is too busy for Tare's own limits, why says by what,
-// in place of voiding trial after trial. These limits are lifted; arms take turns in slices where the
-// workload can be cut and the file says nothing of it; and CPU time, which waiting for a processor does
-// not lengthen, is judged as well. It is decided before the first trial, and nothing measured takes part in it.
+// GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would
+// otherwise invalidate trial after trial. why describes the load. The default limits are lifted. Arms alternate
+// by slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since
+// waiting for a CPU does not add to it. All this is decided before the first trial, and no measured value
+// influences it.
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.Lifted(), why
 	if !x.given["design.slices"] {
@@ -41,7 +42,7 @@ func (x *Experiment) GoOnBusy(why string) {
 	}
 }
 
-// judgeCPU makes the CPU time of a workload a headline metric.
+// judgeCPU makes the CPU time of a workload a headline.
 func (m Measures) judgeCPU(metrics []Metric) {
 	for i := range metrics {
 		if name := metrics[i].Name; name == m.CPU || m.Cost != nil && name == m.Cost.Prefix+"-cpu" {

@@ -8,7 +8,7 @@ import (
 	"tare/experiment"
 )
 
-// On a busy machine the limits that are Tare's own are lifted, and those of the file hold.
+// On a busy machine, Tare's default limits are lifted and the limits in the file stay in force.
 func TestGoOnBusy(t *testing.T) {
 	const text = `apiVersion: tare/v1alpha1
 kind: Experiment

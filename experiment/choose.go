@@ -8,9 +8,9 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// choose decodes a choice between kinds: a kind's name alone, or a map of the
-// name to its parameters, with no other keys than those named beside. It gives
-// the kind and the node of its parameters (a Null node where there are none).
+// choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The map
+// may only have the further keys named in beside. choose returns the kind and the node of its parameters, which
+// is a Null node if there are none.
 func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
 	all := "known " + what + "s"
 	if n.Form == strictyaml.Text {
@@ -50,7 +50,7 @@ func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []s
 	return chosen.Key.Value, chosen.Value, true
 }
 
-// strange reports a key that is neither a known kind nor allowed beside one.
+// strange reports a key that is neither a known kind nor listed in beside.
 func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, what string, kinds []string) {
 	key := e.Key.Value
 	at := strictyaml.Join(path, key)
@@ -67,7 +67,7 @@ func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, wha
 	}
 }
 
-// unknown is the hint for a word that is no kind.
+// unknown returns the hint for a word that is no kind.
 func (l *loader) unknown(what, word string, kinds []string) string {
 	if l.kinds.Elsewhere != nil && strictyaml.Nearest(word, kinds) == "" {
 		if where := l.kinds.Elsewhere(what, word); where != "" {

@@ -10,165 +10,159 @@ import (
 	"tare/experiment/quantity"
 )
 
-// LayerConfig is a layer's parameters as decoded from the file. Package layer
-// extends it with what the runner needs. Implementations are pointers to structs
-// whose yaml-tagged fields are the parameters; fields of type factor.Levels are
-// swept.
+// LayerConfig holds a layer's parameters, decoded from the file. Package layer extends it with the methods that
+// the runner needs. Implementations are pointers to structs whose fields with yaml tags are the parameters.
+// Fields of type factor.Levels can be swept.
 type LayerConfig interface {
 	Declare() Declaration
 }
 
-// WorkloadConfig is a workload's parameters, in the same way. Package workload
-// extends it.
+// WorkloadConfig holds a workload's parameters in the same way. Package workload extends it.
 type WorkloadConfig interface {
 	Declare() Declaration
-	// Measures says what one trial measures, with every factor at one level. It is
-	// called after expansion only.
+	// Measures describes the metrics of one trial, with every factor at one level. It is called only after
+	// expansion.
 	Measures() Measures
 }
 
-// Declaration is all that a layer or a workload says of itself before anything
-// runs. Declare is called whenever something of it is wanted, before validation
-// too: factors may have several levels or none, and fields hold whatever the file
-// says. What is not declared is not needed.
+// Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of it is
+// needed, also before validation: factors may then have several levels or none, and fields hold any value in
+// the file. A zero field means that the layer or workload does not need it.
 type Declaration struct {
-	// Fill gives fields that the file leaves out the values that go with what it says, such as
-	// those of a named profile. It is told which fields the file gives, by their yaml names, and
-	// is called once, after decoding and before ReadFiles; what is declared is asked for
-	// again after it.
+	// Fill sets fields that the file leaves out to values that depend on other fields, such as those of a named
+	// profile. The function given reports whether the file sets a field, by its yaml name. Fill is called once,
+	// after decoding and before ReadFiles. Declare is called again after it.
 	Fill func(given func(field string) bool)
-	// ReadFiles reads the files that the parameters name, such as manifests, and
-	// keeps their content: the plan holds what was read, and resuming a run reads what
-	// that run read. It is called once, after decoding and before Validate. Every
-	// problem names its field.
+	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The plan
+	// stores the content, so that resuming a run uses the same. ReadFiles is called once, after decoding and
+	// before Validate. Every problem names its field.
 	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
-	// Validate checks what struct tags cannot say, and reports every problem. Fields
-	// with problems of their own hold their defaults then.
+	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field that
+	// is already known to be wrong holds its default.
 	Validate func() []FieldError
-	// Needs is what is asked of the testbed.
+	// Needs lists the testbed's features that the layer or workload needs.
 	Needs Needs
-	// Elsewhere says, where Needs.Only names one testbed, what does the like on the others:
-	// "examples/kubernetes/cilium-wireguard.yaml: …". It is the hint of the error there.
+	// Elsewhere names the counterpart on the other testbeds if Needs.Only names one testbed:
+	// "examples/kubernetes/cilium-wireguard.yaml: …". It is the hint of the error on those testbeds.
 	Elsewhere string
-	// Programs are those that are started, as far as the file names them.
+	// Programs lists the programs that are started, as far as the file names them.
 	Programs []Program
-	// Tools are the programs whose versions belong into the record of the environment.
+	// Tools lists the programs whose versions are recorded with the environment.
 	Tools []Tool
-	// Tests is the resource that the workload measures, one of the constants that begin with Tests; "": it is not
-	// judged what bounds its results. Where a server is measured, the local testbed's wire is unlimited
-	// unless the file gives its rate.
+	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is
+	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
+	// wire has no limit unless the file sets its rate.
 	Tests string
-	// Rights are those that a cluster must grant for what is applied, made or read
-	// there. The namespace is where the arm's pods are; "" for one that Tare makes.
+	// Rights lists the rights that a cluster must grant so that objects can be applied, created or read. The
+	// namespace is that of the arm's pods, or "" for a namespace that Tare creates.
 	Rights func(namespace string) []Right
 
-	// Replaceable: the workload's program is the file's, and a layer may put another in its place.
+	// Replaceable is set if the file names the workload's program, so that a layer may replace it with another.
 	Replaceable bool
 
-	// The rest is of layers only.
+	// The fields below apply to layers only.
 
-	// Replaces: the layer does that, and nothing for any other workload.
+	// Replaces is set if the layer replaces the workload's program. It fits only a Replaceable workload.
 	Replaces bool
-	// Workload is the kind of the workload that the layer is about, which the experiment must have; "" for any.
+	// Workload is the kind of workload that the experiment must have for this layer; "" for any.
 	Workload string
 
-	// Context is the context of the kubeconfig on whose cluster the arm is; "" for
-	// the testbed's own.
+	// Context is the context of the kubeconfig for the arm's cluster; "" for the testbed's own.
 	Context string
-	// Shapes: Up changes only what the site is asked to be, and nothing outside of
-	// Tare. tare doctor calls Up then, to try by dry runs whether a cluster would
-	// make such a site.
+	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
+	// then calls Up to find out by dry runs whether a cluster would create such a site.
 	Shapes bool
-	// Switches: other arms get the layer too while it is on, so that it is turned on and
-	// off between the trials of arms (layer.Active.Switch).
+	// Switches is set if other arms also get the layer while it is on. It is then turned on and off between the
+	// trials of arms (layer.Active.Switch).
 	Switches bool
-	// Launched: programs are started by Tare's launcher (package launcher), as those of the other arms are then, too.
+	// Launched is set if Tare's launcher (package launcher) starts the programs. It then starts the programs of
+	// the other arms, too.
 	Launched bool
-	// ProvesBeside: ProveOff, and ProveOffAfter if there is one, can tell in an arm that has a layer of the same kind
-	// with other parameters, too (layer.Session.Own).
+	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
+	// with other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves: the proof of such an arm's own layer shows which of the two is on, so that neither of them is called there.
+	// OwnProves is set if, in an arm with the same kind of layer but other parameters, the proof of the arm's
+	// own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not called there.
 	OwnProves bool
 }
 
-// What workloads measure.
+// The resources that workloads measure.
 const (
-	TestsServer  = "server" // by requests from outside
+	TestsServer  = "server" // measured by requests from outside
 	TestsNetwork = "network"
 	TestsDisk    = "disk"
 )
 
-// FieldError is a bad value in a config.
+// FieldError is the error of one field in a config.
 type FieldError struct {
-	Field   string // yaml path inside the config: "metrics[1].regex"
-	Message string // says the bad value and what is allowed
+	Field   string // the yaml path inside the config: "metrics[1].regex"
+	Message string // names the wrong value and the allowed ones
 }
 
-// FieldErrors gathers what is wrong with a config.
+// FieldErrors lists the errors in a config.
 type FieldErrors []FieldError
 
-// Add notes a bad value.
+// Add adds the error of a field.
 func (e *FieldErrors) Add(field, format string, args ...any) {
 	*e = append(*e, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// Needs is what a layer or workload asks of a testbed.
+// Needs lists the features of a testbed that a layer or workload needs.
 type Needs struct {
 	Network     bool `json:"network,omitempty"`     // two nodes with a pod each, and a service
 	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
-	// Members is how many server pods there are, of a service with several members, with
-	// Network; 0 and 1: one server pod.
+	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean
+	// one server pod.
 	Members int `json:"members,omitempty"`
-	// Clients is from how many pods the load comes, with Network, on a testbed whose clients
-	// can have pods of their own (testbed.Clients); 0 and 1: one client pod.
+	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
+	// (testbed.Clients). 0 and 1 mean one client pod.
 	Clients int `json:"clients,omitempty"`
-	// MemberVolume is the size of a volume with a file system in the pod of each member, with
-	// Network; 0: none.
+	// MemberVolume is the size of a volume with a file system in the pod of each member, if Network is set; 0:
+	// none.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
-	// AppProtocol is what the server's ports speak, as a Service of Kubernetes has it
-	// (appProtocol): "http"; "tcp" for bytes of several kinds; "" if it does not matter. Meshes go by it.
+	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service:
+	// "http"; "tcp" for several protocols; "" if it does not matter. Meshes depend on it.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
-	// OwnPod asks for a pod where programs run in pods, that of the client alone without Network.
-	// On this machine nothing is made for it, and programs run on the machine itself.
+	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, it is the client's pod
+	// alone. On the local testbed nothing is created, and programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
 
-	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; that pod alone without Network
-	Image  string  `json:"image,omitempty"`  // image of the pods, where the testbed's will not do
-	// Only names the one testbed that can give what is needed; "" for any.
+	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; without Network, there is only that pod
+	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
+	// Only names the single testbed that has the needed features; "" for any.
 	Only string `json:"only,omitempty"`
-	// UsesVolume is set by a layer that shapes the volume of the workloads, and so
-	// does nothing where none of them has one.
+	// UsesVolume is set by a layer that changes the volume of the workloads, and so has no effect if no
+	// workload has a volume.
 	UsesVolume bool `json:"usesVolume,omitempty"`
-	// PodSecurity says what needs more than the level restricted of Pod Security.
+	// PodSecurity lists the reasons why pods need more than the level restricted of Pod Security.
 	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
 }
 
-// PodSecurity is a reason why pods do not meet the level restricted of the Pod
-// Security Standards.
+// PodSecurity is a reason why pods do not meet the level restricted of the Pod Security Standards.
 type PodSecurity struct {
-	Level string `json:"level"` // the least one that allows it: "baseline", "privileged"
-	Why   string `json:"why"`   // "seccomp profile Unconfined (layer pod)"
+	Level string `json:"level"` // the strictest level that allows it: "baseline" or "privileged"
+	Why   string `json:"why"`   // such as "seccomp profile Unconfined (layer pod)"
 }
 
-// Volume is storage that a workload asks for.
+// Volume is storage that a workload needs.
 type Volume struct {
 	Size  quantity.Size `json:"size"`
-	Block bool          `json:"block,omitempty"` // a raw block device in place of a file system
+	Block bool          `json:"block,omitempty"` // a raw block device instead of a file system
 }
 
-// Pods says whether the workload runs in pods or on nodes on every testbed.
+// Pods reports whether the workload runs in pods or on nodes on every testbed.
 func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
 
-// PodsOnClusters says whether it does on a cluster.
+// PodsOnClusters reports whether the workload runs in pods or on nodes on a cluster.
 func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 
-// Volumes says whether there is a volume in some pod.
+// Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And is what two ask for together. Of two volumes it is the larger, of two
-// images the first, of two numbers of members or of clients the larger, of two protocols tcp.
+// And combines two Needs. Of two volumes it takes the larger, of two images the first, of two numbers of
+// members or clients the larger, and of two protocols tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -192,19 +186,19 @@ func (n Needs) And(o Needs) Needs {
 	return n
 }
 
-// Right is what is asked of one kind of objects of a cluster.
+// Right is a right to one kind of objects of a cluster.
 type Right struct {
 	Group    string // "" for the core group
-	Resource string // with the subresource: "pods/exec"; or the path of an URL: "/metrics"
+	Resource string // the resource, with its subresource: "pods/exec"; or the path of a URL: "/metrics"
 	Verbs    []string
-	// Namespace is where the right is needed; "" for the whole cluster.
+	// Namespace is the namespace that the right must cover; "" for the whole cluster.
 	Namespace string
-	Why       string // what it is for: "programs are started through an agent in the pod"
-	// Optional is a right without which a run only tells less.
+	Why       string // the purpose: "programs are started through an agent in the pod"
+	// Optional is set if a run without the right only records less.
 	Optional bool
 }
 
-// Name is the resource as kubectl and manifests have it: "daemonsets.apps".
+// Name returns the resource in the form of kubectl and manifests: "daemonsets.apps".
 func (r Right) Name() string {
 	if r.IsPath() {
 		return r.Resource
@@ -219,45 +213,43 @@ func (r Right) Name() string {
 	return resource
 }
 
-// IsPath says whether the right is to a path of the API server, and not to objects.
+// IsPath reports whether the right covers a path of the API server rather than objects.
 func (r Right) IsPath() bool { return strings.HasPrefix(r.Resource, "/") }
 
 // Tool is a program whose version is recorded.
 type Tool struct {
 	Name    string
-	Path    string   // of the program; "": it is looked up in PATH by its name
-	Version []string // arguments with which it prints its version
+	Path    string   // the path of the program; "": it is looked up in PATH by its name
+	Version []string // the arguments that make it print its version
 }
 
-// Measures is what one trial of a workload measures, and what to expect of it.
+// Measures describes the metrics of one trial of a workload, and what the workload expects of them.
 type Measures struct {
-	Metrics []Metric // but those of Cost
-	// OnClusters and OnMachine are metrics that one testbed alone has beside these.
+	Metrics []Metric // the metrics, except those of Cost
+	// OnClusters and OnMachine list additional metrics of one testbed.
 	OnClusters, OnMachine []Metric
-	// Cost has trials priced: CPU time and memory per unit of work; nil: they are not.
+	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are none.
 	Cost *Cost
-	// CPU is the metric that is CPU time, beside that of Cost; "": there is none.
+	// CPU names a metric of CPU time besides those of Cost; "": there is none.
 	CPU string
-	// Loop says which metrics are one thing seen from two sides; nil: none are.
+	// Loop names two metrics that a closed loop ties together; nil: none.
 	Loop *Loop
-	// PowerLaw says which metric is expected to be a product of powers of the workload's factors;
-	// nil: none is.
+	// PowerLaw names a metric that is expected to be a product of powers of the workload's factors; nil: none.
 	PowerLaw *PowerLaw
-	// Searches: what comes before the measured part of a trial searches for what is
-	// then measured. A search on a busy machine finds something else, so that the
-	// limits on the machine's conditions hold for it too.
+	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy
+	// machine a search finds another load, so that the limits on the machine's condition apply to the search,
+	// too.
 	Searches bool
-	// Expected is how long one trial takes, roughly.
+	// Expected is the approximate duration of one trial.
 	Expected time.Duration
-	// Limit is how long it may take at most; 0: five times what is expected and half
-	// a minute.
+	// Limit is the longest duration of one trial; 0: five times Expected plus half a minute.
 	Limit time.Duration
-	// Slice says that a trial can be cut into slices; nil: it cannot. What is expected of a
-	// trial, and its limit, are told for a whole one. A trial that Searches is never cut.
+	// Slice is set if a trial can be cut into slices; nil: it cannot. Expected and Limit apply to a whole
+	// trial. A trial with Searches is never cut.
 	Slice *Slice
 }
 
-// All lists the metrics, those of the cost included.
+// All lists the metrics, including those of Cost.
 func (m Measures) All() []Metric {
 	if m.Cost == nil {
 		return m.Metrics
@@ -265,7 +257,7 @@ func (m Measures) All() []Metric {
 	return append(slices.Clip(m.Metrics), m.Cost.Metrics()...)
 }
 
-// Bound is how long a trial may take at most.
+// Bound returns the longest duration of a trial.
 func (m Measures) Bound() time.Duration {
 	if m.Limit > 0 {
 		return m.Limit
@@ -273,20 +265,18 @@ func (m Measures) Bound() time.Duration {
 	return 5*m.Expected + 30*time.Second
 }
 
-// Cost says how the cost metrics of a workload are named and counted: CPU time and
-// memory beside speed.
+// Cost describes the names and units of a workload's cost metrics: CPU time and memory, besides speed.
 type Cost struct {
-	Prefix string   // "tcp": the metrics are tcp-cpu, tcp-cpu-client, …
-	Unit   string   // unit of work, of which a trial tells the amount: "Gbit"
-	Parts  []string // the programs under test whose usage a trial tells: "client", "server"
+	Prefix string   // "tcp" gives the metrics tcp-cpu, tcp-cpu-client, …
+	Unit   string   // the unit of work that a trial counts: "Gbit"
+	Parts  []string // the programs under test whose usage is measured: "client", "server"
 }
 
-// Metrics lists the cost metrics: CPU seconds per unit of work in all (the
-// parts and the layers' own processes together), per part and of the layers, of
-// the whole machine, and peak memory per part. The layers' share is compared as
-// a difference, since it is truly zero in an arm without layers. The machine's
-// includes what the kernel does in interrupts and threads of its own, which no
-// process is charged for; it also includes other programs.
+// Metrics lists the cost metrics. CPU seconds per unit of work are measured in total (the parts plus the
+// layers' own processes), per part, for the layers, and for the whole machine. Peak memory is measured per
+// part. The layers' share is compared as a difference, since it is truly zero in an arm without layers. The
+// machine's CPU time includes the kernel's interrupts and threads, which no process is charged for. It also
+// includes other programs.
 func (c Cost) Metrics() []Metric {
 	unit := "s/" + c.Unit
 	metrics := []Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: Lower, Headline: true, Scale: Ratio}}

@@ -10,14 +10,13 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// maxTrials is the most trials that one round may have. It catches lists of
-// levels whose product nobody meant.
+// maxTrials is the largest number of trials in one round. It detects lists of levels whose product the user did
+// not intend.
 const maxTrials = 10_000
 
-// Expand makes the plan of an experiment that Load accepted: it draws a seed if
-// the file gives none, adds the control arm behind the baseline, and turns
-// every factor into one cell or arm per level. Version is Tare's own, for the
-// record. The experiment is not changed and shares nothing with the result.
+// Expand makes the plan of an experiment that Load accepted. It draws a seed if the file has none, adds the
+// control after the baseline, and makes a cell or arm for each level of every factor. version is Tare's own,
+// for the record. The experiment is not changed and shares no memory with the result.
 func Expand(x *Experiment, version string) (*Expansion, error) {
 	if len(x.Arms) == 0 || len(x.Workloads) == 0 {
 		return nil, fmt.Errorf("experiment %q needs at least one arm and one workload", x.Name)
@@ -46,20 +45,20 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	return e, nil
 }
 
-// drawn is the seed given, or one from the system. A drawn seed has 32 bits, so
-// that it is short to type and exact in every reader of JSON.
+// drawn returns the given seed, or draws one. A drawn seed has 32 bits, so that it is short to type and exact
+// in every reader of JSON.
 func drawn(given *uint64) uint64 {
 	if given != nil {
 		return *given
 	}
 	var bytes [4]byte
-	rand.Read(bytes[:]) // never fails: it ends the program instead
+	rand.Read(bytes[:]) // Read never fails: it ends the program instead
 	return uint64(binary.BigEndian.Uint32(bytes[:]))
 }
 
-// tooMany says that one round would have too many trials.
+// tooMany returns the error that one round would have too many trials.
 func (x *Experiment) tooMany() error {
-	arms := 1 // the control
+	arms := 1 // counts the control
 	for _, a := range x.Arms {
 		arms += a.variants()
 	}
@@ -79,8 +78,7 @@ func (x *Experiment) tooMany() error {
 	return nil
 }
 
-// variants is the number of arms that the factors of an arm's layers make, at most one more
-// than maxTrials.
+// variants returns the number of arms that the factors of an arm's layers make, but at most maxTrials+1.
 func (a Arm) variants() int {
 	n := 1
 	for _, l := range a.Layers {
@@ -130,8 +128,7 @@ type armVariant struct {
 	layers  []LayerItem
 }
 
-// armVariants expands the factors of an arm's layers. The last factor of the
-// last layer changes fastest.
+// armVariants expands the factors of an arm's layers. The last factor of the last layer changes fastest.
 func armVariants(a Arm) []armVariant {
 	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Layers: []PlannedLayer{}}}}
 	names := armFactorNames(a)
@@ -162,8 +159,8 @@ func armVariants(a Arm) []armVariant {
 	return variants
 }
 
-// armFactorNames names the swept factors of each layer of an arm, with the
-// layer's kind in front where two layers have a factor of the same name.
+// armFactorNames names the swept factors of each layer of an arm. The layer's kind stands before the name if
+// two layers have a factor of the same name.
 func armFactorNames(a Arm) [][]string {
 	count := map[string]int{}
 	names := make([][]string, len(a.Layers))
@@ -183,9 +180,8 @@ func armFactorNames(a Arm) [][]string {
 	return names
 }
 
-// addCells adds the cells of all workloads. The levels of the testbed change
-// fastest; a workload that does not use the network has one cell for all of
-// them, at the first level of each.
+// addCells adds the cells of all workloads. The levels of the testbed change fastest. A workload that does not
+// use the network has one cell for all of them, at the first level of each.
 func (e *Expansion) addCells(x *Experiment) {
 	taken := map[string]bool{}
 	for _, item := range x.Workloads {
@@ -197,7 +193,7 @@ func (e *Expansion) addCells(x *Experiment) {
 		combinations(both, func(levels []int) {
 			config, testbed := clone(item.Config), clone(x.Testbed)
 			if l := testbed.Local; l != nil && len(l.Link.Rate) == 0 {
-				l.Link.Rate = factor.Of[quantity.Rate](1e9) // a small server's
+				l.Link.Rate = factor.Of[quantity.Rate](1e9) // the rate of a small server
 				if item.Config.Declare().Tests == TestsServer {
 					l.Link.Rate = factor.Of[quantity.Rate](0) // unlimited
 				}
@@ -211,7 +207,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				}
 				chosen = append(chosen, s.held(levels[k]))
 			}
-			for _, s := range sweeps(testbed.Level()) { // where the workload does not follow the testbed's levels
+			for _, s := range sweeps(testbed.Level()) { // the workload does not depend on the testbed's levels
 				s.hold(testbed.Level(), 0)
 			}
 			m := config.Measures()

@@ -28,7 +28,7 @@ func expand(t *testing.T, x *experiment.Experiment) *experiment.Expansion {
 	return e
 }
 
-// TestDefaults checks what a file means that says as little as it may.
+// TestDefaults checks the defaults of a file with required fields only.
 func TestDefaults(t *testing.T) {
 	x := load(t, head+"arms: [name: plain]\nworkloads: [network]\n")
 	e := expand(t, x)
@@ -115,7 +115,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestLimitsOff checks that the word none takes a limit away.
+// TestLimitsOff checks that the word none removes a limit.
 func TestLimitsOff(t *testing.T) {
 	x := load(t, head+"arms: [name: plain]\nworkloads: [network]\nlimits: {errors: none, throttling: none, cpuPressure: 40%, late: none}\n")
 	pressure, foreign, steal, invalid := quantity.Percent(0.4), quantity.Percent(0.2), quantity.Percent(0.05), quantity.Percent(0.2)
@@ -149,8 +149,7 @@ workloads:
     command: {run: [date]}
 `
 
-// TestExpandFactors checks names, levels, order and configs of what factors
-// expand to.
+// TestExpandFactors checks names, levels, order and configs of expanded factors.
 func TestExpandFactors(t *testing.T) {
 	e := expand(t, load(t, swept))
 	var arms []string
@@ -212,8 +211,8 @@ func TestExpandFactors(t *testing.T) {
 	}
 }
 
-// TestExpandShares checks that an expansion shares no memory with the
-// experiment, nor its arms with each other.
+// TestExpandShares checks that an expansion shares no memory with the experiment, and that its arms share none
+// with each other.
 func TestExpandShares(t *testing.T) {
 	x := load(t, swept)
 	e := expand(t, x)
@@ -252,7 +251,7 @@ func TestCellNames(t *testing.T) {
 	}
 }
 
-// named is a workload that is swept over free text.
+// named is a workload with a factor of free text.
 type named struct {
 	command
 	Value factor.Levels[string] `yaml:"value"`
@@ -272,7 +271,7 @@ func TestTooManyTrials(t *testing.T) {
 	}
 }
 
-// TestSeed checks that a seed is drawn anew each time, and is exact in JSON.
+// TestSeed checks that each call draws a new seed, and that a seed is exact in JSON.
 func TestSeed(t *testing.T) {
 	x := load(t, head+"arms: [name: plain]\nworkloads: [network]\n")
 	a, b := expand(t, x).Plan.Seed, expand(t, x).Plan.Seed
@@ -281,8 +280,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestOrder checks that a round has every trial once, with the arms of a cell
-// together, in an order that the seed and the round alone decide.
+// TestOrder checks that a round has every trial once, with the arms of a cell together, in an order that
+// depends only on the seed and the round.
 func TestOrder(t *testing.T) {
 	p := expand(t, load(t, swept)).Plan
 	p.Seed = 7
@@ -308,8 +307,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestBudgets checks where budgets stand in the plan: an arm's own with every
-// level of the arm.
+// TestBudgets checks the places of budgets in the plan. An arm's own budget is in every level of the arm.
 func TestBudgets(t *testing.T) {
 	x := load(t, head+`arms:
 - name: plain
@@ -347,7 +345,7 @@ budget: {wall: 10%, faults: 0.5}
 	}
 }
 
-// An arm may differ in what it says itself, and in what the file says for all arms.
+// An arm may differ in its own aspects, and in those that the file allows in all arms.
 func TestAllow(t *testing.T) {
 	x := load(t, head+`arms:
 - name: plain
@@ -386,7 +384,7 @@ func TestBound(t *testing.T) {
 		{rate, quantity.Limit{Number: 100, Unit: "%"}, experiment.Bound{}, "no more than all of rate can be lost, so that a limit of 100% never fails"},
 		{rate, quantity.Limit{Number: 1, Unit: "ms"}, experiment.Bound{}, "rate is in bit/s; 1ms is not"},
 		{faults, quantity.Limit{Number: 2}, experiment.Bound{Value: 2, Scale: experiment.Difference}, ""},
-		{faults, quantity.Limit{Number: 10, Unit: "%"}, experiment.Bound{}, "faults may be zero, so that 10% of it says nothing"},
+		{faults, quantity.Limit{Number: 10, Unit: "%"}, experiment.Bound{}, "faults may be zero, so that 10% of it has no meaning"},
 		{faults, quantity.Limit{Number: 1, Unit: "s"}, experiment.Bound{}, "faults has no unit; 1s has one"},
 		{loss, quantity.Limit{Number: 0.5, Unit: "%"}, experiment.Bound{Value: 0.005, Scale: experiment.Difference}, ""},
 	} {

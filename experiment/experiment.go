@@ -1,16 +1,14 @@
-// Package experiment is the file that a user writes: its types, its strict
-// loading with every problem reported at its line and column, and its expansion
-// into a plan. docs/experiment.md explains the file to its users.
+// Package experiment reads the file that a user writes. It defines the file's types, loads it strictly, with every
+// problem at its line and column, and expands it into a plan. docs/experiment.md documents the file for its users.
 //
-// The way is Load (text to Experiment), then Expand (Experiment to Expansion:
-// the Plan as data, with the layers and workloads that carry it out). Both walk the
-// same types, by the struct tags that package strictyaml lists; a test writes from them
-// the JSON Schema of the file (docs/experiment.schema.json).
+// Load converts text to an Experiment. Expand converts the Experiment to an Expansion: the Plan as data, with the layers
+// and workloads that carry it out. Both walk the same types, by the struct tags that package strictyaml lists. A test
+// writes the JSON Schema of the file (docs/experiment.schema.json) from these types.
 //
 // # How to write the config of a layer or workload
 //
 // A config is a struct whose fields carry yaml and doc tags; a pointer to it
-// implements LayerConfig or WorkloadConfig. Its defaults are what New gives.
+// implements LayerConfig or WorkloadConfig. The values that New sets are its defaults.
 //
 //	type Config struct {
 //		Mode  Mode                 `yaml:"mode" doc:"how it is done"`
@@ -20,10 +18,9 @@
 //		Tries int                  `yaml:"tries" min:"1" doc:"times it is tried"`
 //	}
 //
-// Text types with a method Values() []string are enumerations; sweepable
-// parameters are factor.Levels; units are the types of package quantity. What
-// tags cannot say is checked by Declaration.Validate, which sees the config before
-// expansion, so that a factor may have several levels.
+// Text types with a method Values() []string are enumerations. Sweepable parameters are factor.Levels. Quantities with
+// units are the types of package quantity. Declaration.Validate checks the conditions that tags cannot express. It sees
+// the config before expansion, so that a factor may have several levels.
 package experiment
 
 import (
@@ -31,7 +28,7 @@ import (
 	"tare/experiment/quantity"
 )
 
-// APIVersion and Kind are what an experiment file must declare.
+// APIVersion and Kind are the values that an experiment file must have in the fields of these names.
 const (
 	APIVersion = "tare/v1alpha1"
 	Kind       = "Experiment"
@@ -42,23 +39,23 @@ type Experiment struct {
 	APIVersion  string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind        string            `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
 	Name        string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
-	Description string            `yaml:"description" doc:"what is asked, in a sentence for the report"`
+	Description string            `yaml:"description" doc:"question that the experiment answers, as a sentence for the report"`
 	Testbed     Testbed           `yaml:"testbed" doc:"where trials run"`
-	Arms        []Arm             `yaml:"arms" required:"true" doc:"what is compared; the first is the baseline"`
-	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"what is run and measured in every arm"`
-	Design      Design            `yaml:"design" doc:"how many rounds, and what counts as a difference"`
-	Limits      Limits            `yaml:"limits" doc:"when a trial or the run is invalid"`
-	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate judges by it"`
-	Allow       OneOrMore[string] `yaml:"allow" doc:"what looks like a secret and is none, by the name that tare validate calls it by; or in what all arms may differ from the baseline: stderr, exit, output, answers, files"`
-	// Files are those that the configs name and Load has read, by their names as
-	// written: they belong to the experiment as its text does.
+	Arms        []Arm             `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
+	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`
+	Design      Design            `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
+	Limits      Limits            `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
+	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
+	Allow       OneOrMore[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
+	// Files are the files that the configs name and Load has read, by their names in the experiment file. They
+	// are part of the experiment like its text.
 	Files map[string][]byte
 
-	given map[string]bool // of limits and design: what the file sets
-	busy  string          // GoOnBusy
+	given map[string]bool // the fields of limits and design that the file sets
+	busy  string          // the load, if GoOnBusy was called
 }
 
-// Testbed says where trials run. Exactly one member is set.
+// Testbed selects the place where trials run. Exactly one member is set.
 type Testbed struct {
 	Local      *Local      `yaml:"local" doc:"this machine: nodes and pods as network namespaces"`
 	Kubernetes *Kubernetes `yaml:"kubernetes" doc:"a cluster that a kubeconfig reaches: pods on nodes"`
@@ -70,7 +67,7 @@ const (
 	TestbedKubernetes = "kubernetes"
 )
 
-// Name is the name of the testbed that is set.
+// Name returns the name of the selected testbed.
 func (t Testbed) Name() string {
 	if t.Kubernetes != nil {
 		return TestbedKubernetes
@@ -78,7 +75,7 @@ func (t Testbed) Name() string {
 	return TestbedLocal
 }
 
-// Level is the parameters of the testbed that is set: *Kubernetes or *Local.
+// Level returns the parameters of the selected testbed: *Kubernetes or *Local.
 func (t Testbed) Level() any {
 	if t.Kubernetes != nil {
 		return t.Kubernetes
@@ -89,23 +86,23 @@ func (t Testbed) Level() any {
 	return t.Local
 }
 
-// LimitsCPU says whether programs run under limits on CPU time, as those of pods do.
-// Throttling is then the limit's doing, which does not pass, and not that of heat.
+// LimitsCPU reports whether programs have limits on CPU time, as pods do. Throttling then comes from the limit,
+// which stays, and not from heat.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
 type Local struct {
 	Link  Link               `yaml:"link" doc:"the wire between the nodes"`
-	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member if absent"`
-	// Volume is left out of plans where the file says nothing of it.
-	Volume *LocalVolume `yaml:"volume" json:"volume,omitempty" doc:"the volume in the client's pod, which is a loop device on a file where temporary files are (TMPDIR)"`
+	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"number of nodes for the members of a service; one for each member if absent"`
+	// Volume is not in plans if the file does not set it.
+	Volume *LocalVolume `yaml:"volume" json:"volume,omitempty" doc:"the volume in the client's pod: a loop device on a file in the directory of temporary files (TMPDIR)"`
 }
 
-// LocalVolume is the volume that a site of the local testbed has.
+// LocalVolume is the volume of a site on the local testbed.
 type LocalVolume struct {
-	Size       quantity.Size `yaml:"size" json:"size,omitempty" doc:"size of the volume; as large as the workloads ask for if absent or less"`
+	Size       quantity.Size `yaml:"size" json:"size,omitempty" doc:"size of the volume; if it is absent or smaller than the workloads need, their size"`
 	FileSystem string        `yaml:"filesystem" json:"filesystem,omitempty" enum:"ext4,xfs" doc:"file system; ext4 if absent"`
-	MakeFS     []string      `yaml:"mkfs" json:"mkfs,omitempty" doc:"options of mkfs, in place of Tare's"`
+	MakeFS     []string      `yaml:"mkfs" json:"mkfs,omitempty" doc:"options of mkfs, instead of Tare's"`
 	Mount      []string      `yaml:"mount" json:"mount,omitempty" doc:"mount options, such as noatime"`
 }
 
@@ -119,74 +116,72 @@ type Link struct {
 type Arm struct {
 	Name   string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Layers []LayerItem       `yaml:"layers" doc:"the layers around the workload, from the inside out"`
-	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, in place of the general one"`
-	Allow  OneOrMore[Aspect] `yaml:"allow" doc:"in what the programs of this arm may differ from the baseline's without being taken for broken"`
-	// Factors are those of design.factorial that are on, in an arm that Load made of them.
+	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
+	Allow  OneOrMore[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
+	// Factors lists the factors of design.factorial that are on, in an arm that Load made of them.
 	Factors []string
 }
 
-// LayerItem is one layer of an arm: in the file a map with one key, the layer's
-// kind, and its parameters as the value.
+// LayerItem is one layer of an arm. In the file, it is a map with one key, the layer's kind, and its parameters
+// as the value.
 type LayerItem struct {
 	Kind   string
 	Config LayerConfig
 }
 
-// WorkloadItem is one workload: in the file a map with the workload's kind as a
-// key, its parameters as the value, and optionally a name beside it.
+// WorkloadItem is one workload. In the file, it is a map with the workload's kind as a key and its parameters
+// as the value. A name may stand beside it.
 type WorkloadItem struct {
-	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, where two are of the same kind"` // defaults to the kind
+	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, if two have the same kind"` // defaults to the kind
 	Kind   string
 	Config WorkloadConfig
 }
 
-// Design says how the experiment is carried out and judged (docs/method.md).
+// Design is the design of the experiment and the rules of its verdicts (docs/method.md).
 type Design struct {
-	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds, each of which runs every arm once, but for the control of a single arm; under 6 there is no exact 95% interval"`
-	Stop        Stop             `yaml:"stop" doc:"what ends the run: its rounds, or that every headline comparison is decided at a look"`
-	Looks       []int            `yaml:"looks" doc:"numbers of rounds after which the run ends if all is decided, ascending, with stop: decided"`
+	Rounds      Rounds           `yaml:"rounds" doc:"number of rounds; each runs every arm once, except that the control of a single treatment skips rounds; under 6 rounds there is no exact 95% interval"`
+	Stop        Stop             `yaml:"stop" doc:"condition that ends the run: planned (its rounds), or decided (every headline comparison is decided at a look)"`
+	Looks       []int            `yaml:"looks" doc:"numbers of rounds after which the run ends if every headline comparison is decided, ascending, with stop: decided"`
 	Precision   quantity.Percent `yaml:"precision" above:"0%" below:"100%" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`
 	Pilot       int              `yaml:"pilot" min:"2" max:"100000" doc:"rounds of the first stage, with precision"`
-	MaxRounds   int              `yaml:"maxRounds" min:"2" max:"100000" doc:"most rounds that precision may ask for"`
+	MaxRounds   int              `yaml:"maxRounds" min:"2" max:"100000" doc:"largest number of rounds with precision"`
 	Confidence  quantity.Percent `yaml:"confidence" min:"50%" below:"100%" doc:"confidence of the intervals"`
 	Equivalence quantity.Percent `yaml:"equivalence" above:"0%" below:"100%" doc:"margin within which two arms count as equal"`
-	Margins     Budget           `yaml:"margins" doc:"margins of single metrics, by metric or METRIC@CELL: a share, or an amount for what may be zero"`
+	Margins     Budget           `yaml:"margins" doc:"margins of single metrics, by metric or METRIC@CELL: a share, or an amount for metrics that may be zero"`
 	Power       quantity.Percent `yaml:"power" min:"50%" below:"100%" doc:"power of the minimum detectable effect"`
 	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
-	SetUps      SetUps           `yaml:"setups" doc:"how often all arms are taken down and set up anew"`
-	Slices      Slices           `yaml:"slices" doc:"into how many slices a trial is cut, between which the arms alternate"`
+	SetUps      SetUps           `yaml:"setups" doc:"number of times that all arms are taken down and set up again"`
+	Slices      Slices           `yaml:"slices" doc:"number of slices of a trial, between which the arms alternate"`
 	Factorial   []Factor         `yaml:"factorial" doc:"2 to 4 layers of which every combination is an arm; the baseline has none of them"`
-	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"times a trial is tried before its round goes without it"`
+	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"largest number of attempts at a trial; after the last, its round lacks it"`
 }
 
-// Limits are the rules by which a trial, or the run, is invalid. A nil limit is
-// not applied.
+// Limits are the rules by which a trial, or the run, is invalid. A nil limit is not applied.
 type Limits struct {
 	Errors        *quantity.Percent `yaml:"errors" json:"errors" none:"true" max:"100%" doc:"share of failed operations in a trial"`
 	ForeignCPU    *quantity.Percent `yaml:"foreignCPU" json:"foreignCPU" none:"true" max:"100%" doc:"CPU time of other programs, as a share of the machine's"`
 	Steal         *quantity.Percent `yaml:"steal" json:"steal" none:"true" max:"100%" doc:"CPU time taken by the hypervisor, as a share of the machine's"`
-	CPUPressure   *quantity.Percent `yaml:"cpuPressure" json:"cpuPressure" none:"true" max:"100%" doc:"share of the time in which some task waited for a CPU, the workload's own included"`
+	CPUPressure   *quantity.Percent `yaml:"cpuPressure" json:"cpuPressure" none:"true" max:"100%" doc:"share of the time in which some task waited for a CPU, also the workload's own"`
 	Throttling    *int              `yaml:"throttling" json:"throttling" none:"true" min:"0" doc:"thermal or cgroup CPU throttling events during a trial"`
 	Late          *quantity.Percent `yaml:"late" json:"late" none:"true" above:"0%" max:"10000%" doc:"lateness of a load generator, as a share of what its workload allows by its own late"`
 	InvalidTrials *quantity.Percent `yaml:"invalidTrials" json:"invalidTrials" none:"true" max:"100%" doc:"share of planned trials that are lost to the condition of the machine or a failed proof after all attempts"`
 }
 
-// Kinds is one row of the catalog: how to make the config of a layer or
-// workload from its name.
+// Kinds is the catalog: it makes the config of a layer or workload from the kind's name.
 type Kinds struct {
 	Layers    map[string]func() LayerConfig // each returns a pointer with the defaults set
 	Workloads map[string]func() WorkloadConfig
-	// Read reads a file that a config names; nil: relative to the experiment file.
+	// Read reads a file that a config names; nil: names are relative to the experiment file.
 	Read func(name string) ([]byte, error)
-	// Elsewhere says where what is none of the layers (or workloads, as what says) is found: "tare
-	// list examples …"; "" if that is not known. nil: it is never.
+	// Elsewhere returns a hint for a name that is no layer (or workload, depending on the argument what): "tare
+	// list examples …"; "" if there is no hint. nil: there are no such hints.
 	Elsewhere func(what, name string) string
-	// Recorded says that the file is that of a run. What stands in it is on record already,
-	// and is not searched for secrets.
+	// Recorded is set if the file is that of a run. Its text is recorded already, and is not searched for
+	// secrets.
 	Recorded bool
 }
 
-// Better says which direction of a metric is good.
+// Better is the good direction of a metric.
 type Better string
 
 // The two directions.
@@ -198,35 +193,35 @@ const (
 // Values lists the directions.
 func (Better) Values() []string { return []string{string(Higher), string(Lower)} }
 
-// Scale says how arms are compared on a metric.
+// Scale is the way in which arms are compared on a metric.
 type Scale string
 
 const (
-	// Ratio compares logarithms: values must be positive, overhead is a share
-	// of the baseline. Zero, negative or missing values invalidate the trial.
+	// Ratio compares logarithms: values must be positive, and overhead is a share of the baseline. Zero,
+	// negative or missing values make the trial invalid.
 	Ratio Scale = "ratio"
-	// Difference compares values as they are, in the metric's unit, for metrics
-	// whose zero is a real value (retransmits, loss). Never headline.
+	// Difference compares the values themselves, in the metric's unit. It is for metrics that may be zero
+	// (retransmits, loss), and never for headlines.
 	Difference Scale = "difference"
 )
 
 // Values lists the scales.
 func (Scale) Values() []string { return []string{string(Ratio), string(Difference)} }
 
-// Metric is one quantity that a trial yields.
+// Metric is one quantity that a trial measures.
 type Metric struct {
-	Name     string `json:"name"`     // "tcp-bandwidth"
+	Name     string `json:"name"`     // such as "tcp-bandwidth"
 	Unit     string `json:"unit"`     // "bit/s", "s", "B", "s/Gbit"; "" for a count
-	Better   Better `json:"better"`   // direction
-	Headline bool   `json:"headline"` // judged under Holm's correction; the rest is exploratory
+	Better   Better `json:"better"`   // the good direction
+	Headline bool   `json:"headline"` // set if it gets a verdict under Holm's correction; the others are exploratory
 	Scale    Scale  `json:"scale"`
-	Optional bool   `json:"optional,omitempty"` // may be missing in a trial without invalidating it
-	Discrete bool   `json:"discrete,omitempty"` // may well be the same in every trial, as memory in pages
-	// FromStart: it begins when what stands in front of the program is started, and holds that start.
+	Optional bool   `json:"optional,omitempty"` // set if a valid trial may lack it
+	Discrete bool   `json:"discrete,omitempty"` // set if it may be the same in every trial, like memory in pages
+	// FromStart is set if the measured time includes the start of the wrappers around the program.
 	FromStart bool `json:"fromStart,omitempty"`
-	// Cap is the most that the hardware can give, as the file says; 0: not known. A value above it
+	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A value above it
 	// is no property of the hardware.
 	Cap float64 `json:"cap,omitempty"`
-	// Objective is what a capacity holds at: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" where the metric is none.
+	// Objective is the objective of a capacity: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" if the metric is no capacity.
 	Objective string `json:"objective,omitempty"`
 }

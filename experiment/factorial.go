@@ -10,12 +10,12 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// mostFactors is the most factors of a factorial design: with four of them a round has 16
-// arms already.
+// mostFactors is the largest number of factors of a factorial design. With four of them, a round already has 16
+// arms.
 const mostFactors = 4
 
-// Factor is what a factorial design turns on and off: in the file a layer as an arm has it,
-// or a name with one or several layers.
+// Factor is the unit that a factorial design turns on and off. In the file it is a layer in the form of an
+// arm's layer, or a name with one or several layers.
 type Factor struct {
 	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the factor; arms are named by the factors that are on: tunnel+mtls"`
 	Layers []LayerItem `yaml:"layers" required:"true" doc:"the layers that are turned on and off together"`
@@ -36,7 +36,7 @@ func (l *loader) factor(n *strictyaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// factorial checks a factorial design and adds its arms behind those of the file.
+// factorial checks a factorial design and adds its arms after those of the file.
 func (l *loader) factorial(x *Experiment) {
 	const at = "design.factorial"
 	factors := x.Design.Factorial
@@ -52,7 +52,7 @@ func (l *loader) factorial(x *Experiment) {
 		return
 	}
 	if len(x.Arms) == 0 {
-		return // reported
+		return // the problem was reported before
 	}
 	for i, f := range factors {
 		l.factorAlone(x, i)
@@ -70,7 +70,7 @@ func (l *loader) factorial(x *Experiment) {
 	}
 }
 
-// factorAlone checks the layers of one factor: each kind once in an arm, and one level each.
+// factorAlone checks the layers of one factor: each kind occurs once in an arm, and has one level.
 func (l *loader) factorAlone(x *Experiment, i int) {
 	f := x.Design.Factorial[i]
 	at := strictyaml.Index("design.factorial", i)
@@ -98,7 +98,7 @@ func (l *loader) factorAlone(x *Experiment, i int) {
 	}
 }
 
-// factorLayer is the place of a layer of a factor, which may be written as that layer alone.
+// factorLayer returns the path of a layer of a factor. The layer may stand alone in place of the factor.
 func (l *loader) factorLayer(i, j int) string {
 	at := strictyaml.Index("design.factorial", i)
 	if l.file.Has(at + ".layers") {
@@ -107,8 +107,8 @@ func (l *loader) factorLayer(i, j int) string {
 	return at
 }
 
-// combined makes the arms of all combinations of factors but that of none, which is the
-// baseline, whose layers all of them have inside: single factors first, then pairs, and so
+// combined makes an arm of each combination of factors, except the empty one, which is the baseline. The
+// baseline's layers are the inner layers of every arm. The order is: single factors first, then pairs, and so
 // on, each in the order of the file.
 func combined(baseline Arm, factors []Factor) []Arm {
 	var arms []Arm
@@ -145,8 +145,8 @@ func subsets(n, size int) [][]int {
 	return list
 }
 
-// Combination gives the arms of a plan's factorial design by what is on in them: bit i
-// stands for the factor i. The first is the baseline. Nil: the plan has no such design.
+// Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is
+// set if factor i is on. The first is the baseline. Nil: the plan has no such design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {
@@ -172,8 +172,8 @@ func (p *Plan) Combination() []int {
 	return arms
 }
 
-// Effects counts the main effects and interactions of the design on headline metrics, which
-// are a family of their own under Holm's correction.
+// Effects returns the number of main effects and interactions of the design on headline metrics. These are a
+// family of their own under Holm's correction.
 func (p *Plan) Effects() int {
 	if p.Combination() == nil {
 		return 0

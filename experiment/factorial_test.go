@@ -10,8 +10,8 @@ import (
 	"tare/experiment"
 )
 
-// TestFactorial checks the arms of a factorial design: the baseline's layers are in all of
-// them, and an arm of the file stays beside.
+// TestFactorial checks the arms of a factorial design: the baseline's layers are in all of them, and the arms
+// of the file remain.
 func TestFactorial(t *testing.T) {
 	x := load(t, head+`arms:
   - {name: plain, layers: [env: {set: {A: b}}]}

@@ -11,8 +11,8 @@ import (
 	"tare/experiment"
 )
 
-// FuzzLoad checks that no file makes Load panic, that it reports problems at
-// places inside the file, and that what it accepts can be expanded and written.
+// FuzzLoad checks that no file makes Load panic, that problems have positions inside the file, and that an
+// accepted file can be expanded and written.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
@@ -71,8 +71,8 @@ func accepted(t *testing.T, x *experiment.Experiment) {
 	}
 }
 
-// TestHostileSizes loads files that are as long, or as nested, as the bounds on
-// files let through to the parser; it ends, and reports problems.
+// TestHostileSizes loads files of the largest size and nesting that the limits admit, and checks that Load ends
+// and reports problems.
 func TestHostileSizes(t *testing.T) {
 	for _, unit := range []string{
 		"[", "{", "- ", "? ", "&a ", "*a ", "!a ", "{a: ", "a: ", "a:\n ", "\"", "'", "|\n", "# x\n", "\t", "<<: ", "[a, ", "---\n",

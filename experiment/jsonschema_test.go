@@ -13,10 +13,9 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// JSONSchema describes the experiment file to editors as a JSON Schema (draft
-// 2020-12), from the types that Load decodes into. What the schema refuses,
-// Load refuses; Load also checks what a schema cannot say (names that must
-// differ, metrics that must exist, quantities within bounds).
+// JSONSchema returns a JSON Schema (draft 2020-12) of the experiment file, for editors. It is made from the
+// types that Load decodes into. Load refuses every file that the schema refuses. Load also checks conditions
+// that a schema cannot express (names that must differ, metrics that must exist, quantities within bounds).
 func JSONSchema(kinds Kinds) ([]byte, error) {
 	s := schema{kinds: kinds}
 	x := defaults()
@@ -37,8 +36,7 @@ func JSONSchema(kinds Kinds) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// object is a JSON object that keeps the order of its members, which editors
-// offer completions in.
+// object is a JSON object that keeps the order of its members, in which editors offer completions.
 type object []member
 
 type member struct {
@@ -68,10 +66,10 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// schema is the making of one schema.
+// schema builds one schema.
 type schema struct{ kinds Kinds }
 
-// definitions are the schemas of layers and workloads.
+// definitions returns the schemas of layers and workloads.
 func (s schema) definitions() object {
 	var defs object
 	layers, workloads := map[string]reflect.Value{}, map[string]reflect.Value{}
@@ -92,8 +90,8 @@ func (s schema) definitions() object {
 		})})
 }
 
-// choice is the schema of an item that names one kind, alone where the kind
-// needs no parameters, or as a key with its parameters.
+// choice returns the schema of an item that names one kind: the name alone if the kind needs no parameters, or
+// a key with its parameters.
 func choice(what string, kinds map[string]reflect.Value, beside object) object {
 	bare, one, properties := []string{}, []object{}, beside
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
@@ -113,8 +111,8 @@ func choice(what string, kinds map[string]reflect.Value, beside object) object {
 	return object{{"anyOf", forms}}
 }
 
-// structure is the schema of a struct with its defaults. The value null stands
-// for one that is left empty, as in "wireguard:".
+// structure returns the schema of a struct with its defaults. The value null means an empty struct, as in
+// "wireguard:".
 func (s schema) structure(defaults reflect.Value) object {
 	fields := strictyaml.Fields(defaults.Type())
 	properties, required := object{}, []string{}
@@ -135,7 +133,7 @@ func (s schema) structure(defaults reflect.Value) object {
 	return object{{"type", []string{"object", "null"}}, {"properties", properties}, {"additionalProperties", false}}
 }
 
-// property is the schema of a field, with its description and default.
+// property returns the schema of a field, with its description and default.
 func (s schema) property(f strictyaml.Field, standard reflect.Value) object {
 	out := s.value(f, f.Type, standard)
 	description := f.Doc
@@ -160,7 +158,7 @@ func (s schema) property(f strictyaml.Field, standard reflect.Value) object {
 	return out
 }
 
-// elementOf is the type of a scalar behind pointers and factors.
+// elementOf returns the type of a scalar behind pointers and factors.
 func elementOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || factor.Is(t) {
 		t = t.Elem()
@@ -168,13 +166,13 @@ func elementOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// structural says whether a type's defaults are shown inside of it.
+// structural reports whether a type's own schema contains its defaults.
 func structural(t reflect.Type) bool {
 	t = elementOf(t)
 	return t.Kind() == reflect.Struct && !strictyaml.ReadsText(t)
 }
 
-// value is the schema of a type, within the limits of a field.
+// value returns the schema of a type, within the limits of a field.
 func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value) object {
 	switch t {
 	case reflect.TypeFor[Testbed]():
@@ -183,7 +181,7 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		return object{{"$ref", "#/$defs/layer"}}
 	case reflect.TypeFor[WorkloadItem]():
 		return object{{"$ref", "#/$defs/workload"}}
-	case reflect.TypeFor[Factor](): // a layer as an arm has it, or a name with layers
+	case reflect.TypeFor[Factor](): // a layer in the form of an arm's layer, or a name with layers
 		return object{{"anyOf", []object{{{"$ref", "#/$defs/layer"}}, s.structure(reflect.ValueOf(Factor{}))}}}
 	case reflect.TypeFor[strictyaml.Document]():
 		return object{{"type", []string{"string", "object", "array"}}}
@@ -221,7 +219,7 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 	return scalar(f, t)
 }
 
-// pointed is what a pointer points to, or the zero value.
+// pointed returns the value behind a pointer, or the zero value.
 func pointed(v reflect.Value, t reflect.Type) reflect.Value {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		return v.Elem()
@@ -229,7 +227,7 @@ func pointed(v reflect.Value, t reflect.Type) reflect.Value {
 	return reflect.Zero(t.Elem())
 }
 
-// testbed is the schema of the choice of a testbed.
+// testbed returns the schema of the choice of a testbed.
 func (s schema) testbed(standard reflect.Value) object {
 	properties, names, one := object{}, []string{}, []object{}
 	for _, f := range strictyaml.Fields(standard.Type()) {
@@ -243,8 +241,8 @@ func (s schema) testbed(standard reflect.Value) object {
 	}}}
 }
 
-// scalar is the schema of a bool, a number or a text. A text may be written
-// without quotes, so that YAML makes a number or a bool of it.
+// scalar returns the schema of a bool, a number or a text. A text may be written without quotes, so that YAML
+// reads it as a number or a bool.
 func scalar(f strictyaml.Field, t reflect.Type) object {
 	switch kind := t.Kind(); {
 	case kind == reflect.Bool:
@@ -269,13 +267,12 @@ func scalar(f strictyaml.Field, t reflect.Type) object {
 	return append(object{{"type", "integer"}}, limits(f.Bounds)...)
 }
 
-// mustBeGiven says whether a struct type has required fields, so that it cannot be left
-// empty.
+// mustBeGiven reports whether a struct type has required fields, so that it cannot be empty.
 func mustBeGiven(t reflect.Type) bool {
 	return slices.ContainsFunc(strictyaml.Fields(t), func(f strictyaml.Field) bool { return f.Required })
 }
 
-// patternOf gives the regular expression of a type that has one, or "".
+// patternOf returns the regular expression of a type that has one, or "".
 func patternOf(t reflect.Type) string {
 	if p, ok := reflect.New(t).Interface().(interface{ Pattern() string }); ok {
 		return p.Pattern()
@@ -283,7 +280,7 @@ func patternOf(t reflect.Type) string {
 	return ""
 }
 
-// limits are the bounds of a number.
+// limits returns the bounds of a number.
 func limits(b strictyaml.Bounds) object {
 	var out object
 	for _, m := range []member{

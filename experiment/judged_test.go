@@ -6,7 +6,7 @@ import (
 	"tare/experiment/quantity"
 )
 
-// Each look at a run that was then extended leaves a quarter for error.
+// Each look at a run that was then extended leaves a quarter of the error probability.
 func TestJudged(t *testing.T) {
 	for _, c := range []struct {
 		confidence float64

@@ -8,8 +8,7 @@ import (
 	"tare/experiment/quantity"
 )
 
-// kinds is a small catalog that stands in for the real one. It has every way in
-// which a config can be written.
+// kinds is a small catalog that replaces the real one. It contains every form that a config can have.
 func kinds() experiment.Kinds {
 	return experiment.Kinds{
 		Layers: map[string]func() experiment.LayerConfig{

@@ -9,30 +9,30 @@ import (
 	"tare/experiment/quantity"
 )
 
-// DefaultImage is the image of Tare's own pods where the file names none: the
-// one that `make image` builds and `make cluster` loads.
+// DefaultImage is the image of Tare's own pods if the file names none. `make image` builds it and `make
+// cluster` loads it.
 const DefaultImage = "tare:latest"
 
-// Kubernetes is the testbed on a cluster: pods on nodes.
+// Kubernetes is the testbed on a cluster, where programs run in pods on nodes.
 type Kubernetes struct {
 	Context    string                   `yaml:"context" doc:"context of the kubeconfig; the current one if absent"`
-	Namespace  string                   `yaml:"namespace" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"the name of a namespace" doc:"namespace that exists, shared by all arms; Tare makes one for each arm, and deletes it, if absent"`
+	Namespace  string                   `yaml:"namespace" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"the name of a namespace" doc:"existing namespace, shared by all arms; if absent, Tare creates one for each arm and deletes it again"`
 	Image      string                   `yaml:"image" doc:"image of Tare's pods: tare, iperf3 and fio; make image builds it"`
-	Secrets    []string                 `yaml:"imagePullSecrets" doc:"secrets for pulling images, in the namespace given"`
+	Secrets    []string                 `yaml:"imagePullSecrets" doc:"secrets for pulling images, in the field namespace"`
 	Placement  factor.Levels[Placement] `yaml:"placement" doc:"nodes of the client and the server"`
-	Spread     string                   `yaml:"spread" doc:"label of nodes in whose value the two nodes must differ, such as topology.kubernetes.io/zone"`
+	Spread     string                   `yaml:"spread" doc:"node label whose value must differ between the two nodes, such as topology.kubernetes.io/zone"`
 	Client     NodeChoice               `yaml:"client" doc:"node of the client; any schedulable one if absent"`
 	Server     NodeChoice               `yaml:"server" doc:"node of the server, and of all members of a service; any schedulable one if absent"`
-	Nodes      factor.Levels[int]       `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member, as far as there are as many, if absent"`
+	Nodes      factor.Levels[int]       `yaml:"nodes" min:"1" max:"64" doc:"number of nodes for the members of a service; if absent, one for each member, or all nodes if there are fewer"`
 	Tolerate   []Toleration             `yaml:"tolerations" doc:"taints of nodes that the pods tolerate"`
 	Priority   string                   `yaml:"priorityClass" also:"priorityClassName" doc:"priority class of the pods"`
 	Resources  Resources                `yaml:"resources" doc:"CPU and memory of each pod's program"`
 	Accounting Accounting               `yaml:"accounting" enum:"container,node" doc:"how CPU time and memory are counted"`
 	Observe    []Observe                `yaml:"observe" doc:"pods whose CPU and memory are metrics of every trial"`
-	Timeouts   Timeouts                 `yaml:"timeouts" doc:"limits of waiting for the cluster"`
+	Timeouts   Timeouts                 `yaml:"timeouts" doc:"longest waits for the cluster"`
 }
 
-// Placement says on which nodes the client and the server are.
+// Placement selects the nodes of the client and the server.
 type Placement string
 
 // The placements.
@@ -44,7 +44,7 @@ const (
 // Values lists the placements.
 func (Placement) Values() []string { return []string{string(DifferentNodes), string(SameNode)} }
 
-// NodeChoice says which nodes will do.
+// NodeChoice selects nodes for pods.
 type NodeChoice struct {
 	Node   string            `yaml:"node" json:"node,omitempty" doc:"name of the node"`
 	Labels map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the node"`
@@ -57,37 +57,36 @@ type Toleration struct {
 	Effect string `yaml:"effect" json:"effect,omitempty" enum:"NoSchedule,PreferNoSchedule,NoExecute" doc:"effect of the taint; all if absent"`
 }
 
-// Resources are the requests and limits of a container. Where both are equal the
-// pods are of the quality of service Guaranteed, which is the default.
+// Resources are the requests and limits of a container. By default they are equal, and the pods then have the
+// quality of service Guaranteed.
 type Resources struct {
 	CPU           string `yaml:"cpu" json:"cpu" pattern:"^([0-9]+(\\.[0-9]+)?m?|none)$" form:"a number of CPUs such as 1, 0.5 or 500m, or none" doc:"CPU limit, and request unless cpuRequest is given"`
 	Memory        string `yaml:"memory" json:"memory" pattern:"^([0-9]+([KMGT]i?)?|none)$" form:"a quantity such as 512Mi, or none" doc:"memory limit, and request unless memoryRequest is given"`
-	CPURequest    string `yaml:"cpuRequest" json:"cpuRequest,omitempty" pattern:"^[0-9]+(\\.[0-9]+)?m?$" form:"a number of CPUs such as 1, 0.5 or 500m" doc:"CPU request, where it differs from the limit"`
-	MemoryRequest string `yaml:"memoryRequest" json:"memoryRequest,omitempty" pattern:"^[0-9]+([KMGT]i?)?$" form:"a quantity such as 512Mi" doc:"memory request, where it differs from the limit"`
+	CPURequest    string `yaml:"cpuRequest" json:"cpuRequest,omitempty" pattern:"^[0-9]+(\\.[0-9]+)?m?$" form:"a number of CPUs such as 1, 0.5 or 500m" doc:"CPU request, if it differs from the limit"`
+	MemoryRequest string `yaml:"memoryRequest" json:"memoryRequest,omitempty" pattern:"^[0-9]+([KMGT]i?)?$" form:"a quantity such as 512Mi" doc:"memory request, if it differs from the limit"`
 }
 
-// Accounting says where CPU time and memory are read.
+// Accounting selects the place where CPU time and memory are read.
 type Accounting string
 
 const (
-	// InContainer reads what the container itself can see: no rights are needed,
-	// and what runs beside the program (sidecars, a sandbox such as gVisor) is
-	// not counted.
+	// InContainer reads CPU time and memory inside the container. This needs no rights, but does not count processes beside
+	// the program (sidecars, a sandbox such as gVisor).
 	InContainer Accounting = "container"
-	// OnNode reads the cgroups of whole pods on the node, exactly and at the moment
-	// asked for, through a pod with a read-only view of the node's /sys/fs/cgroup.
+	// OnNode reads the cgroups of whole pods on the node, exactly and at the right moment, through a pod with a
+	// read-only view of the node's /sys/fs/cgroup.
 	OnNode Accounting = "node"
 )
 
-// Observe selects pods whose CPU and memory become the metrics cpu-NAME (CPU
-// seconds per second: cores) and memory-NAME (B), summed over all that match; or the API server.
+// Observe selects the API server, or pods. Their CPU and memory become the metrics cpu-NAME (CPU seconds per
+// second: cores) and memory-NAME (B), summed over all matching pods.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
-	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"the API server in place of pods, by the counters of its process at /metrics"`
+	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: the API server instead of pods, by the counters of its process at /metrics"`
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the pods"`
-	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"on which nodes: trial for those of the trial, all for all"`
-	Headline  []ObservedMetric  `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, of cpu and memory; a trial without one of them is invalid"`
+	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"nodes of the pods: trial for the nodes of the trial, all for all nodes"`
+	Headline  []ObservedMetric  `yaml:"headline" json:"headline,omitempty" doc:"headlines: cpu, memory or both; they get verdicts under the correction for many comparisons, and a trial without one of them is invalid"`
 }
 
 // ObservedMetric is one of the metrics of an observed component.
@@ -102,7 +101,7 @@ const (
 // Values lists the metrics.
 func (ObservedMetric) Values() []string { return []string{string(OfCPU), string(OfMemory)} }
 
-// ObserveNodes says on which nodes pods are observed.
+// ObserveNodes selects the nodes whose pods are observed.
 type ObserveNodes string
 
 // The choices.
@@ -111,19 +110,19 @@ const (
 	AllNodes   ObserveNodes = "all"
 )
 
-// Timeouts bound every wait for the cluster.
+// Timeouts limit every wait for the cluster.
 type Timeouts struct {
-	Ready   quantity.Duration `yaml:"ready" json:"ready" doc:"how long pods, volumes and applied objects may take to be ready"`
-	Delete  quantity.Duration `yaml:"delete" json:"delete" doc:"how long objects may take to be gone"`
-	Request quantity.Duration `yaml:"request" json:"request" doc:"how long the API server may take to answer, repeated requests included"`
-	Connect quantity.Duration `yaml:"connect" json:"connect" doc:"how long a lost connection to a pod is tried again during a trial"`
-	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"how long what a run has made stays when the cluster hears nothing of the run"`
+	Ready   quantity.Duration `yaml:"ready" json:"ready" doc:"longest time until pods, volumes and applied objects are ready"`
+	Delete  quantity.Duration `yaml:"delete" json:"delete" doc:"longest time until deleted objects are gone"`
+	Request quantity.Duration `yaml:"request" json:"request" doc:"longest time until the API server responds, repeated requests included"`
+	Connect quantity.Duration `yaml:"connect" json:"connect" doc:"longest time of reconnecting to a pod during a trial"`
+	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
-// shortestSilence is long enough for an API server to be restarted.
+// shortestSilence is long enough to restart an API server.
 const shortestSilence = 5 * time.Minute
 
-// NewKubernetes is the testbed where the file says nothing of it.
+// NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {
 	return &Kubernetes{
 		Image:      DefaultImage,
@@ -138,7 +137,7 @@ func NewKubernetes() *Kubernetes {
 	}
 }
 
-// validate checks what the tags cannot say.
+// validate checks the conditions that struct tags cannot express.
 func (k *Kubernetes) validate() []FieldError {
 	var errs FieldErrors
 	seen, pods, servers := map[string]bool{}, false, false
@@ -184,7 +183,7 @@ func (k *Kubernetes) validate() []FieldError {
 	return errs
 }
 
-// metrics are those that the testbed adds to a cell of a workload that measures this.
+// metrics returns the metrics that the testbed adds to a cell whose workload has these Measures.
 func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	if t.Kubernetes == nil {
 		return m.OnMachine
@@ -199,10 +198,10 @@ func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	return metrics
 }
 
-// ObservedCPU is the name of the metric of an observed component's CPU time: CPU
-// seconds per second of the trial.
+// ObservedCPU returns the name of the metric of an observed component's CPU time: CPU seconds per second of the
+// trial.
 func ObservedCPU(name string) string { return "cpu-" + name }
 
-// ObservedMemory is the name of the metric of an observed component's memory at
-// the end of a trial: the working set, in bytes.
+// ObservedMemory returns the name of the metric of an observed component's memory at the end of a trial: the
+// working set, in bytes.
 func ObservedMemory(name string) string { return "memory-" + name }

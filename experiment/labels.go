@@ -12,15 +12,14 @@ import (
 	"tare/safetext"
 )
 
-// Labels say what a run was made of, where its file does not: the commit of the
-// project that was measured, for instance. They decide nothing, and are shown
-// wherever runs stand side by side.
+// Labels describe circumstances of a run that its file does not contain, such as the commit of the measured
+// project. They influence nothing, and views that compare runs show them.
 type Labels map[string]string
 
-// LabelCommit is the label that CI systems tell of themselves.
+// LabelCommit is the label that Tare sets from the environment of a CI system.
 const LabelCommit = "commit"
 
-// commitVariables are where CI systems put the commit: of GitHub and Gitea, GitLab, Jenkins,
+// commitVariables are the variables in which CI systems put the commit: GitHub and Gitea, GitLab, Jenkins,
 // CircleCI, Buildkite, Azure Pipelines, Travis, Drone and Bitbucket.
 var commitVariables = []string{
 	"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "CIRCLE_SHA1", "BUILDKITE_COMMIT", "BUILD_SOURCEVERSION",
@@ -32,14 +31,14 @@ var (
 	commit    = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
 )
 
-// mostLabels and longestLabel bound what stands beside every run.
+// mostLabels and longestLabel limit the labels, which views show beside every run.
 const (
 	mostLabels   = 20
-	longestLabel = 100 // bytes
+	longestLabel = 100 // in bytes
 )
 
-// LabelsOf are the labels given as NAME=VALUE, and the commit that the environment of a CI
-// system tells unless one is given. An empty value is no label.
+// LabelsOf returns the labels given as NAME=VALUE. Unless a commit is given, it adds the one in the environment
+// of a CI system. A label with an empty value is dropped.
 func LabelsOf(given []string, environ func(string) string) (Labels, error) {
 	labels := Labels{}
 	for _, name := range commitVariables {
@@ -73,10 +72,10 @@ func LabelsOf(given []string, environ func(string) string) (Labels, error) {
 	return labels, nil
 }
 
-// IsCommit says whether a text is the hash of a commit, of which a part is enough to tell it.
+// IsCommit reports whether a text is the hash of a commit, of which views show only the beginning.
 func IsCommit(text string) bool { return commit.MatchString(text) }
 
-// Names are those of the labels, the commit first.
+// Names returns the names of the labels, the commit first.
 func (l Labels) Names() []string {
 	names := slices.Sorted(maps.Keys(l))
 	if at := slices.Index(names, LabelCommit); at > 0 {

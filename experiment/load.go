@@ -14,15 +14,15 @@ import (
 	"tare/input"
 )
 
-// Problem is one thing that is wrong with a file, with its place and a hint.
+// Problem is one error in a file, with its position and a hint.
 type Problem = strictyaml.Problem
 
-// Problems are all that is wrong with a file. A *Problems is the error of Load.
+// Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
 
-// Load reads an experiment file. The name is the file's, for messages. The
-// error is a *Problems with everything that is wrong; without one the
-// experiment is complete, with its defaults filled in, and Expand will take it.
+// Load reads an experiment file. The name is the file's, for messages. The error is a *Problems with all errors
+// in the file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts
+// it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds}
 	x := defaults()
@@ -47,20 +47,20 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	return &x, nil
 }
 
-// loader is the loading of one file.
+// loader loads one file.
 type loader struct {
 	name  string
 	file  *strictyaml.File
 	kinds Kinds
-	files map[string][]byte // that were read for configs, by name as written
+	files map[string][]byte // the files that configs name, by their names in the file
 }
 
-// DefaultRounds is the number of rounds where the file gives neither rounds nor
-// a precision: enough for a distribution-free 95 % interval to be useful.
+// DefaultRounds is the number of rounds if the file sets neither rounds nor a precision. It suffices for a
+// useful distribution-free interval of 95 %.
 const DefaultRounds = 12
 
-// defaults is an experiment as it is where the file says nothing. Rounds are
-// settled after decoding, because precision takes their place.
+// defaults returns an experiment with the defaults only. Rounds are set after decoding, since precision
+// replaces them.
 func defaults() Experiment {
 	percent := func(p quantity.Percent) *quantity.Percent { return &p }
 	none := 0
@@ -81,11 +81,11 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal has no rate of the wire: that goes by what each workload measures (Declaration.Tests).
+// defaultLocal sets no rate of the wire, since the rate depends on the resource that each workload measures
+// (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
-// testbed decodes the choice of a testbed: its name alone, or a map of its name
-// to its parameters.
+// testbed decodes the choice of a testbed: its name alone, or a map from its name to its parameters.
 func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	names := strictyaml.Names(strictyaml.Fields(v.Type()))
 	kind, params, ok := l.choose(n, path, "testbed", names, nil)
@@ -124,7 +124,7 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	if !ok {
 		return
 	}
-	// The name is the one field that a WorkloadItem has in the file by its tags.
+	// Of the fields of a WorkloadItem, only the name has a tag of the file.
 	var beside struct{ WorkloadItem }
 	beside.WorkloadItem = WorkloadItem{Name: kind, Kind: kind, Config: l.kinds.Workloads[kind]()}
 	if n.Get("name") != nil {
@@ -140,14 +140,14 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(item))
 }
 
-// fill has a layer or workload fill in what goes with what the file says.
+// fill calls Declaration.Fill, which sets fields that depend on those in the file.
 func fill(d Declaration, params *strictyaml.Node) {
 	if d.Fill != nil {
 		d.Fill(func(field string) bool { return params.Get(field) != nil })
 	}
 }
 
-// check has a layer or workload that was decoded read its files and validate itself.
+// check makes a decoded layer or workload read its files and validate itself.
 func (l *loader) check(path string, d Declaration) {
 	if d.ReadFiles != nil {
 		l.report(path, d.ReadFiles(l.read))
@@ -157,7 +157,7 @@ func (l *loader) check(path string, d Declaration) {
 	}
 }
 
-// report reports bad values below a path, but where there is a problem already.
+// report reports the errors of fields below a path, except for fields that already have a problem.
 func (l *loader) report(path string, errs []FieldError) {
 	for _, e := range errs {
 		if at := strictyaml.Join(path, e.Field); !l.file.Troubled(at) {
@@ -166,12 +166,11 @@ func (l *loader) report(path string, errs []FieldError) {
 	}
 }
 
-// MaxFile is the most bytes of a file that an experiment file names.
+// MaxFile is the largest size, in bytes, of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// readBeside reads the files that an experiment file names: relative names start
-// at the directory of that file, or at the working directory when it came from
-// standard input.
+// readBeside returns a function that reads the files named in an experiment file. Relative names start at the
+// directory of that file, or at the working directory if it came from standard input.
 func readBeside(experiment string) func(string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
@@ -190,7 +189,7 @@ func readBeside(experiment string) func(string) ([]byte, error) {
 	}
 }
 
-// read is how a config's files are read; what was read is kept.
+// read reads a file that a config names, and keeps its content.
 func (l *loader) read(name string) ([]byte, error) {
 	if data, known := l.files[name]; known {
 		return data, nil

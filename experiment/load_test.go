@@ -11,7 +11,7 @@ import (
 	"tare/golden"
 )
 
-// load loads a document and fails the test when it has problems.
+// load loads a document and fails the test if it has problems.
 func load(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
 	x, err := experiment.Load("test.yaml", []byte(text), kinds())
@@ -21,7 +21,7 @@ func load(t *testing.T, text string) *experiment.Experiment {
 	return x
 }
 
-// TestProblems holds the messages of broken files against testdata/*.err.
+// TestProblems compares the messages of wrong files with testdata/*.err.
 func TestProblems(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -28,7 +28,7 @@ func loadMembers(testbed, workloads string) (*experiment.Experiment, error) {
 	return experiment.Load("test.yaml", fmt.Appendf(nil, head+"testbed: %s\narms: [name: plain, {name: on, layers: [wireguard]}]\nworkloads: [%s]\n", testbed, workloads), k)
 }
 
-// Each cell asks for the members of its own workload, and may go round fewer nodes.
+// Each cell needs the members of its own workload, which may share nodes.
 func TestMembers(t *testing.T) {
 	for _, c := range []struct{ testbed, workloads, want string }{
 		{"local", "service", "service 3 members"},
@@ -70,7 +70,7 @@ func TestMembersProblems(t *testing.T) {
 	}
 }
 
-// What speaks two protocols is a stream of bytes to a mesh.
+// A server with two protocols appears to a mesh as TCP.
 func TestNeedsAppProtocol(t *testing.T) {
 	for _, c := range [][3]string{{"", "http", "http"}, {"http", "", "http"}, {"http", "http", "http"}, {"http", "tcp", "tcp"}, {"tcp", "grpc", "tcp"}, {"", "", ""}} {
 		if got := (experiment.Needs{AppProtocol: c[0]}).And(experiment.Needs{AppProtocol: c[1]}).AppProtocol; got != c[2] {
@@ -79,7 +79,7 @@ func TestNeedsAppProtocol(t *testing.T) {
 	}
 }
 
-// What two need together has as many members as the one that needs more.
+// Two combined needs have the larger number of members.
 func TestNeedsMembers(t *testing.T) {
 	few, many := experiment.Needs{Network: true, Members: 3}, experiment.Needs{Members: 5}
 	for _, n := range []experiment.Needs{few.And(many), many.And(few)} {

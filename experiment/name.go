@@ -9,12 +9,12 @@ import (
 	"tare/experiment/factor"
 )
 
-// maxName is the longest name of an expanded arm or cell. Names become
-// directories of a run, several in one path component.
+// maxName is the longest name of an expanded arm or cell, in bytes. Names become directories of a run, several
+// in one path component.
 const maxName = 100
 
-// cellID names a cell: the workload, the levels of its factors and those of the
-// testbed's. "network.tcp.pod-to-pod.mtu=8896".
+// cellID names a cell by the workload, the levels of its factors and those of the testbed's:
+// "network.tcp.pod-to-pod.mtu=8896".
 func cellID(workload string, own, bed []sweep, levels []int) string {
 	parts := []string{workload}
 	for k, s := range own {
@@ -30,8 +30,8 @@ func cellID(workload string, own, bed []sweep, levels []int) string {
 	return FileName(strings.Join(parts, "."))
 }
 
-// speaking says whether the level of a factor can be understood without the
-// factor's name: a word that no other factor has as a level.
+// speaking reports whether the level of a factor is clear without the factor's name: a word that no other
+// factor has as a level.
 func speaking(value string, k int, factors []sweep) bool {
 	if value == "" || !letter(value[0]) || value == "true" || value == "false" {
 		return false
@@ -58,8 +58,8 @@ func armName(arm string, levels []factor.Level) string {
 	return FileName(arm + "[" + strings.Join(parts, ",") + "]")
 }
 
-// FileName replaces what does not belong into the name of a file, and shortens
-// what is too long to one with a hash of the whole.
+// FileName makes a file name of a text. It replaces characters that file names cannot have, and shortens a long
+// text to a part of it and a hash of the whole.
 func FileName(s string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r < 0x80 && (letter(byte(r)) || r >= '0' && r <= '9' || strings.ContainsRune(".,=[]%+-_", r)) {
@@ -75,8 +75,8 @@ func FileName(s string) string {
 	return fmt.Sprintf("%s~%08x", safe[:maxName-9], hash.Sum32())
 }
 
-// unique gives the name itself, or with a number behind it if it is taken, which
-// only names with replaced characters can be.
+// unique returns the name, with a number added if it is in use. Only names with replaced characters can be
+// equal.
 func unique(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {

@@ -2,7 +2,7 @@ package experiment
 
 import "testing"
 
-// A component is judged by the metrics that its headline names, which no trial may lack.
+// An observed component gets verdicts on the metrics in its field headline, which no trial may lack.
 func TestObservedHeadline(t *testing.T) {
 	testbed := Testbed{Kubernetes: &Kubernetes{Observe: []Observe{{Name: "istiod", Headline: []ObservedMetric{OfMemory}}}}}
 	for _, m := range testbed.metrics(Measures{}) {

@@ -2,14 +2,15 @@ package experiment
 
 import "math/rand/v2"
 
-// Step is one trial to be run: indices into the plan's Cells and Arms.
+// Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
 
-// leastRows is the number of rounds, or a few more, over which orders are balanced. With it a sum of deviations has at most
-// 24/23 of the variance that independent orders give it; with one square of four, 4/3.
+// leastRows is the number of rounds over which orders are balanced, rounded up to whole squares. With it, a sum
+// of deviations has at most 24/23 of the variance that independent orders give it. With a single square of four
+// rows, it would have 4/3.
 const leastRows = 24
 
-// The random draws of a plan each come from a stream of their own.
+// The random draws of a plan come from separate streams.
 const (
 	streamCells uint64 = iota << 56
 	streamArms
@@ -17,17 +18,17 @@ const (
 	streamTrials
 )
 
-// Order gives the trials of a round (counted from 1): cells in random order, and within
-// each cell every arm that takes part once, so that the arms that are compared stand next to each other
-// in time. It depends only on the seed and the round, and belongs to PlanSchema.
+// Order returns the trials of a round (counted from 1): cells in random order, and within each cell every arm
+// that takes part once, so that arms that are compared run close in time. It depends only on the seed and the
+// round, and is part of PlanSchema.
 //
-// The orders of the arms are the rows of Williams squares: within a square every arm stands
-// in every position equally often, and every arm follows every other one equally often. So
-// neither what the first of a round pays nor what one arm leaves to the next one adds up to
-// a difference between arms. Each cell has squares of its own, each with new random labels. The rows of as many
-// squares as make leastRows are put in one random order: the order in any one round is then any order of the arms
-// with the same probability, and nearly independent of that in any other, which is what the tests within rounds
-// rest on. The rows of one small square would not be: noise with a period of two rounds would add up.
+// The orders of the arms are the rows of Williams squares: within a square, every arm stands in every position
+// equally often, and follows every other arm equally often. Neither an effect of the first position nor an
+// effect of one arm on the next therefore adds up to a difference between arms. Each cell has its own squares,
+// each with new random labels. The rows of as many squares as make leastRows are put in one random order. The
+// order in any one round is then any order of the arms with the same probability, and nearly independent of the
+// order in any other round. The tests within rounds rely on this. The rows of one small square would not be
+// independent: noise with a period of two rounds would add up.
 func (p *Plan) Order(round int) []Step {
 	rng := rand.New(rand.NewPCG(p.Seed, streamCells|uint64(round)))
 	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
@@ -41,24 +42,25 @@ func (p *Plan) Order(round int) []Step {
 	return steps
 }
 
-// controlledFirst is the number of rounds at the beginning of a run in which the control always takes part: as many as
-// an exact interval of it needs.
+// controlledFirst is the number of rounds at the beginning of a run in which the control always takes part. An
+// exact interval of the control needs this many.
 const controlledFirst = 6
 
-// SpareControl has the control of a plan with a single arm take part in every third round only, after the first ones.
-// It takes a third of the machine's time there, and more rounds in its place find more.
+// SpareControl makes the control of a plan with a single treatment take part in every third round only, after
+// the first ones. A control in every round takes a third of the machine's time, and more rounds instead resolve
+// smaller effects.
 func (p *Plan) SpareControl() {
 	if baselineControlAndArm := 3; len(p.Arms) == baselineControlAndArm {
 		p.ControlEvery = 3
 	}
 }
 
-// TakesPart says whether an arm has a trial in a round.
+// TakesPart reports whether an arm has a trial in a round.
 func (p *Plan) TakesPart(arm, round int) bool {
 	return p.ControlEvery == 0 || p.Arms[arm].Role != Control || round <= controlledFirst || round%p.ControlEvery == 0
 }
 
-// RoundsOf is in how many of the first rounds an arm takes part.
+// RoundsOf returns the number of rounds, among the first ones, that an arm takes part in.
 func (p *Plan) RoundsOf(arm, rounds int) int {
 	if p.ControlEvery == 0 || p.Arms[arm].Role != Control || rounds <= controlledFirst {
 		return rounds
@@ -66,7 +68,7 @@ func (p *Plan) RoundsOf(arm, rounds int) int {
 	return controlledFirst + rounds/p.ControlEvery - controlledFirst/p.ControlEvery
 }
 
-// Trials is the number of trials of so many rounds, in one cell.
+// Trials returns the number of trials in this many rounds, in one cell.
 func (p *Plan) Trials(rounds int) (n int) {
 	for arm := range p.Arms {
 		n += p.RoundsOf(arm, rounds)
@@ -74,7 +76,7 @@ func (p *Plan) Trials(rounds int) (n int) {
 	return n
 }
 
-// arms gives the order of the arms in a cell of a round.
+// arms returns the order of the arms in a cell of a round.
 func (p *Plan) arms(cell, round int) []int {
 	k := len(p.Arms)
 	square, rows := williamsRows(k), balancedRows(k)
@@ -92,25 +94,24 @@ func (p *Plan) arms(cell, round int) []int {
 	return order
 }
 
-// SetUpOrder is a random order of things that are set up, for one set-up of a run (counted
-// from 1).
+// SetUpOrder returns a random order of the things that are set up, for one set-up of a run (counted from 1).
 func (p *Plan) SetUpOrder(setUp, things int) []int {
 	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(things)
 }
 
-// TrialSeed is the seed of what one trial draws for itself: independent of that of any other round, cell, arm and
-// run, and the same when the trial is repeated, so that no draw is chosen by which trials are lost.
+// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of other rounds,
+// cells, arms and runs. A repeated trial has the same seed, so that losing trials does not select among draws.
 func (p *Plan) TrialSeed(round int, s Step) uint64 {
 	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }
 
-// balancedRows is the number of rows that are in one random order: those of whole squares.
+// balancedRows returns the number of rows in one random order, which is a multiple of a square's rows.
 func balancedRows(k int) int {
 	square := williamsRows(k)
 	return (leastRows + square - 1) / square * square
 }
 
-// williamsRows is how many rows it takes until everything is balanced.
+// williamsRows returns the number of rows until all positions and successions are balanced.
 func williamsRows(k int) int {
 	if k%2 == 1 && k > 1 {
 		return 2 * k
@@ -118,11 +119,11 @@ func williamsRows(k int) int {
 	return k
 }
 
-// williams gives a row of the square of size k after E. J. Williams, Experimental designs
-// balanced for the estimation of residual effects of treatments, Australian Journal of
-// Scientific Research A 2 (1949) 149–168, sections 3 and 4: the first row is 0, 1, k-1, 2,
-// k-2, …, and each further one adds 1 modulo k. For even k one square is balanced for what a
-// treatment leaves to the next one; for odd k it takes the mirrored square as well.
+// williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the
+// estimation of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168,
+// sections 3 and 4. The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. For even k,
+// one square is balanced for the effects of a treatment on the next one. For odd k, the mirrored square is
+// needed as well.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
 	low, high := 1, k-1

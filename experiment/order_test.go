@@ -12,7 +12,7 @@ func orderedPlan(seed uint64, cells, arms int) *Plan {
 	return &Plan{Seed: seed, Cells: make([]Cell, cells), Arms: make([]PlannedArm, arms)}
 }
 
-// orders gives the orders of the arms in one cell.
+// orders returns the orders of the arms in one cell.
 func orders(p *Plan, cell, from, to int) (rows [][]int) {
 	for round := from; round <= to; round++ {
 		var row []int
@@ -65,7 +65,7 @@ func TestOrderIsBalanced(t *testing.T) {
 	}
 }
 
-// In any one round every order of the arms has the same probability.
+// In any one round, every order of the arms has the same probability.
 func TestOrderIsRandom(t *testing.T) {
 	t.Parallel()
 	const seeds = 24_000
@@ -79,7 +79,7 @@ func TestOrderIsRandom(t *testing.T) {
 			for _, n := range count {
 				sum += (float64(n) - want) * (float64(n) - want) / want
 			}
-			// The 99.99 % quantile of chi-square with 23 degrees of freedom is 57; seeds are fixed.
+			// The 99.99 % quantile of chi-square with 23 degrees of freedom is 57. Seeds are fixed.
 			if len(count) != possible || sum > 57 {
 				t.Errorf("round %d, %d arms: %d orders, chi-square %.1f: %v", round, arms, len(count), sum, count)
 			}
@@ -87,8 +87,9 @@ func TestOrderIsRandom(t *testing.T) {
 	}
 }
 
-// The control of a single arm takes part in the first six rounds, and then in every third. In the other rounds the baseline and the arm
-// come first equally often. With two arms the control takes part in every round.
+// The control beside a single treatment takes part in the first six rounds, and then in every third. In the
+// other rounds, the baseline and the treatment come first equally often. With two treatments, the control takes
+// part in every round.
 func TestSpareControl(t *testing.T) {
 	t.Parallel()
 	first := map[int]int{}
@@ -131,7 +132,7 @@ func TestSpareControl(t *testing.T) {
 	}
 }
 
-// What trials draw is spread evenly, and differs by seed, round, cell and arm.
+// The seeds of trials are spread evenly, and differ by seed, round, cell and arm.
 func TestTrialSeed(t *testing.T) {
 	t.Parallel()
 	seen, sums := map[uint64]bool{}, [4]float64{}
@@ -174,7 +175,7 @@ func TestOrderDependsOnSeedAndRoundOnly(t *testing.T) {
 	}
 }
 
-// The square of four of the paper, in its standard form.
+// The expected rows are the square of four in the paper, in its standard form.
 func TestWilliamsSquare(t *testing.T) {
 	t.Parallel()
 	want := [][]int{{0, 1, 3, 2}, {1, 2, 0, 3}, {2, 3, 1, 0}, {3, 0, 2, 1}}

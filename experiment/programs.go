@@ -2,29 +2,28 @@ package experiment
 
 import "slices"
 
-// Program is a program that a layer or a workload starts, as the file names it.
+// Program is a program that a layer or a workload starts, with its name in the file.
 type Program struct {
 	Name  string
-	Dir   string // that a relative name starts from; "": the working directory
+	Dir   string // the directory that a relative name starts from; "": the working directory
 	Where Where
-	// Front is the program with its arguments where it stands in front of others, if that can be
-	// tried: with another program behind them it starts that one.
+	// Front is the program with its arguments if it wraps other programs and can be tried: with another program
+	// after these arguments, it starts that program.
 	Front []string
 }
 
-// Where says where a program must exist.
+// Where is the place where a program must exist.
 type Where int
 
-// The places of programs. On the testbed local all of them are this machine.
+// The places of programs. On the local testbed, all of them are this machine.
 const (
-	OnMachine Where = iota // the machine that Tare runs on, whatever the testbed
+	OnMachine Where = iota // the machine that Tare runs on, for any testbed
 	AtSite                 // the site's pods and nodes
-	InFront                // in front of the workloads' programs, wherever those run
+	InFront                // the place where the workloads' programs run, which this program wraps
 )
 
-// ProgramsHere lists the programs that must be on the machine that Tare runs on. A
-// workload's is among them only if some arm starts it as it is: behind a command in
-// front it may be one that only a container has.
+// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the
+// list only if some arm starts it without a wrapper, since a wrapped one may exist only in a container.
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {

@@ -20,8 +20,7 @@ func (s starter) Declare() experiment.Declaration {
 
 func (starter) Measures() experiment.Measures { return experiment.Measures{} }
 
-// A program is looked for where it is started: what runs in pods need not be on this
-// machine, and what runs on this machine must be.
+// A program is looked up where it is started: a program that runs in pods need not be on this machine.
 func TestProgramsHere(t *testing.T) {
 	pods := experiment.Needs{Network: true}
 	one := func(name string, where experiment.Where) []experiment.Program {

@@ -2,17 +2,18 @@ package experiment
 
 import "strings"
 
-// asides are the parameters of workloads, and of testbeds, that are no part of the question, and whether they say how
-// long something may take. Tare guesses some of them itself, differently in every run.
+// asides are the parameters of workloads and testbeds that do not belong to an experiment's question. The value
+// is true for a limit on a duration. Tare itself estimates some of these parameters, differently in every run.
 var asides = map[string]bool{
 	"expect": false, "timeout": true, "readyTimeout": true,
 	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,
 }
 
-// Aside says whether a parameter of a workload, by its path, or of a testbed, by its path behind "testbed.", is no part
-// of what an experiment asks: runs that differ in it are runs of one experiment. That is how long something is expected
-// to take or may take, and how the place is called where it runs. A limit decides which trials fail. Rounds, slices,
-// seeds and rules are the design, and no parameters.
+// Aside reports whether a parameter does not belong to an experiment's question, so that runs that differ in it
+// are runs of one experiment. The path is that of a workload's parameter, or "testbed." and the path of a
+// testbed's. Examples are expected and longest durations, and the name of the cluster that the experiment runs
+// on. limit is set for a limit, which decides which trials fail. Rounds, slices, seeds and rules are the
+// design, and no parameters.
 func Aside(path string) (aside, limit bool) {
 	rest, testbed := strings.CutPrefix(path, "testbed.")
 	name, _, _ := strings.Cut(rest, ".")

@@ -14,7 +14,7 @@ import (
 	"tare/golden"
 )
 
-// TestSchema holds the published schema against the types.
+// TestSchema compares the published schema with the types.
 func TestSchema(t *testing.T) {
 	got, err := experiment.JSONSchema(catalog.Kinds())
 	if err != nil {
@@ -23,8 +23,7 @@ func TestSchema(t *testing.T) {
 	golden.Check(t, "../docs/experiment.schema.json", got)
 }
 
-// compiled compiles the schema of the test's kinds, which also checks it
-// against the draft's own schema.
+// compiled compiles the schema of the test's kinds, which also checks it against the draft's own schema.
 func compiled(t *testing.T, kinds experiment.Kinds) *jsonschema.Schema {
 	t.Helper()
 	text, err := experiment.JSONSchema(kinds)
@@ -46,7 +45,7 @@ func compiled(t *testing.T, kinds experiment.Kinds) *jsonschema.Schema {
 	return schema
 }
 
-// check gives what the schema says of a YAML document.
+// check validates a YAML document against the schema.
 func check(t *testing.T, schema *jsonschema.Schema, text string) error {
 	t.Helper()
 	var value any
@@ -69,8 +68,8 @@ const (
 	least       = head + armsAndWork
 )
 
-// TestSchemaAgrees checks that the schema and the loader accept and refuse the
-// same documents. What only the loader can refuse is marked so.
+// TestSchemaAgrees checks that the schema and the loader accept and refuse the same documents. A document that
+// only the loader can refuse is marked.
 func TestSchemaAgrees(t *testing.T) {
 	const (
 		good       = "both accept"
@@ -173,8 +172,7 @@ func TestSchemaOfEmptyCatalog(t *testing.T) {
 	}
 }
 
-// TestSchemaDescribes checks that descriptions, defaults and the order of the
-// fields reach the schema.
+// TestSchemaDescribes checks that descriptions, defaults and the order of the fields are in the schema.
 func TestSchemaDescribes(t *testing.T) {
 	text, err := experiment.JSONSchema(kinds())
 	if err != nil {

@@ -12,20 +12,19 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// search looks for secrets that are written out, in every text of the file and in the
-// files that it names: a run keeps all of them.
+// search finds secrets in every text of the file and in the files that it names, since a run keeps all of them.
 type search struct {
 	*loader
 	allow []string
-	seen  map[place]bool // an alias is the same text again
-	found []string       // the secrets, so that no message shows them
+	seen  map[position]bool // places searched before, since an alias is the same text again
+	found []string          // the secrets, which messages must not show
 }
 
-type place struct{ line, column int }
+type position struct{ line, column int }
 
-// secrets reports them, but for those that the file allows by name.
+// secrets reports the secrets in the file, except those that the file allows by name.
 func (l *loader) secrets(allow []string) {
-	s := search{loader: l, allow: allow, seen: map[place]bool{}}
+	s := search{loader: l, allow: allow, seen: map[position]bool{}}
 	if l.file.Root != nil {
 		s.node(l.file.Root, "", secret.Argument)
 	}
@@ -33,7 +32,7 @@ func (l *loader) secrets(allow []string) {
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
 		s.named(name, string(l.files[name]))
 	}
-	if l.file.Root == nil { // nobody knows what is a text: what is shown is searched
+	if l.file.Root == nil { // the file is no YAML, so all of it is searched, since messages show it
 		for _, f := range secret.In(l.file.Text(), secret.Code) {
 			s.found = append(s.found, l.file.Text()[f.Start:f.End])
 		}
@@ -41,10 +40,10 @@ func (l *loader) secrets(allow []string) {
 	l.file.Conceal(s.found)
 }
 
-// fieldKinds are the fields whose text is of another kind than an argument.
+// fieldKinds are the fields whose text is not like an argument.
 var fieldKinds = map[string]secret.Kind{"description": secret.Prose, "shell": secret.Code, "patch": secret.Code, "inline": secret.Code}
 
-// node searches a value and all that is in it.
+// node searches a value and everything below it.
 func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 	switch {
 	case n.Form == strictyaml.List:
@@ -69,7 +68,7 @@ func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 	}
 }
 
-// codeIf is the kind of a text: several words may be lines of a program.
+// codeIf returns the kind of a text: a text of several words may be lines of a program.
 func codeIf(text string, kind secret.Kind) secret.Kind {
 	if kind == secret.Argument && strings.ContainsAny(strings.TrimSpace(text), " \n") {
 		return secret.Code
@@ -96,7 +95,7 @@ func (s *search) list(n *strictyaml.Node, path string, kind secret.Kind) {
 	}
 }
 
-// variable searches a map that gives a variable its value as Kubernetes has it.
+// variable searches a map with the name and the value of a variable, in the form of Kubernetes.
 func (s *search) variable(n *strictyaml.Node, path string) {
 	name, value := n.Get("name"), n.Get("value")
 	if name != nil && value != nil && name.Scalar() && value.Scalar() {
@@ -104,7 +103,7 @@ func (s *search) variable(n *strictyaml.Node, path string) {
 	}
 }
 
-// refuse reports what was found in the text of a node, and keeps it from being shown.
+// refuse reports the findings in the text of a node, and hides them from messages.
 func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding) {
 	for _, f := range found {
 		if slices.Contains(s.allow, f.Name) || f.End > len(n.Value) {
@@ -113,10 +112,10 @@ func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding)
 		value := n.Value[f.Start:f.End]
 		s.found = append(s.found, value)
 		line, column := s.file.Place(n, value, f.Start)
-		if s.seen[place{line, column}] {
+		if s.seen[position{line, column}] {
 			continue
 		}
-		s.seen[place{line, column}] = true
+		s.seen[position{line, column}] = true
 		s.file.Report(&strictyaml.Node{Line: line, Column: column}, path, refusal(f.Name), s.wayOut(f.Name, path, n.Value))
 	}
 }
@@ -125,10 +124,10 @@ func refusal(name string) string {
 	return name + " looks like a secret, which would be kept in the run"
 }
 
-// variableOf turns the name of a finding into one of a variable.
+// notOfVariable matches the characters of a finding's name that the name of a variable cannot have.
 var notOfVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
-// wayOut says what to write instead.
+// wayOut returns the hint about a replacement for the secret.
 func (s *search) wayOut(name, path, text string) string {
 	variable := strings.Trim(notOfVariable.ReplaceAllString(strings.ToUpper(name), "_"), "_")
 	switch {
@@ -141,13 +140,13 @@ func (s *search) wayOut(name, path, text string) string {
 	switch kind, is := fieldKinds[path[strings.LastIndexByte(path, '.')+1:]]; {
 	case path == "" || is && kind == secret.Prose:
 		out = "take it out"
-	case is || strings.ContainsAny(text, "\n") || strings.Contains(name, " -") && strings.Contains(text, " "): // lines of a shell
+	case is || strings.ContainsAny(text, "\n") || strings.Contains(name, " -") && strings.Contains(text, " "): // the text is lines of a shell
 		out = fmt.Sprintf("take it out; a program of the workload gets it by env: {%s: $%s}, and its text says $%s", variable, variable, variable)
 	}
 	return out + "; if it is none, say so with allow: [" + strconv.Quote(name) + "]"
 }
 
-// comment is what a line has behind a #.
+// comment matches the text after a # in a line.
 var comment = regexp.MustCompile(`(?:^|\s)#(.*)$`)
 
 // comments searches the comments of the file.
@@ -160,10 +159,10 @@ func (s *search) comments() {
 		text := line[m[2]:]
 		for _, f := range secret.In(text, secret.Prose) {
 			column := len([]rune(line[:m[2]+f.Start])) + 1
-			if slices.Contains(s.allow, f.Name) || s.seen[place{i + 1, column}] {
+			if slices.Contains(s.allow, f.Name) || s.seen[position{i + 1, column}] {
 				continue
 			}
-			s.seen[place{i + 1, column}] = true
+			s.seen[position{i + 1, column}] = true
 			s.found = append(s.found, text[f.Start:f.End])
 			s.file.Report(&strictyaml.Node{Line: i + 1, Column: column}, "", refusal(f.Name), s.wayOut(f.Name, "", text))
 		}

@@ -5,33 +5,32 @@ import (
 	"strconv"
 )
 
-// SetUps says how often all arms of a run are taken down and set up anew: a number of
-// times in a run, or one of the constants. What a set-up draws by chance (memory layout,
-// addresses, placement) belongs to no layer, and an interval that is to hold for the
-// layer must have seen several set-ups (Kalibera and Jones 2013, section 4).
+// SetUps is the number of set-ups of all arms in a run, or one of the constants. The random effects of a set-up
+// (memory layout, addresses, placement) belong to no layer. An interval for the effect of the layer therefore
+// needs several set-ups (Kalibera and Jones 2013, section 4).
 type SetUps int
 
-// The ways.
+// The special values.
 const (
-	// SetUpsAuto: every round where that is cheap, else in blocks of rounds.
+	// SetUpsAuto sets up anew before every round if this is cheap, and otherwise before blocks of rounds.
 	SetUpsAuto SetUps = 0
-	// SetUpsOnce: the arms stay as they are, and the result speaks of that set-up alone.
+	// SetUpsOnce sets up once. The result then holds for this set-up alone.
 	SetUpsOnce SetUps = 1
-	// SetUpsEveryRound: each round has set-ups of its own.
+	// SetUpsEveryRound sets up anew before every round.
 	SetUpsEveryRound SetUps = -1
 )
 
 var setUpsNames = map[SetUps]string{SetUpsAuto: "auto", SetUpsOnce: "once", SetUpsEveryRound: "every-round"}
 
-// Describe says what SetUps accepts.
+// Describe describes the valid texts of SetUps.
 func (SetUps) Describe() string {
 	return "auto, every-round, once, or the number of set-ups in the run, such as 6"
 }
 
-// Pattern is the regular expression of SetUps.
+// Pattern returns the regular expression of SetUps.
 func (SetUps) Pattern() string { return `^(auto|every-round|once|[1-9][0-9]{0,5})$` }
 
-// UnmarshalText parses it.
+// UnmarshalText parses a number of set-ups or a special value.
 func (s *SetUps) UnmarshalText(text []byte) error {
 	for value, name := range setUpsNames {
 		if name == string(text) {
@@ -47,10 +46,10 @@ func (s *SetUps) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the value.
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// String gives the written form.
+// String returns the text of the value.
 func (s SetUps) String() string {
 	if name, ok := setUpsNames[s]; ok {
 		return name

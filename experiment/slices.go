@@ -6,35 +6,34 @@ import (
 	"time"
 )
 
-// Slices says into how many slices a trial is cut: a number, or one of the constants.
-// Between slices the arms alternate, so that what the machine does meanwhile concerns all of
-// them alike (Bulej et al. 2020, Duet benchmarking, does the same by running both at the
-// same time). The trial stays the unit of analysis.
+// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that changes
+// of the machine affect all of them alike (Bulej et al. 2020, Duet benchmarking, runs both at the same time for
+// this reason). The trial stays the unit of analysis.
 type Slices int
 
-// The ways.
+// The special values.
 const (
-	// SlicesNone: trials are whole.
+	// SlicesNone means whole trials.
 	SlicesNone Slices = 0
-	// SlicesAuto: trials are cut where the workload can be cut, as far as they stay short.
+	// SlicesAuto cuts trials if the workload can be cut and the trials stay short.
 	SlicesAuto Slices = -1
 )
 
-// mostSlices bounds what a trial is cut into: each slice has raw output of its own.
+// mostSlices is the largest number of slices of a trial, since each slice has its own raw output.
 const mostSlices = 100
 
 var slicesNames = map[Slices]string{SlicesNone: "none", SlicesAuto: "auto"}
 
-// Describe says what Slices accepts.
+// Describe describes the valid texts of Slices.
 func (Slices) Describe() string {
 	return fmt.Sprintf("none, auto, or an even number from 2 to %d", mostSlices)
 }
 
-// Pattern is the regular expression of Slices.
+// Pattern returns the regular expression of Slices.
 func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` }
 
-// UnmarshalText parses it. Numbers are even: slices come in pairs, of which the second
-// runs the arms in the reverse order of the first.
+// UnmarshalText parses a number of slices or a special value. Numbers are even, since slices come in pairs. The
+// second slice of a pair runs the arms in the reverse order of the first.
 func (s *Slices) UnmarshalText(text []byte) error {
 	for value, name := range slicesNames {
 		if name == string(text) {
@@ -50,10 +49,10 @@ func (s *Slices) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the value.
 func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// String gives the written form.
+// String returns the text of the value.
 func (s Slices) String() string {
 	if name, ok := slicesNames[s]; ok {
 		return name
@@ -61,21 +60,20 @@ func (s Slices) String() string {
 	return strconv.Itoa(int(s))
 }
 
-// Slice is what each slice beyond the first adds to a trial; nothing where the slices
-// share the time of a whole trial.
+// Slice is the time that each slice after the first adds to a trial. It is zero if the slices share the time of
+// a whole trial.
 type Slice struct {
-	Expected time.Duration // how long it takes, roughly
-	Limit    time.Duration // how long it may take
+	Expected time.Duration // the approximate time
+	Limit    time.Duration // the longest time
 }
 
-// SlicesAuto cuts a trial into at most autoSlices slices, and does not make it longer than
-// by autoLonger.
+// SlicesAuto cuts a trial into at most autoSlices slices, and lengthens it at most by the factor autoLonger.
 const (
 	autoSlices = 8
 	autoLonger = 2 * time.Second
 )
 
-// of is the number of slices of a trial that measures this; 0: it stays whole.
+// of returns the number of slices of a trial with these Measures; 0: the trial stays whole.
 func (s Slices) of(m Measures) int {
 	switch {
 	case s == SlicesNone || m.Slice == nil:
@@ -93,7 +91,7 @@ func (s Slices) of(m Measures) int {
 	return n &^ 1
 }
 
-// Cut is what a trial measures that is cut into n slices; under 2 it stays whole.
+// Cut returns the Measures of a trial that is cut into n slices. With n below 2 the trial stays whole.
 func (m Measures) Cut(n int) Measures {
 	if n < 2 || m.Slice == nil {
 		return m
@@ -104,8 +102,7 @@ func (m Measures) Cut(n int) Measures {
 	return m
 }
 
-// switched names a layer that is turned on and off for all arms, with its arm; "" if there
-// is none.
+// switched returns a layer that is turned on and off for all arms, with its arm; "" if there is none.
 func (x *Experiment) switched() (kind, arm string) {
 	for _, a := range x.Arms {
 		for _, item := range a.Layers {
@@ -117,8 +114,8 @@ func (x *Experiment) switched() (kind, arm string) {
 	return "", ""
 }
 
-// slicing is how the trials of the experiment are cut. Arms cannot alternate by slices
-// where a layer has to be turned on and off between them.
+// slicing returns the slices of the experiment's trials. Trials stay whole if a layer must be turned on and off
+// between arms, since arms then cannot alternate by slices.
 func (x *Experiment) slicing() Slices {
 	if kind, _ := x.switched(); kind != "" {
 		return SlicesNone
@@ -126,7 +123,7 @@ func (x *Experiment) slicing() Slices {
 	return x.Design.Slices
 }
 
-// sliceable reports a number of slices where trials cannot be cut.
+// sliceable reports a number of slices in the file if trials cannot be cut.
 func (l *loader) sliceable(x *Experiment) {
 	const at = "design.slices"
 	if x.Design.Slices == SlicesNone || x.Design.Slices == SlicesAuto {
@@ -138,10 +135,10 @@ func (l *loader) sliceable(x *Experiment) {
 	}
 	var e Expansion
 	e.addCells(x)
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for i, c := range e.Plan.Cells {
-		if e.Cells[i].Workload.Measures().Slice == nil && !told[c.Workload] {
-			told[c.Workload] = true
+		if e.Cells[i].Workload.Measures().Slice == nil && !reported[c.Workload] {
+			reported[c.Workload] = true
 			l.file.ReportAt(at, fmt.Sprintf("trials of the workload %s cannot be cut into slices", c.Workload),
 				"write slices: auto to cut those that can be cut, or leave slices out")
 		}

@@ -35,9 +35,9 @@ func TestSlices(t *testing.T) {
 	const command, network = `command: {run: ["true"]}`, `network`
 	for _, c := range []struct {
 		slices, workloads, layer string
-		want                     []int         // by cell
-		expected                 time.Duration // of a trial of the first cell
-		err                      string        // in the text
+		want                     []int         // the number of slices, by cell
+		expected                 time.Duration // the duration of a trial of the first cell
+		err                      string        // a part of the error
 	}{
 		{"none", "{" + command + "}", "seccomp", []int{0}, time.Second, ""},
 		{"8", "{" + command + "}", "seccomp", []int{8}, 8 * time.Second, ""},
@@ -72,8 +72,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// A trial of several slices has as much more time; slices that share the time of a whole
-// trial add nothing.
+// Slices with their own time lengthen a trial. Slices that share the time of a whole trial do not.
 func TestCut(t *testing.T) {
 	m := experiment.Measures{Expected: time.Second, Limit: time.Minute, Slice: &experiment.Slice{Expected: time.Second, Limit: time.Minute}}
 	if got := m.Cut(4); got.Expected != 4*time.Second || got.Bound() != 4*time.Minute {

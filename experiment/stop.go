@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// Rounds is a number of rounds, or atMost with a number where the run may stop before.
+// Rounds is a number of rounds. In the form atMost, the run may stop earlier.
 type Rounds struct {
-	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds that the run has; the same as the number alone"`
-	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"number of rounds that the run has unless it is decided before"`
+	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds of the run; a number without a field means the same"`
+	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"largest number of rounds of the run, which ends earlier if it is decided"`
 }
 
-// Stop is what ends a run.
+// Stop is the condition that ends a run.
 type Stop string
 
-// The ends.
+// The conditions.
 const (
-	StopPlanned Stop = "planned" // the rounds are there
+	StopPlanned Stop = "planned" // the planned number of rounds is done
 	StopDecided Stop = "decided" // every headline comparison is decided at one of the planned looks
 )
 
-// Describe says what Stop accepts.
+// Describe describes the valid texts of Stop.
 func (Stop) Describe() string { return "planned or decided" }
 
-// Pattern is the regular expression of Stop.
+// Pattern returns the regular expression of Stop.
 func (Stop) Pattern() string { return `^(planned|decided)$` }
 
-// UnmarshalText parses it.
+// UnmarshalText parses a condition.
 func (s *Stop) UnmarshalText(text []byte) error {
 	if *s = Stop(text); *s != StopPlanned && *s != StopDecided {
 		return fmt.Errorf("%q is not %s", text, s.Describe())
@@ -37,12 +37,12 @@ func (s *Stop) UnmarshalText(text []byte) error {
 }
 
 const (
-	firstLook  = 6    // rounds: the fewest for an exact interval
-	lookGrowth = 1.46 // from one look to the next
-	lookApart  = 1.2  // of the last two, at least
+	firstLook  = 6    // the fewest rounds for an exact interval
+	lookGrowth = 1.46 // the factor from one look to the next
+	lookApart  = 1.2  // the smallest factor between the last two looks
 )
 
-// UsualLooks are those of a run of at most so many rounds.
+// UsualLooks returns the looks of a run of at most this many rounds.
 func UsualLooks(most int) (looks []int) {
 	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
 		looks = append(looks, n)
@@ -50,7 +50,7 @@ func UsualLooks(most int) (looks []int) {
 	return append(looks, most)
 }
 
-// stops checks what ends the run.
+// stops checks the condition that ends the run.
 func (l *loader) stops(d *Design) {
 	decided := d.Stop == StopDecided
 	switch {
@@ -81,7 +81,7 @@ func (l *loader) stops(d *Design) {
 	}
 }
 
-// LookRounds writes the numbers of rounds after which the run may end: "6, 9, 13 and 20".
+// LookRounds lists the numbers of rounds after which the run may end: "6, 9, 13 and 20".
 func (p *Plan) LookRounds() string {
 	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.DecideAt), " ", ", "), "[]")
 	if i := strings.LastIndex(text, ","); i > 0 {
@@ -90,8 +90,8 @@ func (p *Plan) LookRounds() string {
 	return text
 }
 
-// LooksUpTo are the planned looks up to a number of rounds, which is taken for one of them where the run ended there
-// for another reason; none: the run's rounds are fixed.
+// LooksUpTo returns the planned looks up to a number of rounds, which is the last look even if the run ended
+// there for another reason. None: the number of rounds is fixed.
 func (p *Plan) LooksUpTo(rounds int) []int {
 	if len(p.DecideAt) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (p *Plan) LooksUpTo(rounds int) []int {
 	return append(p.LooksBefore(rounds), rounds)
 }
 
-// LooksBefore are the planned looks before a number of rounds.
+// LooksBefore returns the planned looks before a number of rounds.
 func (p *Plan) LooksBefore(rounds int) []int {
 	return slices.DeleteFunc(slices.Clone(p.DecideAt), func(n int) bool { return n >= rounds })
 }

@@ -9,17 +9,17 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// sweep is one factor of a config: where it stands, and its levels.
+// sweep is one factor of a config: its path and its levels.
 type sweep struct {
-	name   string // "mtu", or the whole path where two factors share a name
+	name   string // "mtu", or the whole path if two factors share a name
 	path   string // "link.mtu"
 	index  [][]int
-	key    string   // of a map of factors; "": it is a field of its own
-	levels []string // as shown
+	key    string   // the key in a map of factors; "": the factor is a field
+	levels []string // the levels as text
 }
 
-// sweeps lists the factors of a config, of one level or more, in the order of
-// its fields. Config is a pointer to a struct.
+// sweeps lists the factors of a config, also those with a single level, in the order of its fields. config is a
+// pointer to a struct.
 func sweeps(config any) []sweep {
 	var found []sweep
 	collect(reflect.ValueOf(config).Elem(), "", nil, &found)
@@ -35,8 +35,8 @@ func sweeps(config any) []sweep {
 	return found
 }
 
-// collect walks nested structs and pointers to structs. Each element of index
-// leads from one struct to the next.
+// collect walks nested structs and pointers to structs. Each element of index leads from one struct to the
+// next.
 func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
@@ -65,7 +65,7 @@ func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	}
 }
 
-// texts are levels as they are shown.
+// texts returns the levels as text.
 func texts(levels reflect.Value) (list []string) {
 	for i := range levels.Len() {
 		list = append(list, factor.Text(levels.Index(i).Interface()))
@@ -73,12 +73,12 @@ func texts(levels reflect.Value) (list []string) {
 	return list
 }
 
-// swept keeps the factors with more than one level.
+// swept returns the factors with more than one level.
 func swept(all []sweep) []sweep {
 	return slices.DeleteFunc(all, func(s sweep) bool { return len(s.levels) < 2 })
 }
 
-// hold sets a factor of a config, a pointer to a struct, to one of its levels.
+// hold sets a factor of a config to one of its levels. config is a pointer to a struct.
 func (s sweep) hold(config any, level int) {
 	v := reflect.ValueOf(config)
 	for _, step := range s.index {
@@ -97,13 +97,13 @@ func (s sweep) hold(config any, level int) {
 	v.Set(one)
 }
 
-// held is what a factor is held at.
+// held returns the factor at one level.
 func (s sweep) held(level int) factor.Level {
 	return factor.Level{Factor: s.name, Value: s.levels[level]}
 }
 
-// combinations calls f with every combination of levels, the last factor
-// changing fastest; without factors, once.
+// combinations calls f with every combination of levels. The last factor changes fastest. Without factors, f is
+// called once.
 func combinations(factors []sweep, f func(levels []int)) {
 	levels := make([]int, len(factors))
 	for {
@@ -121,7 +121,7 @@ func combinations(factors []sweep, f func(levels []int)) {
 	}
 }
 
-// variants is the number of combinations, at most one more than maxTrials.
+// variants returns the number of combinations, but at most maxTrials+1.
 func variants(factors []sweep) int {
 	n := 1
 	for _, s := range factors {
@@ -132,8 +132,8 @@ func variants(factors []sweep) int {
 	return n
 }
 
-// clone copies a config, a pointer to a struct, so deeply that nothing of the
-// copy is shared with the original but what its unexported fields point to.
+// clone makes a deep copy of a config, a pointer to a struct. The copy shares only the values behind its
+// unexported fields with the original.
 func clone[T any](config T) T {
 	return deep(reflect.ValueOf(&config).Elem()).Interface().(T)
 }

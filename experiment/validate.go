@@ -10,7 +10,7 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// validate reports what the types cannot say, and settles the rounds.
+// validate checks the conditions that types cannot express, and sets the number of rounds.
 func (l *loader) validate(x *Experiment) {
 	l.design(&x.Design)
 	l.arms(x.Arms)
@@ -65,7 +65,7 @@ func (l *loader) arms(arms []Arm) {
 	}
 	if len(arms) > 0 {
 		if len(arms[0].Allow) > 0 {
-			l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "allow stands in the arm that may differ, or beside arms for all of them")
+			l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "write allow in the arm that may differ, or beside arms for all of them")
 		}
 		l.steadyBaseline(arms[0])
 	}
@@ -83,7 +83,7 @@ func (l *loader) layersOnce(a Arm, at string) {
 	}
 }
 
-// steadyBaseline reports factors in the baseline, of which there is only one.
+// steadyBaseline reports factors in the baseline, since there is only one baseline.
 func (l *loader) steadyBaseline(a Arm) {
 	for i, item := range a.Layers {
 		if item.Config == nil {
@@ -96,8 +96,8 @@ func (l *loader) steadyBaseline(a Arm) {
 	}
 }
 
-// differ reports arms that do the same as an earlier one. The file's problems
-// so far can make arms look the same, so it says nothing then.
+// differ reports arms that do the same as an earlier one. It reports nothing if the file has other problems,
+// since these can make arms look the same.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return
@@ -150,7 +150,7 @@ func (l *loader) workloads(items []WorkloadItem) {
 	}
 }
 
-// whole checks what holds between the parts. It needs parts without problems.
+// whole checks conditions across parts of the file. The parts must have no problems.
 func (l *loader) whole(x *Experiment) {
 	if l.file.Troubled("arms") || l.file.Troubled("workloads") || l.file.Troubled("testbed") ||
 		len(x.Workloads) == 0 || len(x.Arms) == 0 {
@@ -178,8 +178,8 @@ func (l *loader) whole(x *Experiment) {
 	l.budgets(x)
 }
 
-// sizable checks that there is an interval whose width the precision is about:
-// after the pilot it would be too late to find that there is none.
+// sizable checks that an interval exists whose width the precision can limit. After the pilot it would be too
+// late to find that there is none.
 func (l *loader) sizable(x *Experiment) {
 	var e Expansion
 	e.addCells(x)
@@ -192,7 +192,7 @@ func (l *loader) sizable(x *Experiment) {
 		"make a metric on the scale ratio the headline, or give rounds in place of precision")
 }
 
-// possible reports layers and workloads that the testbed cannot have.
+// possible reports layers and workloads that the testbed does not support.
 func (l *loader) possible(x *Experiment) {
 	bed := x.Testbed.Name()
 	check := func(at, what, kind string, d Declaration) {
@@ -220,13 +220,13 @@ func (l *loader) possible(x *Experiment) {
 	}
 }
 
-// writtenLayer is a layer where the file has it.
+// writtenLayer is a layer with its path in the file.
 type writtenLayer struct {
 	LayerItem
 	at string
 }
 
-// written lists the layers of arms and factors where the file has them.
+// written lists the layers of arms and factors with their paths in the file.
 func (l *loader) written(x *Experiment) (list []writtenLayer) {
 	for i, a := range x.Arms {
 		for j, item := range a.Layers {

@@ -6,14 +6,13 @@ import (
 	"sync"
 )
 
-// mostReaders is how many files are read at the same time at most. Each may take
-// Limit and what is made of it in memory.
+// mostReaders is the largest number of files that are read at the same time. Each of them may take Limit bytes
+// of memory, and more for the trials made of it.
 const mostReaders = 4
 
-// ahead reads all files, a few of them ahead of the one whose turn it is, and hands
-// them to take in their order. No file is read any more when it returns. A file
-// that may keep its reader waiting, such as a pipe, is begun when it is its turn,
-// not to hold up an import that ends before it.
+// ahead reads all files and hands the results to take in the order of the files. A few files are read before
+// their turn. When ahead returns, no file is being read. A file whose reader may have to wait, such as a pipe,
+// is read only at its turn, so that it does not hold up an import that ends before.
 func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) error {
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
@@ -32,7 +31,7 @@ func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) e
 		})
 		return done
 	}
-	var queue []<-chan readResult // files that were begun, from the one whose turn it is
+	var queue []<-chan readResult // the files being read, the next one to be taken first
 	begun := 0
 	for i := range r.files {
 		for begun < len(r.files) && begun <= i+readers && (begun == i || !r.files[begun].waits) {
@@ -44,7 +43,7 @@ func (r *run) ahead(ctx context.Context, take func(i int, c readResult) error) e
 			return ctx.Err()
 		case c := <-queue[0]:
 			if err := ctx.Err(); err != nil {
-				return err // what was read may have been cut off by that
+				return err // the end of ctx may have cut off the last result
 			}
 			queue = queue[1:]
 			if err := take(i, c); err != nil {

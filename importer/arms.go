@@ -6,11 +6,11 @@ import (
 	"tare/experiment"
 )
 
-// imported is the name of the only arm where nothing names one.
+// imported is the name of the only arm of an import that names none.
 const imported = "imported"
 
-// arms are the arms of an import by name, in the order in which they were given or
-// first appeared in a file.
+// arms holds the arms of an import by name, in the order in which the command line or the files first name
+// them.
 type arms struct{ ordered[string, arm] }
 
 type arm struct {
@@ -19,10 +19,10 @@ type arm struct {
 	from   []string
 	files  int
 	rounds map[int]bool
-	last   int                  // largest round
-	cells  map[int]map[int]bool // indices of those that it was measured in, with the rounds where these pair
-	file   map[int]bool         // cells of the file that is being read
-	groups map[string]*group    // of its files, by what their paths tell
+	last   int                  // the largest number of a round that the arm has
+	cells  map[int]map[int]bool // the rounds that have a trial of the arm, by the index of the cell; filled only if rounds pair trials
+	file   map[int]bool         // the cells that the current file has trials in
+	groups map[string]*group    // the arm's files, grouped by the cell and the levels that their paths name
 	facts  map[string][]string
 }
 
@@ -32,8 +32,7 @@ func (l *arms) named(name string) *arm {
 	})
 }
 
-// inOrder gives the arms as they stand in the plan: the baseline, the control,
-// the treatments.
+// inOrder returns the arms in the order of the plan: the baseline, the control, the treatments.
 func (l *arms) inOrder(baseline string) ([]*arm, error) {
 	var names []string
 	for _, a := range l.list {
@@ -74,16 +73,16 @@ func (a *arm) take(round, cell int, paired bool) {
 	}
 }
 
-// next is a round that the arm has not had.
+// next returns the number of a round that the arm has no trial in yet.
 func (a *arm) next() int {
 	a.last++
 	return a.last
 }
 
-// Bounds on facts, which a hostile file could give without end.
+// Limits on facts, since a hostile file could hold any number of them.
 const (
-	mostFacts      = 100 // names
-	mostFactValues = 20  // of a name; most have one
+	mostFacts      = 100 // names of facts in a run
+	mostFactValues = 20  // values of one fact; most facts have one
 )
 
 func (a *arm) learn(facts map[string]string) {

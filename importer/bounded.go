@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// TooLargeError is a document, or what an archive unpacks to, that is larger
-// than may be read.
+// TooLargeError is the error of a document, or of an unpacked archive, that is larger than the limit.
 type TooLargeError struct {
-	What string // "the document", "knb.tcp.txt in the archive"
-	Max  int64  // bytes
+	What string // the text that is too large: "the document", "knb.tcp.txt in the archive"
+	Max  int64  // the limit, in bytes
 }
 
-// Error says the limit in megabytes.
+// Error returns a text with the limit in megabytes.
 func (e *TooLargeError) Error() string {
 	if e.Max < 1<<20 {
 		return fmt.Sprintf("%s is larger than %d bytes, the most that is read", e.What, e.Max)
@@ -25,11 +24,10 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound gives a reader that ends with a TooLargeError after most bytes, or at once where
-// r is a File that is known to be larger. A format
-// puts it around whatever it unpacks, so that a bomb of a few kilobytes ends in
-// an error and not in the machine's memory; several parts of one archive share
-// one Bound, or count down.
+// Bound returns a reader that fails with a TooLargeError after most bytes. It fails at once if r is a File
+// whose known size is larger. A format wraps all that it unpacks in a Bound, so that a decompression bomb of a
+// few kilobytes ends in an error and does not fill the machine's memory. The parts of one archive share one
+// Bound, or subtract from one limit.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {
@@ -38,8 +36,8 @@ func Bound(r io.Reader, most int64, what string) io.Reader {
 	return b
 }
 
-// Room is an error where a file holds n trials, or values, and that is more than are
-// read. A format asks while it counts.
+// Room returns an error if a file holds more trials, or values, than an import reads. A format calls it with
+// the count so far.
 func Room(n int) error {
 	if n <= MostTrials {
 		return nil
@@ -53,7 +51,7 @@ type bounded struct {
 	err  error
 }
 
-// Read reads on until one byte more than allowed has been seen.
+// Read returns an error once it has seen one byte more than the limit.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, b.err
@@ -68,8 +66,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAll reads a document that has to be in memory as a whole. An empty one, or
-// one of more than Limit bytes, is an error.
+// ReadAll returns the whole content of a document. An empty document, or one of more than Limit bytes, is an
+// error.
 func ReadAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(Bound(r, Limit, "the file"))
 	if err != nil {
@@ -81,8 +79,8 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// Number reads a decimal number as tools print it: no infinity or NaN, no
-// hexadecimal, no underscores. Blanks around it are allowed.
+// Number reads a decimal number as tools print it. Infinity, NaN, hexadecimal numbers and underscores are
+// errors. Blanks around the number are allowed.
 func Number(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -100,8 +98,7 @@ func Number(text string) (float64, error) {
 	return v, nil
 }
 
-// Time reads a time as people and programs write one: 2026-01-02T15:04:05Z, or seconds since
-// 1970.
+// Time reads a time in one of two forms: 2026-01-02T15:04:05Z, or seconds since 1970.
 func Time(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
@@ -113,7 +110,7 @@ func Time(text string) (time.Time, error) {
 	return time.Unix(0, int64(seconds*1e9)), nil
 }
 
-// quoted quotes text from a file for a message: escaped and not too long.
+// quoted returns a text from a file, escaped and shortened for a message.
 func quoted(text string) string {
 	const most = 40
 	if len(text) > most {

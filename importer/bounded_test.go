@@ -63,7 +63,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// checkError checks an error's text; "" wants none.
+// checkError checks an error's text. If want is "", there must be no error.
 func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {

@@ -8,9 +8,9 @@ import (
 	"tare/journal"
 )
 
-// broken is a file that gave no trial.
-type broken struct {
-	arm    *arm // nil: the file would have told
+// brokenFile is a file that gave no trial.
+type brokenFile struct {
+	arm    *arm // nil: the file has no arm, since only its content would have named one
 	round  int
 	path   string
 	reason string
@@ -18,14 +18,14 @@ type broken struct {
 	key    *fileKey
 }
 
-// group is the files of an arm whose paths tell the same cell and levels.
+// group counts the files of an arm whose paths name the same cell and levels.
 type group struct {
 	files    int
-	measured int          // cells, added up over the files
-	cells    map[int]bool // of any of them
+	measured int          // the sum of the number of cells of each file
+	cells    map[int]bool // the cells that at least one file has a trial in
 }
 
-// done ends a file.
+// done adds the cells of the file just read to its group.
 func (a *arm) done(key *fileKey) {
 	g := a.groups[key.measured()]
 	if g == nil {
@@ -38,14 +38,14 @@ func (a *arm) done(key *fileKey) {
 	clear(a.file)
 }
 
-func (r *run) lose(i int, reason string, k *kept) error {
+func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 	f := &r.files[i]
 	r.result.Broken++
 	r.problem(Problem{File: f.path, Rule: ruleImport, Reason: reason})
 	if r.Strict {
 		return fmt.Errorf("%s: %s", f.path, reason)
 	}
-	b := broken{path: f.path, reason: reason, key: &f.fileKey}
+	b := brokenFile{path: f.path, reason: reason, key: &f.fileKey}
 	if k != nil {
 		b.raw = k.raw()
 	}
@@ -63,8 +63,8 @@ func (r *run) lose(i int, reason string, k *kept) error {
 	return nil
 }
 
-// addBroken records each file that gave nothing as an invalid trial: of every cell that it would have been one of, or
-// where that is not known, of none.
+// addBroken records each file that gave no trial as an invalid trial in every cell that the file would have had
+// a trial in. If these cells are unknown, it records none.
 func (r *run) addBroken(arms []*arm) error {
 	for _, b := range r.broken {
 		for _, a := range arms {
@@ -99,8 +99,9 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected are the cells that a file of an arm would have had a trial in: those of the others with its key, if these
-// have the same, or of the files of other arms there, if no other can be read. None: that is not known.
+// expected returns the cells that a broken file of an arm should have had trials in. They are the cells of the
+// arm's other files with the same key, or, if none of these could be read, of other arms' files with that key.
+// It returns none if these other files differ in their cells, since the cells are then unknown.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {

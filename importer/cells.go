@@ -10,37 +10,35 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// cells collects what the files measured: the union over all of them, by their
-// names in the files.
+// cells holds every cell that at least one file has a trial in, by its name in the files.
 type cells struct {
 	ordered[string, importedCell]
-	ids     map[string]bool // taken
-	metrics int             // of all cells
+	ids     map[string]bool // the ids in use
+	metrics int             // the number of metrics, added up over all cells
 }
 
-// mostComparisons is how many metrics of all cells may be compared with the
-// baseline, over all arms. Nobody reads as many: names that differ in every file
-// were taken for names of cells.
+// mostComparisons is the largest number of comparisons with the baseline: metrics of all cells, times arms.
+// Nobody reads more. An import that exceeds it has mistaken names that differ in every file for names of cells.
 const mostComparisons = 10_000
 
-// bound refuses more cells, metrics and arms than can be compared.
+// bound returns an error if cells, metrics and arms make more comparisons than allowed.
 func (c *cells) bound(arms int) error {
 	if c.metrics*max(arms-1, 1) <= mostComparisons {
 		return nil
 	}
-	return misuse("import a part of the files, or see what names the cells: it may be what differs from file to file",
+	return misuse("import a part of the files, or check which text names the cells: it may differ in every file",
 		"more than %d comparisons: %s in %s, of %s", mostComparisons, plural(c.metrics, "metric"), plural(len(c.list), "cell"), plural(arms, "arm"))
 }
 
 type importedCell struct {
 	experiment.Cell
 	index   int
-	trials  int // that were not broken
+	trials  int // the number of trials that were not broken
 	metrics ordered[string, counted]
-	loads   []load // that its trials were measured under, each once
+	loads   []load // the different loads of the cell's trials
 }
 
-// counted is a metric and in how many trials it had a value.
+// counted is a metric with the number of trials that have a value of it.
 type counted struct {
 	experiment.Metric
 	trials int
@@ -52,8 +50,8 @@ func (c *cells) named(t *Trial) *importedCell {
 	})
 }
 
-// workloadOf names what was measured at all levels: the name of the cell without them, or
-// the kind of the workload where the name does not have them.
+// workloadOf names the workload that cells of different levels share: the cell's name without the levels, or
+// the kind of the workload if the name does not contain them.
 func workloadOf(t *Trial) string {
 	name := t.Cell
 	for _, l := range t.Levels {
@@ -70,9 +68,9 @@ func workloadOf(t *Trial) string {
 	return name
 }
 
-// id makes a name fit for file names, and unique.
+// id returns a unique form of a name that can stand in file names.
 func (c *cells) id(name string) string {
-	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // no hidden file, no flag
+	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // an id begins neither like a hidden file nor like a flag
 	id := cmp.Or(experiment.FileName(name), "_")
 	if c.ids == nil {
 		c.ids = map[string]bool{}
@@ -85,8 +83,8 @@ func (c *cells) id(name string) string {
 	return free
 }
 
-// take counts a trial's metrics into its cell, and says why they do not fit into it;
-// empty if they do.
+// take counts a trial's metrics in its cell. It returns the reason if they contradict the metrics of the cell
+// so far, and "" otherwise.
 func (c *cells) take(in *importedCell, t *Trial) (conflict string) {
 	before := len(in.metrics.list)
 	conflict = in.take(t)
@@ -94,7 +92,8 @@ func (c *cells) take(in *importedCell, t *Trial) (conflict string) {
 	return conflict
 }
 
-// take is the same of one cell.
+// take counts a trial's metrics in this cell. It returns the reason if they contradict the metrics so far, and
+// "" otherwise.
 func (c *importedCell) take(t *Trial) (conflict string) {
 	if t.Broken == "" {
 		c.trials++
@@ -104,7 +103,7 @@ func (c *importedCell) take(t *Trial) (conflict string) {
 	case c.Loop == nil:
 		loop := *t.Loop
 		c.Loop = &loop
-	case c.Loop.Workers != t.Loop.Workers: // which changes from file to file, and is none of the cell
+	case c.Loop.Workers != t.Loop.Workers: // the number of workers may change from file to file, so it is no property of the cell
 		c.Loop.Workers = 0
 	}
 	if !slices.Equal(c.Levels, t.Levels) || c.Kind != t.Kind {
@@ -129,8 +128,8 @@ func describe(m experiment.Metric) string {
 	return fmt.Sprintf("%s, %s is better, %s", cmp.Or(m.Unit, "no unit"), m.Better, m.Scale)
 }
 
-// plan gives the cells as they stand in the plan. A metric that is missing in
-// some trials is optional there.
+// plan returns the cells in the form of the plan. A metric is optional if some trials of its cell have no value
+// of it.
 func (c *cells) plan(settings []Setting) []experiment.Cell {
 	list := make([]experiment.Cell, len(c.list))
 	for i, cell := range c.list {
@@ -145,8 +144,8 @@ func (c *cells) plan(settings []Setting) []experiment.Cell {
 	return list
 }
 
-// headline makes the named metrics the headline ones, in place of those that the
-// format marks. A name is that of a metric, or CELL:METRIC for one cell only.
+// headline makes the named metrics the headlines, instead of those that the format marks. A name is METRIC, or
+// CELL:METRIC for one cell only.
 func (c *cells) headline(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -178,7 +177,7 @@ func (c *cells) headline(names []string) error {
 	return nil
 }
 
-// suggest is the hint for an unknown name: the nearest, or the first few.
+// suggest returns the hint for an unknown name: the most similar known name, or the first few known names.
 func suggest(name string, known []string) string {
 	if near := strictyaml.Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"

@@ -15,14 +15,13 @@ import (
 	"tare/workload"
 )
 
-// ruleImport is the rule by which a trial is invalid whose file cannot be read,
-// or says nothing that could be compared.
+// ruleImport is the rule that a trial breaks if its file cannot be read or has no value that can be compared.
 const ruleImport = "import"
 
 // maxName is the longest name of an arm, cell or metric, in bytes.
 const maxName = 200
 
-// checkName refuses what nobody could type or tell apart.
+// checkName returns an error for a name that nobody could type, or that looks like another.
 func checkName(what, name string) error {
 	switch {
 	case name == "":
@@ -53,9 +52,8 @@ func checkTrial(t *Trial) error {
 	return err
 }
 
-// violations says which rules a trial breaks. Values never break one, other than
-// by being none: what is compared by ratios has to be positive. Those of exploratory
-// metrics were left out before.
+// violations lists the rules that a trial breaks. A value breaks a rule only if it is unusable: a value that is
+// compared by ratios must be positive. Unusable values of exploratory metrics have been left out before.
 func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
 	var list []journal.Violation
 	add := func(rule, format string, args ...any) {
@@ -88,7 +86,7 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 	return list
 }
 
-// share writes a share as a percentage that is not rounded to nothing.
+// share prints a share as a percentage, with enough digits that a small one does not become 0 %.
 func share(v float64) string {
 	if v < 0.0005 {
 		return fmt.Sprintf("%.2g%%", v*100)
@@ -96,8 +94,7 @@ func share(v float64) string {
 	return fmt.Sprintf("%.1f%%", v*100)
 }
 
-// values gives the finite values of a trial by metric, and the name of a metric
-// that has two.
+// values returns the finite values of a trial by metric. If a metric has two values, twice is its name.
 func values(t *Trial) (m map[string]float64, twice string) {
 	m = make(map[string]float64, len(t.Values))
 	for _, v := range t.Values {
@@ -110,14 +107,14 @@ func values(t *Trial) (m map[string]float64, twice string) {
 	return m, twice
 }
 
-// checkWithin checks what happened within a trial before it is kept.
+// checkWithin checks the series and histograms of a trial before they are written.
 func checkWithin(t *Trial) error {
 	for _, s := range t.Series {
 		if len(s.Seconds) != len(s.Values) {
 			return fmt.Errorf("the series %s has %d times for %d values", quoted(s.Name), len(s.Seconds), len(s.Values))
 		}
 		if !finite(s.Seconds...) || !finite(s.Values...) {
-			return fmt.Errorf("the series %s holds what is not a finite number", quoted(s.Name))
+			return fmt.Errorf("the series %s contains a value that is not a finite number", quoted(s.Name))
 		}
 	}
 	for _, h := range t.Histograms {
@@ -125,7 +122,7 @@ func checkWithin(t *Trial) error {
 			return errors.New("the histogram " + quoted(h.Name) + " has bins without bounds or counts")
 		}
 		if !finite(h.Lower...) || !finite(h.Upper...) {
-			return errors.New("the histogram " + quoted(h.Name) + " holds what is not a finite number")
+			return errors.New("the histogram " + quoted(h.Name) + " contains a value that is not a finite number")
 		}
 	}
 	return nil
@@ -135,7 +132,7 @@ func finite(list ...float64) bool {
 	return !slices.ContainsFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// short keeps a reason from a file short enough for a table.
+// short cuts a reason from a file to a length that fits a table.
 func short(reason string) string {
 	const most = 300
 	if len(reason) <= most {

@@ -10,7 +10,7 @@ import (
 	"tare/importer"
 )
 
-// Arms that share no cell with the baseline hold no comparison.
+// Arms that have no cell in common with the baseline cannot be compared.
 func TestApart(t *testing.T) {
 	files := map[string]string{
 		"a/1.txt": "w s-mean 1\nx s-mean 1\ny s-mean 1\nz s-mean 1\n", "b/1.txt": "u s-mean 1\n", "c/1.txt": "u s-mean 1\n", "d/1.txt": "z s-mean 1\n", "e/1.txt": "what\n",
@@ -39,7 +39,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// A format is told where each of several arms is one file.
+// File.Alone is set if there are several arms and each of them is one file.
 func TestAlone(t *testing.T) {
 	files := map[string]string{"a/1.txt": "x s-mean 1\n", "b/1.txt": "x s-mean 2\n", "b/2.txt": "x s-mean 3\n"}
 	for _, c := range []struct {

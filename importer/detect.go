@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Auto is the name of the format of files that tell by their content which tool wrote
-// them. It has no Read: each file is read by one of Options.Known.
+// Auto is the name of the format whose files show by their content which tool wrote them. It has no Read: each
+// file is read by one of Options.Known.
 const Auto = "auto"
 
-// recognise gives the format that finds a result in a text; nil if none does. No two
-// formats find one in the same text, which a test of package catalog checks.
+// recognise returns the format that finds a result in a text, or nil. A test of package catalog checks that no
+// two formats find a result in the same text.
 func recognise(known []Format, f File, text []byte) *Format {
 	for i := range known {
 		f.Reader, f.Size = bytes.NewReader(text), int64(len(text))
@@ -25,9 +25,9 @@ func recognise(known []Format, f File, text []byte) *Format {
 	return nil
 }
 
-// detect finds the format of each file, and gives what these have in common. A file that
-// no format reads is a broken result of one that was found in others if it was
-// named by itself, or is called like a result; else it is passed over.
+// detect finds the format of each file and returns the properties that these formats share. If no format reads
+// a file, the file is a broken result if the user named it, or if its name has the extension of a format found
+// in other files. Otherwise it is passed over.
 func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)
@@ -38,7 +38,7 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 			return Format{}, ctx.Err()
 		}
 		if err != nil {
-			continue // it is read again, and the reason told
+			continue // the file is read again later, and then its error is reported
 		}
 		f.format = recognise(known, File{Name: f.path, Alone: alone}, text)
 		if f.format != nil && !slices.Contains(formats, f.format) {
@@ -50,7 +50,7 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 	}
 	slices.SortFunc(formats, func(a, b *Format) int { return strings.Compare(a.Name, b.Name) })
 	var passed []string
-	s.files = slices.DeleteFunc(s.files, func(f found) bool {
+	s.files = slices.DeleteFunc(s.files, func(f inputFile) bool {
 		if f.format != nil || f.root == nil || slices.ContainsFunc(formats, func(format *Format) bool { return fits(format.Extensions, f.name) }) {
 			return false
 		}
@@ -69,7 +69,7 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 	return together(formats), nil
 }
 
-// together is what the formats of one run have in common.
+// together returns a format with the properties that all formats of one run share.
 func together(formats []*Format) Format {
 	if len(formats) == 1 {
 		return *formats[0]
@@ -89,8 +89,8 @@ func together(formats []*Format) Format {
 	return all
 }
 
-// content reads a file as a whole. What can be read only once is held for the second time.
-func (f *found) content(ctx context.Context, stdin io.Reader) (text []byte, err error) {
+// content returns the whole content of a file. It keeps the content if the file can be read only once.
+func (f *inputFile) content(ctx context.Context, stdin io.Reader) (text []byte, err error) {
 	in, err := f.open(ctx, stdin)
 	if err != nil {
 		return nil, err
@@ -98,19 +98,19 @@ func (f *found) content(ctx context.Context, stdin io.Reader) (text []byte, err 
 	defer in.Close()
 	text, err = ReadAll(in)
 	if f.waits {
-		f.held = &held{text, err}
+		f.buffered = &bufferedFile{text, err}
 	}
 	return text, err
 }
 
-// held is what was read of a file that can be read only once.
-type held struct {
+// bufferedFile keeps the content of a file that can be read only once.
+type bufferedFile struct {
 	text []byte
 	err  error
 }
 
-// Read gives the text again, and then the error that ended it.
-func (h *held) Read(p []byte) (n int, err error) {
+// Read returns the kept text, and then the error that ended the first reading.
+func (h *bufferedFile) Read(p []byte) (n int, err error) {
 	if len(h.text) == 0 {
 		if h.err != nil {
 			return 0, h.err
@@ -122,7 +122,7 @@ func (h *held) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// unknown says that no file holds a result of any format.
+// unknown returns the error that no file holds a result of any format.
 func (s *fileSearch) unknown() error {
 	first := s.files[0].path
 	if n := len(s.files); n > 1 {
@@ -131,14 +131,14 @@ func (s *fileSearch) unknown() error {
 	return fmt.Errorf("no format finds a result in %s", first)
 }
 
-// reader is a format that reads files which the import's own does not.
+// reader is a format that reads files which the import's format cannot.
 type reader struct {
 	format *Format
-	file   string // the first of them
+	file   string // the first file that this format reads
 }
 
-// mistaken says which format reads a file that is broken by the import's own, where one
-// does. It looks into the first few only.
+// mistaken records which other format can read a file that the import's format cannot. It tries only the first
+// few such files.
 func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	f := &r.files[i]
 	if f.format != nil || f.waits || f.refused != "" || r.looked == mostProblems {
@@ -157,7 +157,7 @@ func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	return fmt.Errorf("%w (%s reads it)", why, other.Name)
 }
 
-// readers is the hint to import the files as what they are.
+// readers returns the hint to import the files with the format that reads them.
 func (r *run) readers() string {
 	if first := r.others.list[0]; len(r.others.list) == 1 {
 		return fmt.Sprintf("%s is a file of %s: tare import %s", first.file, first.format.Name, first.format.Name)

@@ -12,7 +12,7 @@ import (
 	"tare/importer"
 )
 
-// words is another format for tests: a file of lines "word:CELL=VALUE".
+// words is a second format for tests: a file of lines "word:CELL=VALUE".
 var words = importer.Format{Name: "words", Doc: "words", Extensions: []string{".word"}, Read: func(f importer.File) ([]importer.Trial, error) {
 	text, err := importer.ReadAll(f)
 	if err != nil {
@@ -33,15 +33,15 @@ var words = importer.Format{Name: "words", Doc: "words", Extensions: []string{".
 	return trials, nil
 }}
 
-// auto has the import find the format of each file.
+// auto makes the import find the format of each file.
 func auto(o *importer.Options) {
 	o.Format, o.Known = importer.Format{Name: importer.Auto}, []importer.Format{lines, words}
 }
 
-// known has the import know of other formats than its own.
+// known gives the import the list of all formats, for the hint after a mistaken format.
 func known(o *importer.Options) { o.Known = []importer.Format{lines, words} }
 
-// Files tell by their content what they are.
+// The format of a file is found by its content.
 func TestAuto(t *testing.T) {
 	for name, i := range map[string]importing{
 		"one format": {files: map[string]string{"a/1.txt": "x s-mean 1\n", "b/1.txt": "x s-mean 2\n"}, arms: []string{"a=a", "b=b"}, options: auto,
@@ -66,7 +66,7 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// The hint names the format that reads files of another tool.
+// The hint names the format that can read files of another tool.
 func TestAnotherTools(t *testing.T) {
 	dir := write(t, map[string]string{"1.txt": "word:y=3\n"})
 	o := importer.Options{Format: lines, Name: "test", Sources: []importer.Source{{From: []string{filepath.Join(dir, "1.txt")}}}}
@@ -78,7 +78,7 @@ func TestAnotherTools(t *testing.T) {
 	}
 }
 
-// Standard input can be read only once, and is looked into all the same.
+// The format of standard input is found although it can be read only once.
 func TestAutoStdin(t *testing.T) {
 	o := importer.Options{Name: "test", Stdin: io.MultiReader(strings.NewReader("x s-me"), strings.NewReader("an 1\n")), Sources: []importer.Source{{From: []string{"-"}}}}
 	auto(&o)
@@ -87,7 +87,7 @@ func TestAutoStdin(t *testing.T) {
 	}
 }
 
-// Several directories are several arms, or an error; never one.
+// Several directories are several arms or an error, and never one arm.
 func TestDirectories(t *testing.T) {
 	files := map[string]string{"a/1.txt": "x s-mean 1\n", "b/1.txt": "x s-mean 2\n", "other/b/1.txt": "x s-mean 3\n"}
 	for name, i := range map[string]importing{

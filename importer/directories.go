@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// byDirectory makes an arm of each of several directories that no arm is named for:
-// taken for one arm, what they were made to compare would be one sample. The remark says
-// what was done.
+// byDirectory makes one arm of each directory if the user named several and no arm. As one arm they would be a
+// single sample, although the user made them to be compared. The remark tells the user about these arms.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {
@@ -31,7 +30,7 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	}
 	var names []string
 	for _, dir := range dirs {
-		full, err := filepath.Abs(dir) // the directory "." has a name
+		full, err := filepath.Abs(dir) // the directory "." gets the name of its full path
 		if err != nil {
 			return nil, "", err
 		}
@@ -46,8 +45,8 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	return arms, fmt.Sprintf("each directory is an arm: %s; the baseline is %s (--arm NAME makes them one arm)", strings.Join(names, ", "), names[0]), nil
 }
 
-// directories gives the directories among what was named, also those that a pattern
-// matches if it matches nothing else, and the first that is something else.
+// directories returns the directories among the named paths, including those of a pattern that matches
+// directories only. other is the first path that is no directory.
 func directories(from []string) (dirs []string, other string) {
 	for _, at := range from {
 		paths, fixed, err := expand(at)

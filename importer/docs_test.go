@@ -13,8 +13,8 @@ import (
 	"tare/journal"
 )
 
-// TestDocumentedFiles reads the examples of docs/run-directory.md of the files that
-// this package writes, and writes them again.
+// TestDocumentedFiles reads the examples in docs/run-directory.md of the files that this package writes, and
+// checks that writing them again gives the same text.
 func TestDocumentedFiles(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "run-directory.md"))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestDocumentedFiles(t *testing.T) {
 	for _, e := range regexp.MustCompile("(?s)```json (\\S+)\n(.*?)```").FindAllSubmatch(page, -1) {
 		kind, ok := kinds[string(e[1])]
 		if !ok {
-			continue // package journal's
+			continue // package journal tests this file
 		}
 		seen++
 		d := json.NewDecoder(bytes.NewReader(e[2]))

@@ -5,42 +5,42 @@ import (
 	"crypto/sha256"
 )
 
-// duplicates finds files with the same content. Within an arm, all but the first are
-// copies of one result and no trials of their own: counted, they would make the
-// interval narrower than what was measured. In two arms, one of them was probably
-// given the other's directory. A small file that tells no time may be the same as
-// another of its arm by chance: it is a trial like any.
+// duplicates finds files with the same content. Within an arm, all but the first are copies of one result and
+// are no trials: counted, they would make the interval narrower than the measurements allow. If two arms share
+// content, one of them was probably given the other's directory. A small file without a time may equal another
+// one of its arm by chance, and stays a trial.
 type duplicates struct {
-	first map[sum256][]int // files with this content: the first of each arm
-	same  ordered[[2]string, same]
-	files map[string]int // that were read, by arm
+	first map[sum256][]int // indices of the files with this content, the first of each arm
+	sets  ordered[[2]string, duplicateSet]
+	files map[string]int // the number of files read, by arm
 }
 
 type sum256 [sha256.Size]byte
 
-// same is what an arm has of an earlier one, or of itself.
-type same struct {
+// duplicateSet lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
+// the same one.
+type duplicateSet struct {
 	in, of string
 	files  []int
 }
 
-// note notes that a file of an arm has the content of a file of another one or the same.
+// note records that a file of the arm in has the content of a file of the arm of.
 func (d *duplicates) note(in, of string, file int) {
-	s := d.same.get([2]string{in, of}, func() *same { return &same{in: in, of: of} })
+	s := d.sets.get([2]string{in, of}, func() *duplicateSet { return &duplicateSet{in: in, of: of} })
 	s.files = append(s.files, file)
 }
 
-// duplicateOf gives the path of the file of the same arm that a file is a copy of; "" if
-// it is none. A file that tells arms itself holds many results.
+// duplicateOf returns the path of the file of the same arm that file i is a copy of, or "". A file that itself
+// names several arms holds many results and is never a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
-	if !c.kept.whole || c.trials[0].Arm != "" {
+	if !c.stored.whole || c.trials[0].Arm != "" {
 		return ""
 	}
 	all := &r.duplicates
 	all.files[arm]++
-	known := all.first[c.kept.sum]
-	again := false // in the arm, by chance
+	known := all.first[c.stored.sum]
+	again := false // set if a file of this arm has the same content, but may have it by chance
 	for _, k := range known {
 		if r.files[k].arm != arm {
 			continue
@@ -57,16 +57,16 @@ func (r *run) duplicateOf(i int, c readResult) string {
 		}
 	}
 	if !again {
-		all.first[c.kept.sum] = append(known, i)
+		all.first[c.stored.sum] = append(known, i)
 	}
 	return ""
 }
 
-// enoughValues is from how many values on two trials do not agree in all of them by
-// chance, rounded as tools round them.
+// enoughValues is the number of values, rounded as tools round them, from which two trials do not agree in all
+// of them by chance.
 const enoughValues = 8
 
-// distinct says whether another trial would have given another content.
+// distinct reports whether a second trial would certainly have given different content.
 func (c *readResult) distinct() bool {
 	values := 0
 	for _, t := range c.trials {
@@ -78,17 +78,18 @@ func (c *readResult) distinct() bool {
 	return values >= enoughValues
 }
 
-// remarkDuplicates sums up what was found: what an arm has of itself, then of others.
+// remarkDuplicates adds the remarks on duplicates: first on duplicates within an arm, then on duplicates in
+// different arms.
 func (r *run) remarkDuplicates() {
-	own := map[string]int{} // files that are copies, by arm
-	for _, s := range r.duplicates.same.list {
+	own := map[string]int{} // the number of copies within each arm
+	for _, s := range r.duplicates.sets.list {
 		if s.in == s.of {
 			own[s.in] = len(s.files)
 			r.remark("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
 				len(s.files), plural(r.duplicates.files[s.in], "file"), cmp.Or(s.in, imported), r.files[s.files[0]].path)
 		}
 	}
-	for _, s := range r.duplicates.same.list {
+	for _, s := range r.duplicates.sets.list {
 		all := r.duplicates.files[s.in] - own[s.in]
 		switch {
 		case s.in == s.of:

@@ -11,18 +11,17 @@ import (
 	"tare/journal"
 )
 
-// One is the import of a file into a run of its own.
+// One is the import of one file into a run of its own.
 type One struct {
 	File, Directory string
-	Result          *Result // nil: there is no run, or it was there before
-	Err             error   // why there is no run
+	Result          *Result // nil: the import failed, or the run exists already
+	Err             error   // the reason why there is no run
 }
 
-// Each imports every file into a run of its own below dir, which is called like the
-// file, and gives what came of each to done. A run that is there already is left
-// as it is, so that the files of another night can be added. The trials of a file that
-// tells no time have that of its last change. The error is that of the last file
-// where none gave a run, or the first with Strict.
+// Each imports every file into a run of its own below dir, named after the file, and calls done for each. It
+// leaves a run that exists as it is, so that the files of another night can be added. The trials of a file that
+// holds no time start at the file's last modification. Each returns the last file's error if no file gave a
+// run. With Strict it returns the first error.
 func Each(ctx context.Context, dir string, o Options, done func(One)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))

@@ -2,21 +2,21 @@ package importer
 
 import "fmt"
 
-// hinted is an error with what to do about it.
+// hinted is an error with a hint for the user.
 type hinted struct {
 	Err  error
-	Hint string // "": there is no more to say
+	Hint string // advice for the user; may be empty
 }
 
 func (e *hinted) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *hinted) Unwrap() error { return e.Err }
 
-// UsageError is something that the user asked for and that makes no sense.
+// UsageError is an error in the options of an import, such as a name that no file has.
 type UsageError struct{ hinted }
 
-// DataError says what is wrong with the files as a whole.
+// DataError is an error of the files as a whole, such as files that hold no result.
 type DataError struct{ hinted }
 
 func misuse(hint, format string, args ...any) error {

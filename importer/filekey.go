@@ -10,26 +10,25 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// fileKey says which trials a file holds. The command line, the path of the file and its
-// position among the other files tell it.
+// fileKey identifies the trials of a file: their arm, cell, levels and round. It comes from the command line,
+// the path of the file and its position among the other files.
 type fileKey struct {
 	arm, block, cell string
 	levels           []factor.Level
-	round            string // what the files of a round have in common
+	round            string // the text that the files of a round have in common
 }
 
-// measured names what a file measured, as far as its key tells: two files of an arm and
-// round differ in it.
+// measured identifies the cell and levels in the key. Two files of an arm and round must differ in it.
 func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
 
-// apply moves a trial to the cell and the levels that the key of its file names.
+// apply sets the cell and the levels of a trial to those in the key of its file.
 func (k *fileKey) apply(t *Trial) error {
 	if k.cell != "" && k.cell != t.Cell {
 		t.Cell = k.cell + "." + t.Cell
 	}
 	for _, l := range k.levels {
 		if i := slices.IndexFunc(t.Levels, func(own factor.Level) bool { return own.Factor == l.Factor }); i >= 0 {
-			return misuse("leave the factor "+l.Factor+" out", "the file tells the factor %s itself: %s", l.Factor, t.Levels[i].Value)
+			return misuse("leave the factor "+l.Factor+" out", "the file itself has the factor %s: %s", l.Factor, t.Levels[i].Value)
 		}
 		t.Cell += "." + l.String()
 	}
@@ -37,15 +36,15 @@ func (k *fileKey) apply(t *Trial) error {
 	return nil
 }
 
-// PathFactor is a factor whose level the path of a file tells: what was swept from
-// outside the tool, so that its files do not say it.
+// PathFactor is a factor whose level stands in the path of each file. Such a factor was varied outside the
+// tool, so that the files do not contain it.
 type PathFactor struct {
 	name    string
 	pattern *regexp.Regexp
 }
 
-// ParseFactor reads what --factor takes: a name, and a regular expression whose one
-// group captures the level from the path of a file, as in 'mtu=mtu-([0-9]+)'.
+// ParseFactor reads the value of --factor: a name and a regular expression whose single group matches the level
+// in the path of a file, such as 'mtu=mtu-([0-9]+)'.
 func ParseFactor(text string) (PathFactor, error) {
 	const hint = "as in 'mtu=mtu-([0-9]+)', with what names the level in parentheses"
 	name, how, ok := strings.Cut(text, "=")
@@ -63,7 +62,7 @@ func ParseFactor(text string) (PathFactor, error) {
 	return f, nil
 }
 
-// oneGroup compiles an expression whose one group captures a part of a path.
+// oneGroup compiles a regular expression that must have one group.
 func oneGroup(expression string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(expression)
 	if err == nil && re.NumSubexp() != 1 {
@@ -72,26 +71,26 @@ func oneGroup(expression string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-// Pairing says which trials of different arms belong together.
+// Pairing is the way in which trials of different arms are paired.
 type Pairing struct {
-	how     string // as given; "": none do
+	how     string // the text of --pair-by; "": trials are not paired
 	pattern *regexp.Regexp
-	layout  *Layout // whose blocks and repeats pair; nil: none
+	layout  *Layout // the layout whose blocks and repeats pair trials; nil: none
 }
 
-// The ways of pairing besides a regular expression.
+// The named ways of pairing. A regular expression is another way.
 const (
-	byName  = "name"  // the same path below the arm's directory
-	byIndex = "index" // the n-th file of each arm
-	byRound = "round" // as the file tells
+	byName  = "name"  // files with the same path below their arm's directory are paired
+	byIndex = "index" // the n-th files of the arms are paired
+	byRound = "round" // trials with the same round in the files are paired
 )
 
-// Pairings lists the ways of pairing that have a name.
+// Pairings lists the named ways of pairing.
 var Pairings = []string{byName, byIndex, byRound}
 
-// ParsePairing reads what --pair-by takes: a name of Pairings, or a regular
-// expression whose one group captures, from a path, what the files of a round
-// have in common. Nothing: the trials are independent samples.
+// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group
+// matches the part of a path that the files of a round share. With an empty value, the trials are independent
+// samples.
 func ParsePairing(how string) (p Pairing, err error) {
 	p.how = how
 	if how == "" || slices.Contains(Pairings, how) {
@@ -101,19 +100,19 @@ func ParsePairing(how string) (p Pairing, err error) {
 		return p, nil
 	}
 	hint := strictyaml.Suggest(how, "one of", Pairings) + `, or a regular expression with one group, as in 'run-([0-9]+)'`
-	if p.pattern != nil && p.pattern.NumSubexp() == 0 && regexp.QuoteMeta(how) != how { // and so no misspelt name
+	if p.pattern != nil && p.pattern.NumSubexp() == 0 && regexp.QuoteMeta(how) != how { // an expression with special characters is no misspelt name
 		hint = "put the part that names the round in parentheses, as in 'round-([0-9]+)'"
 	}
 	return p, misuse(hint, "cannot pair by %q: %w", how, err)
 }
 
-// String is the pairing as given.
+// String returns the text of --pair-by.
 func (p Pairing) String() string { return p.how }
 
-// byFiles says whether the keys of files pair their trials.
+// byFiles reports whether trials are paired by the keys of their files.
 func (p *Pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
-// common is what the files of a round have in common.
+// common describes the property that the files of a round share.
 func (p *Pairing) common() string {
 	switch {
 	case p.layout != nil:
@@ -124,16 +123,16 @@ func (p *Pairing) common() string {
 	return p.how
 }
 
-// identify completes the keys of the files by factors and pairing. It refuses two files of
-// an arm in one round that measured the same, as far as their keys tell.
-func (o *Options) identify(files []found) error {
+// identify completes the keys of the files by factors and pairing. It returns an error for two files of an arm
+// in one round whose keys name the same cell and levels.
+func (o *Options) identify(files []inputFile) error {
 	for i, f := range o.Factors {
 		if slices.ContainsFunc(o.Factors[:i], func(other PathFactor) bool { return other.name == f.name }) {
 			return misuse("", "the factor %s is given twice", f.name)
 		}
 	}
-	taken := map[[3]string]int{} // files by arm, round and what they measured
-	counts := map[string]int{}   // files so far, by arm or by block
+	taken := map[[3]string]int{} // files by arm, round, and the cell and levels of the key
+	counts := map[string]int{}   // the number of files so far, by arm or by block
 	for i := range files {
 		f := &files[i]
 		for _, of := range o.Factors {
@@ -162,8 +161,8 @@ func (o *Options) identify(files []found) error {
 	return even(counts, o.Sources)
 }
 
-// identify sets the round of a file: what it has in common with files of other arms.
-func (p *Pairing) identify(f *found, counts map[string]int) error {
+// identify sets the round of a file.
+func (p *Pairing) identify(f *inputFile, counts map[string]int) error {
 	next := func(of string) int {
 		counts[of]++
 		return counts[of]
@@ -187,8 +186,8 @@ func (p *Pairing) identify(f *found, counts map[string]int) error {
 	return nil
 }
 
-// even refuses arms with different numbers of files for pairing by index: one file
-// that is missing somewhere would shift all that follow it.
+// even returns an error if pairing by index finds arms with different numbers of files. One missing file would
+// shift all files after it.
 func even(files map[string]int, sources []Source) error {
 	least, most := sources[0].Arm, sources[0].Arm
 	for _, s := range sources {
@@ -206,23 +205,23 @@ func even(files map[string]int, sources []Source) error {
 		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
-// part is the n-th trial, from 1, in the files of a round. A file has more than one trial
-// of a cell where it holds a whole series of trials.
-type part struct {
+// nthTrial is the n-th trial, from 1, of each file of a round. A file has more than one trial of a cell if it holds
+// a series of trials.
+type nthTrial struct {
 	round string
 	n     int
 }
 
-// pairedRound is a round of the run: its number, and what its files have in common.
+// pairedRound is a round of the run: its number and the text that its files share.
 type pairedRound struct {
 	number int
 	label  string
 }
 
-// roundOf gives the number of the round of the n-th trial of a file. Rounds count up in the
-// order in which they first appear.
-func (r *run) roundOf(f *found, n int) int {
-	return r.rounds.get(part{f.round, n}, func() *pairedRound {
+// roundOf returns the number of the round of the n-th trial of a file. Rounds are numbered in the order in
+// which they first appear.
+func (r *run) roundOf(f *inputFile, n int) int {
+	return r.rounds.get(nthTrial{f.round, n}, func() *pairedRound {
 		label := f.round
 		if n > 1 {
 			label = fmt.Sprintf("%s (%d)", label, n)

@@ -32,7 +32,7 @@ func TestPlaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Factors: []PathFactor{f}}
-	files := []found{{path: "calico/mtu-1500/1.json"}}
+	files := []inputFile{{path: "calico/mtu-1500/1.json"}}
 	if err := o.identify(files); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestPlaced(t *testing.T) {
 	if err := files[0].apply(&trial); err == nil {
 		t.Error("a factor that the file tells was overwritten")
 	}
-	if err := o.identify([]found{{path: "calico/1500/1.json"}}); err == nil {
+	if err := o.identify([]inputFile{{path: "calico/1500/1.json"}}); err == nil {
 		t.Error("a path without the level was taken")
 	}
 }

@@ -16,39 +16,39 @@ import (
 	"tare/journal"
 )
 
-// Source is where the trials of one arm come from.
+// Source lists the files of one arm.
 type Source struct {
-	Arm  string   // "": the files tell, or there is only one arm
-	From []string // directories, patterns and files, as given; "-" is standard input
+	Arm  string   // "": the files name their arms, or there is only one arm
+	From []string // directories, patterns and files, as the user wrote them; "-" is standard input
 }
 
-// found is a file to be read. There may be very many: it holds no more than a path.
-type found struct {
+// inputFile is a file to be read. An import may have very many files, so this holds no content.
+type inputFile struct {
 	fileKey
-	path  string   // as the user knows it
-	name  string   // relative to the directory, or to the fixed part of the pattern
-	root  *os.Root // directory that it is not to lead out of; nil: none
-	waits bool     // reading it may take as long as whoever writes it: a pipe
-	// refused says why the file is not read; empty: it is.
-	refused string
-	format  *Format // that was found in it; nil: what the import names
-	held    *held   // its content, where it was read before and can be read only once
+	path  string   // the path as the user knows it
+	name  string   // the path relative to the directory, or to the fixed part of the pattern
+	root  *os.Root // the directory that links must not lead out of; nil: none
+	waits bool     // set for a pipe: a read may wait for the writer
+	// refused is the reason why the file is not read; empty if it is read.
+	refused  string
+	format   *Format       // the format found in the file; nil: the import's format
+	buffered *bufferedFile // the content, if it was read before and can be read only once
 }
 
-// lostLink is what is said of a link that is not followed, before the directory.
+// lostLink begins the reason why a link is not followed. The directory stands after it.
 const lostLink = "a link that leads nowhere or out of "
 
-// stdin is what stands for standard input on the command line.
+// stdin is the argument that means standard input.
 const stdin = "-"
 
 type fileSearch struct {
 	extensions []string
-	files      []found
-	remarks    []string // what was passed over
+	files      []inputFile
+	remarks    []string // remarks on the files that were passed over
 	roots      []*os.Root
 }
 
-// find finds the files, by the layout or arm by arm.
+// find finds the files, by the layout or else arm by arm.
 func (o *Options) find() (s *fileSearch, err error) {
 	if o.Layout == nil {
 		remark := ""
@@ -73,8 +73,8 @@ func (o *Options) find() (s *fileSearch, err error) {
 	return s, err
 }
 
-// find lists the files of all sources: the arms in the order given, the files of
-// each directory and pattern in natural order.
+// find lists the files of all sources: the arms in the given order, the files of each directory and pattern in
+// natural order.
 func find(sources []Source, extensions []string) (*fileSearch, error) {
 	s := &fileSearch{extensions: extensions}
 	for _, source := range sources {
@@ -100,7 +100,7 @@ func (s *fileSearch) close() error {
 
 func (s *fileSearch) add(arm, from string) error {
 	if from == stdin {
-		s.files = append(s.files, found{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
+		s.files = append(s.files, inputFile{path: stdin, name: stdin, fileKey: fileKey{arm: arm}, waits: true})
 		return nil
 	}
 	paths, fixed, err := expand(from)
@@ -117,7 +117,7 @@ func (s *fileSearch) add(arm, from string) error {
 	case info.IsDir():
 		return s.directory(arm, from)
 	}
-	s.files = append(s.files, found{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
+	s.files = append(s.files, inputFile{path: from, name: filepath.Base(from), fileKey: fileKey{arm: arm}, waits: !info.Mode().IsRegular()})
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (s *fileSearch) directory(arm, dir string) error {
 	s.roots = append(s.roots, root)
 	begin := len(s.files)
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		f := found{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
+		f := inputFile{path: filepath.Join(dir, name), name: name, fileKey: fileKey{arm: arm}, root: root}
 		switch {
 		case err != nil:
 			f.refused = bare(err).Error()
@@ -181,14 +181,13 @@ func (s *fileSearch) directory(arm, dir string) error {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	if len(s.files) == begin {
-		return misuse("name the files themselves if they are called otherwise; tare import auto tells by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
+		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
 	}
-	slices.SortStableFunc(s.files[begin:], func(a, b found) int { return natural(a.name, b.name) })
+	slices.SortStableFunc(s.files[begin:], func(a, b inputFile) int { return natural(a.name, b.name) })
 	return nil
 }
 
-// pattern takes the files that match a pattern, in natural order. A directory that
-// matches stands for its files.
+// pattern adds the files that match a pattern, in natural order. A matching directory adds all files in it.
 func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error {
 	if len(matches) == 0 {
 		return misuse("", "nothing matches %s", pattern)
@@ -199,7 +198,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 	}
 	s.roots = append(s.roots, root)
 	begin := len(s.files)
-	taken := map[string]bool{} // directories, with all that is in them
+	taken := map[string]bool{} // directories that were added with all their files
 	within := func(m string) bool {
 		for up := filepath.Dir(m); len(taken) > 0 && len(up) > 1; up = filepath.Dir(up) {
 			if taken[up] {
@@ -218,7 +217,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		switch {
 		case err == nil && info.IsDir():
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
-				continue // what is in it matches by itself
+				continue // the files in this directory match the pattern themselves
 			}
 			if err := s.directory(arm, m); err != nil {
 				return err
@@ -228,14 +227,14 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			f := found{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
+			f := inputFile{path: m, name: m, fileKey: fileKey{arm: arm}, refused: bare(err).Error()}
 			if link, err := os.Lstat(m); err != nil || link.Mode().Type() == fs.ModeSymlink || !inside(fixed, m) {
 				f.refused = lostLink + fixed
 			}
 			s.files = append(s.files, f)
 			continue
 		}
-		f := found{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
+		f := inputFile{path: m, name: name, fileKey: fileKey{arm: arm}, root: root}
 		s.files = append(s.files, f)
 	}
 	if len(s.files) == begin {
@@ -244,13 +243,13 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 	return nil
 }
 
-// fits says whether a file has one of a format's extensions.
+// fits reports whether a file has one of a format's extensions.
 func fits(extensions []string, name string) bool {
 	name = strings.ToLower(path.Base(name))
 	return len(extensions) == 0 || slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
-// wanted names the files that are looked for in a directory.
+// wanted describes the files that the search looks for in a directory.
 func (s *fileSearch) wanted() string {
 	if len(s.extensions) == 0 {
 		return "file"
@@ -258,10 +257,10 @@ func (s *fileSearch) wanted() string {
 	return strings.Join(s.extensions, " or ") + " file"
 }
 
-// twice refuses a file that is given twice: it would be counted as two trials, or
-// be compared with itself.
+// twice returns an error for a file that is given twice. It would count as two trials, or be compared with
+// itself.
 func (s *fileSearch) twice() error {
-	seen := make(map[string]string, len(s.files)) // arms
+	seen := make(map[string]string, len(s.files)) // arms by the path of a file
 	for _, f := range s.files {
 		full := f.path
 		if full != stdin {
@@ -283,8 +282,8 @@ func (s *fileSearch) twice() error {
 	return nil
 }
 
-// oneFileEach says whether there are several arms, and each is one file.
-func oneFileEach(files []found) bool {
+// oneFileEach reports whether there are several arms and each of them is one file.
+func oneFileEach(files []inputFile) bool {
 	arms := map[string]bool{}
 	for _, f := range files {
 		arms[f.arm] = true
@@ -293,12 +292,12 @@ func oneFileEach(files []found) bool {
 }
 
 // open opens a file for reading. The end of ctx ends the wait for a pipe.
-func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
+func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
 	switch {
 	case f.refused != "":
 		return nil, errors.New(f.refused)
-	case f.held != nil:
-		return io.NopCloser(f.held), nil
+	case f.buffered != nil:
+		return io.NopCloser(f.buffered), nil
 	case f.path == stdin:
 		return input.UntilDone(ctx, io.NopCloser(in)), nil
 	case f.root != nil:
@@ -315,7 +314,7 @@ func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err
 	return file, nil
 }
 
-// bare is an error about a file without the file, which is named beside it.
+// bare returns an error about a file without the path, for a message that names the file already.
 func bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

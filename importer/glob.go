@@ -10,8 +10,8 @@ import (
 	"tare/journal"
 )
 
-// expand gives the paths that one given on the command line stands for, in natural order,
-// and the directory that a pattern begins with; "" where it is no pattern.
+// expand returns the paths that an argument stands for, in natural order. For a pattern, fixed is the directory
+// before its first special character; otherwise it is "".
 func expand(from string) (paths []string, fixed string, err error) {
 	if _, err := os.Stat(from); err == nil || !strings.ContainsAny(from, `*?[`) {
 		return []string{from}, "", nil
@@ -23,9 +23,8 @@ func expand(from string) (paths []string, fixed string, err error) {
 	return paths, fixedPart(from), nil
 }
 
-// glob lists the paths that match a pattern: as filepath.Glob, and with ** for
-// any number of directories, also none. ** follows no links and passes over
-// hidden directories and run directories.
+// glob lists the paths that match a pattern. It works like filepath.Glob, and ** stands for any number of
+// directories, also none. ** follows no links and passes over hidden directories and run directories.
 func glob(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") {
 		return filepath.Glob(pattern)
@@ -40,7 +39,7 @@ func glob(pattern string) ([]string, error) {
 	err := filepath.WalkDir(fixedPart(pattern), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // what cannot be listed matches nothing
+			return nil // a directory that cannot be listed matches nothing
 		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 1 && d.Name() != "..":
 			return fs.SkipDir
 		case d.IsDir() && journal.IsRun(path):
@@ -53,10 +52,10 @@ func glob(pattern string) ([]string, error) {
 	return matches, err
 }
 
-// matchParts matches the parts of a path. What does not match after the last ** is
-// tried again one part further on, which no earlier ** could do better.
+// matchParts reports whether the parts of a path match. If the parts after the last ** do not match, it tries
+// them again one part further on. An earlier ** could not find a better match.
 func matchParts(want, path []string) bool {
-	w, last, tried := 0, -1, 0 // place in want, the last **, and from where in the path
+	w, last, tried := 0, -1, 0 // w is the index in want, last the index of the last **, and tried the index in path that it was tried from
 	for p := 0; p < len(path); {
 		matches := false
 		if w < len(want) {
@@ -78,7 +77,7 @@ func matchParts(want, path []string) bool {
 	return !slices.ContainsFunc(want[w:], func(part string) bool { return part != "**" })
 }
 
-// inside says whether no link leads from a path out of the directory that it begins with.
+// inside reports whether all links of a path stay within the directory that it begins with.
 func inside(dir, path string) bool {
 	from, err := filepath.EvalSymlinks(dir)
 	to, errTo := filepath.EvalSymlinks(path)
@@ -86,8 +85,7 @@ func inside(dir, path string) bool {
 	return err == nil && errTo == nil && errName == nil && filepath.IsLocal(name)
 }
 
-// fixedPart is the directory that a pattern begins with, before the first special
-// character.
+// fixedPart returns the directory before the first special character of a pattern.
 func fixedPart(pattern string) string {
 	at := strings.IndexAny(pattern, `*?[`)
 	if at < 0 {

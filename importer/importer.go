@@ -1,15 +1,13 @@
 // Package importer turns result files of other tools into runs.
 //
-// One file is one trial of an arm, in every cell that the file tells of: a fio
-// file with four jobs gives four. A format is a package of its own below this
-// one, and a Format in the table of package catalog. It reads one file at a time
-// from a stream and gives what it finds; where files come from, which arm they
-// belong to, what becomes of broken ones and how a run is made of it all is the
-// business of this package.
+// A file holds one trial of an arm in every cell that it has results of: a fio file with four jobs gives four
+// trials. Each format is a package of its own below this one, and a Format in the table of package catalog. A
+// format reads one file at a time from a stream and returns its trials. This package finds the files, assigns
+// them to arms, records broken ones, and writes the run.
 //
-// Files are foreign: they may be truncated, empty, made by another version, or
-// hostile. A format answers with an error that says what is wrong in the user's
-// terms, never with a panic, and never reads more than Limit bytes into memory.
+// Files come from others: they may be truncated, empty, written by another version, or hostile. A format
+// returns an error that names the problem in the user's terms, and never panics. It never reads more than Limit
+// bytes into memory.
 package importer
 
 import (
@@ -21,97 +19,92 @@ import (
 	"tare/experiment/factor"
 )
 
-// Limit is the largest size, in bytes, of a document that has to be in memory as
-// a whole, and of what an archive may unpack to.
+// Limit is the largest size, in bytes, of a document that must be in memory as a whole, and of the content of
+// an archive.
 const Limit = 64 << 20
 
-// MostTrials is the largest number of trials that one file may hold, and of values where
-// these stand one by one. Each takes many times the memory of its text.
+// MostTrials is the largest number of trials that one file may hold, or of values in a file with one value a
+// row. Each trial takes many times the memory of its text.
 const MostTrials = 500_000
 
 // Format reads the files of one tool.
 type Format struct {
-	Name string // as on the command line: "vault-benchmark"
-	Doc  string // what it reads, in a sentence without a full stop
-	// Extensions are those of the files that are looked for in a directory, with
-	// their dots; none: every file.
+	Name string // the name on the command line: "vault-benchmark"
+	Doc  string // the files that it reads, in a sentence without a full stop
+	// Extensions are the file name endings, with their dots, that an import looks for in a directory. None: all
+	// files.
 	Extensions []string
-	// Serial says that a tool makes the trials of a cell in a file one after the
-	// other, and those of another arm at another time: the n-th of two files have
-	// nothing in common.
+	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
+	// another time. The n-th trials of two files are then no pair.
 	Serial bool
-	// OneName says how one makes the tool give the same benchmark one name in the
-	// files of all arms; empty: there is no more to say than that it has to.
+	// OneName tells users how to make the tool give a benchmark the same name in the files of all arms. It is
+	// empty if there is no more advice than that the names must be equal.
 	OneName string
-	// Settings are the facts that say what work a file's trials did. Arms whose settings differ in a cell are not
-	// compared there.
+	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
+	// are not compared in that cell.
 	Settings []Setting
-	// Read reads one file and gives its trials, in order. An error is about the
-	// whole file: trials beside it do not count. A trial of which only some value is
-	// missing or useless is given without it, or with Broken set. Several files may
-	// be read at the same time.
+	// Read reads one file and returns its trials, in order. An error is about the whole file: trials returned
+	// beside it do not count. A trial with a missing or useless value is returned without that value, or with
+	// Broken set. Several files may be read at the same time.
 	Read func(f File) ([]Trial, error)
-	// Mapped gives the format that reads files as a mapping file of a name says, for a
-	// format that has no Read without one.
+	// Mapped returns the format that a mapping file describes. The name is the mapping file's. Only a format
+	// without Read has it.
 	Mapped func(name string, mapping []byte) (Format, error)
 }
 
-// Setting is a fact that says what work was asked for, with what it is where a file does not tell it: the tool's
-// default, or "default" where that depends on the system or the version.
+// Setting is a fact that describes the requested work. Default is its value in files that do not contain it:
+// the tool's default, or "default" if that depends on the system or the version.
 type Setting struct{ Name, Default string }
 
-// ErrBeside is the error, or within the error, of Read for a file that the tool
-// writes beside its results, such as a log: it holds no trial, and none is lost.
+// ErrBeside is returned by Read, also wrapped, for a file that the tool writes beside its results, such as a
+// log. Such a file holds no trial, and none is lost.
 var ErrBeside = errors.New("not a result, but written beside one")
 
 // File is one file to be read.
 type File struct {
-	Name string // path as the user knows it; for messages, and for formats whose files are told apart by name
+	Name string // the path as the user knows it, for messages, and for formats that recognise their files by name
 	io.Reader
-	// Size is that of a regular file, in bytes; 0: not known, as with a pipe.
+	// Size is the size of a regular file, in bytes; 0 if it is unknown, as of a pipe.
 	Size int64
-	// Alone says that each of several arms is one file: what is in them is to be
-	// compared, whatever it is called.
+	// Alone is set if there are several arms and each of them is one file. The contents of these files are then
+	// compared, whatever their cells are called.
 	Alone bool
 }
 
-// Trial is what a file says of one trial in one cell.
+// Trial is a file's record of one trial in one cell.
 type Trial struct {
-	// Arm is the arm's name where the file itself tells it, as the long CSV does;
-	// otherwise it is empty and the command line tells.
+	// Arm is the arm's name if the file contains it, as the long CSV does. If it is empty, the command line
+	// names the arm.
 	Arm string
-	// Round is where the file tells which trials belong together; 0: it does not.
+	// Round is the trial's round if the file contains rounds; 0 otherwise.
 	Round int
-	// Unpaired says that, as the file itself has it, trials of a round do not belong
-	// together: its rounds only count.
+	// Unpaired is set if the file says that trials of a round are no pairs. Its rounds then only number the
+	// trials.
 	Unpaired bool
-	// Cell names what was measured: unique within the file, short, and the same in
-	// every file of the same benchmark: "randread-4k", "transit_sign".
+	// Cell names the measured benchmark: "randread-4k", "transit_sign". It is short, unique within the file,
+	// and the same in every file of the same benchmark.
 	Cell   string
-	Kind   string // of workload: "storage", "network", "http", "vault", "cpu", "command", …
+	Kind   string // the kind of workload: "storage", "network", "http", "vault", "cpu", "command", …
 	Levels []factor.Level
-	Start  time.Time     // zero: not told
-	Wall   time.Duration // of the measured part; 0: not told
-	Values []Value       // in the order in which they are to be shown
-	// Errors is the share of failed operations, 0 to 1; Known says that the file
-	// tells it.
+	Start  time.Time     // the start of the trial; zero: unknown
+	Wall   time.Duration // the duration of the measured part; 0: unknown
+	Values []Value       // the values, in the order in which views show them
+	// Errors is the share of failed operations, 0 to 1. Known is set if the file contains it.
 	Errors ErrorRate
-	Loop   *experiment.Loop // metrics that a closed loop ties together; nil: none
-	// Facts are what the file tells of the system: kernel, versions, sizes, options.
-	// An empty one is not told.
+	Loop   *experiment.Loop // the metrics that a closed loop ties together; nil: none
+	// Facts describe the system: kernel, versions, sizes, options. A fact without text counts as missing.
 	Facts map[string]string
-	// Series and Histograms are what happened within the trial. They are kept
-	// beside the raw file and are never taken for independent values.
+	// Series and Histograms describe the course and the distribution of values within the trial. They are
+	// stored beside the raw file, and are never taken for independent values.
 	Series     []Series
 	Histograms []Histogram
-	// Broken says why the trial is no data although the file is well-formed: the
-	// tool reports that it failed, for instance.
+	// Broken is the reason why a trial in a well-formed file is invalid, for instance because the tool reports
+	// a failure. It is empty for a valid trial.
 	Broken string
 }
 
-// Value is one metric of one trial. The unit is a base unit ("s", "bit/s", "B",
-// "B/s", "1/s", "" for a count) or the tool's own; formats convert. A metric has
-// the same description in every file.
+// Value is one metric of one trial. Its unit is a base unit ("s", "bit/s", "B", "B/s", "1/s", "" for a count)
+// or the tool's own. Formats convert values to base units. A metric has the same description in every file.
 type Value struct {
 	Metric experiment.Metric
 	Value  float64
@@ -123,16 +116,15 @@ type ErrorRate struct {
 	Known bool
 }
 
-// Series is a value over time within a trial, as the tool gave it.
+// Series is a value over time within a trial, in the tool's own intervals.
 type Series struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"`
-	Seconds []float64 `json:"seconds"` // end of each interval, from the start of the trial
+	Seconds []float64 `json:"seconds"` // the end of each interval, in seconds from the start of the trial
 	Values  []float64 `json:"values"`
 }
 
-// Histogram is a distribution within a trial. Bin i counts the values from
-// Lower[i] to Upper[i].
+// Histogram is a distribution within a trial. Bin i counts the values from Lower[i] to Upper[i].
 type Histogram struct {
 	Name  string    `json:"name"`
 	Unit  string    `json:"unit"`

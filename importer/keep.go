@@ -14,37 +14,37 @@ import (
 	"tare/journal"
 )
 
-// The files of an imported run besides those of every run and journal.FilesFile.
+// The files that only imported runs have, besides journal.FilesFile.
 const (
-	seriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
-	histogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
+	seriesFile     = "series.json"     // ending of a file beside a raw file's copy: the series of its trials
+	histogramsFile = "histograms.json" // ending of a file beside a raw file's copy: the histograms of its trials
 
 	seriesSchema     = "tare.series/v1"
 	histogramsSchema = "tare.histograms/v1"
 )
 
-// withinDocument is seriesFile or histogramsFile.
+// withinDocument is the content of seriesFile or histogramsFile.
 type withinDocument struct {
 	Schema string        `json:"schema"`
 	Trials []trialWithin `json:"trials"`
 }
 
-// trialWithin is what happened within one trial.
+// trialWithin holds the series and histograms of one trial.
 type trialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
-	Series     []Series    `json:"series,omitempty"`     // in seriesFile
-	Histograms []Histogram `json:"histograms,omitempty"` // in histogramsFile
+	Series     []Series    `json:"series,omitempty"`     // only in seriesFile
+	Histograms []Histogram `json:"histograms,omitempty"` // only in histogramsFile
 }
 
-// keeper keeps what trials came from: each file's copy, size and checksum. Several
-// files may be read at the same time; the list of them is for one goroutine.
+// keeper stores the copies, sizes and checksums of the imported files. Several files may be read at the same
+// time. Only one goroutine uses the list of them.
 type keeper struct {
 	run      *journal.Bulk
-	copies   bool // whether files are copied into the run
+	copies   bool // set if files are copied into the run
 	manifest *journal.BulkFile
 	lines    *bufio.Writer
-	digits   int // of the largest number of a file
+	digits   int // the number of digits of the largest file number
 }
 
 func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
@@ -55,26 +55,26 @@ func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
 	return &keeper{run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files))}, nil
 }
 
-// kept is a file while it is read, and what is known of it thereafter.
-type kept struct {
+// storedFile is a file that is being read, or its stored copy and checksum afterwards.
+type storedFile struct {
 	keeper *keeper
 	in     io.Reader
-	name   string // of its copy below the run, also where there is none
-	kept   bool   // something is kept under that name
-	copied bool   // that is the copy
+	name   string // the name of the copy below the run, also if there is no copy
+	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
+	copied bool   // set if the run holds the copy
 	hash   hash.Hash
-	buffer *bufio.Reader // nil once it is read
+	buffer *bufio.Reader // nil after the file was read
 	copy   *journal.BulkFile
 	bytes  int64
-	whole  bool  // read to its end
-	err    error // in writing the copy: the run's fault, not the file's
+	whole  bool  // set if the file was read to its end
+	err    error // an error in writing the copy, which is not the file's fault
 	sum    [sha256.Size]byte
-	// digests are those of what was found within its trials, by name below the run
+	// digests are the checksums of the series and histogram files, by their names below the run.
 	digests map[string]string
 }
 
-// begin begins to read a file, the number-th of all.
-func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err error) {
+// begin starts to read a file. The number is its position among all files.
+func (k *keeper) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
 	parts := []string{fmt.Sprintf("%0*d", k.digits, number)}
 	if from.arm != "" {
 		parts = append(parts, from.arm)
@@ -83,21 +83,21 @@ func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err erro
 	if from.path == stdin {
 		name = "stdin"
 	}
-	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
+	f = &storedFile{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
 	f.buffer = bufio.NewReaderSize(f, 16<<10)
 	if k.copies {
-		f.kept, f.copied = true, true
+		f.hasRaw, f.copied = true, true
 		f.copy, err = k.run.Create(f.name)
 	}
 	return f, err
 }
 
-// Read reads from the file and copies what was read.
-func (f *kept) Read(p []byte) (int, error) {
+// Read reads from the file and writes the same bytes to the copy.
+func (f *storedFile) Read(p []byte) (int, error) {
 	n, err := f.in.Read(p)
 	f.whole = errors.Is(err, io.EOF)
 	f.bytes += int64(n)
-	f.hash.Write(p[:n]) // never fails
+	f.hash.Write(p[:n]) // writing to a hash never fails
 	if f.copy != nil && f.err == nil && n > 0 {
 		if _, f.err = f.copy.Write(p[:n]); f.err != nil {
 			return 0, f.err
@@ -106,10 +106,9 @@ func (f *kept) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads what the format left over. Of a broken file nothing beyond Limit
-// is of interest: it is then given up, together with its copy, and not read on where
-// its size, 0 if not known, tells that it is larger.
-func (f *kept) finish(broken bool, size int64) error {
+// finish reads the rest of the file after the format has returned. A broken file is read only up to Limit. If
+// its known size is larger (0: unknown), finish gives up the file and its copy.
+func (f *storedFile) finish(broken bool, size int64) error {
 	rest := io.Reader(f.buffer)
 	switch {
 	case broken && size > Limit:
@@ -125,7 +124,7 @@ func (f *kept) finish(broken bool, size int64) error {
 		return f.err
 	}
 	if f.copy == nil {
-		return nil // an error in reading is the format's to tell; it ended the file there
+		return nil // the format has reported the error that ended the file
 	}
 	if closeErr := f.copy.Close(); closeErr != nil {
 		return closeErr
@@ -134,21 +133,20 @@ func (f *kept) finish(broken bool, size int64) error {
 	if f.whole && err == nil {
 		return nil
 	}
-	f.kept, f.copied = false, false // what was not read to its end is no copy
+	f.hasRaw, f.copied = false, false // a file that was not read to its end has no copy
 	return f.keeper.run.Remove(f.name)
 }
 
-// raw is the name below the run under which something is kept of the file; ""
-// if there is nothing.
-func (f *kept) raw() string {
-	if !f.kept {
+// raw returns the name below the run of the file's copy, series or histograms, or "" if there are none.
+func (f *storedFile) raw() string {
+	if !f.hasRaw {
 		return ""
 	}
 	return f.name
 }
 
-// within keeps what happened within the trials.
-func (f *kept) within(trials []trialWithin) error {
+// within writes the series and histograms of the trials.
+func (f *storedFile) within(trials []trialWithin) error {
 	series, histograms := withinDocument{Schema: seriesSchema}, withinDocument{Schema: histogramsSchema}
 	for _, t := range trials {
 		if len(t.Series) > 0 {
@@ -161,7 +159,7 @@ func (f *kept) within(trials []trialWithin) error {
 	return errors.Join(f.document(seriesFile, series), f.document(histogramsFile, histograms))
 }
 
-func (f *kept) document(name string, d withinDocument) error {
+func (f *storedFile) document(name string, d withinDocument) error {
 	if len(d.Trials) == 0 {
 		return nil
 	}
@@ -180,7 +178,7 @@ func (f *kept) document(name string, d withinDocument) error {
 	return nil
 }
 
-func (k *keeper) record(line journal.ImportedFile, f *kept) error {
+func (k *keeper) record(line journal.ImportedFile, f *storedFile) error {
 	line.Schema = journal.FileSchema
 	if f != nil {
 		line.Bytes, line.Within = f.bytes, f.digests

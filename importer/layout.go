@@ -14,32 +14,33 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// Layout says what the paths of files tell: a template that they match, and what its fields stand for. Roles may name
-// several fields, which then stand for it together. A field without a role is a factor.
+// Layout describes the paths of files: a template that they match, and the roles of its fields. A role may name
+// several fields, whose texts then form its value together. A field without a role is a factor.
 type Layout struct {
-	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, as results/{cni}{layer:(-wg)?}/{rep}.json"`
-	Arm    []string `yaml:"arm" doc:"fields that tell the arm"`
-	Block  []string `yaml:"block" doc:"fields that tell the block: what has a baseline of its own"`
-	Cell   []string `yaml:"cell" doc:"fields that tell what was measured"`
-	Repeat []string `yaml:"rep" doc:"fields that tell the repeat within a block"`
+	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, such as results/{cni}{layer:(-wg)?}/{rep}.json"`
+	Arm    []string `yaml:"arm" doc:"fields that name the arm"`
+	Block  []string `yaml:"block" doc:"fields that name the block; each block has its own baseline"`
+	Cell   []string `yaml:"cell" doc:"fields that name the cell"`
+	Repeat []string `yaml:"rep" doc:"fields that number the repeats within a block"`
 
-	directory string // that holds all files
+	directory string // the fixed directory at the beginning of the template
 	pattern   *regexp.Regexp
-	factors   []string       // fields that are factors
-	at        map[string]int // groups of the pattern, by field
-	blocks    []string       // names of the blocks, in order; nil: there are none
+	factors   []string       // the fields that are factors
+	at        map[string]int // the number of each field's group in the pattern
+	blocks    []string       // the names of the blocks, in order; nil: no field is a block
 }
 
-// nothing is the value of a field that matched nothing.
+// nothing is the value of a field that matched the empty text.
 const nothing = "none"
 
-// unused is a field that tells nothing.
+// unused is the name of a field whose text is ignored.
 const unused = "_"
 
-// field is a part of a template: {name} or {name:expression}.
+// field matches a field of a template: {name} or {name:expression}.
 var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
 
-// ReadLayout reads a layout from a YAML file, whose path is relative to the file. The name is for messages.
+// ReadLayout reads a layout from a YAML file. The template's path is relative to that file. The name is for
+// messages.
 func ReadLayout(name string, data []byte) (*Layout, error) {
 	l := &Layout{}
 	f := strictyaml.Read(name, data)
@@ -55,7 +56,7 @@ func ReadLayout(name string, data []byte) (*Layout, error) {
 	return l, nil
 }
 
-// compile reads the template, and gives a role to the fields that are called like one where no others have it.
+// compile reads the template. A field with the name of a role gets that role, if no other field has it.
 func (l *Layout) compile() error {
 	const hint = "as in 'results/{cni}{layer:(-wg)?}/{rep}/{cell}.json': {NAME} is a part of a name, {NAME:EXPRESSION} what matches"
 	expression, err := l.expression()
@@ -87,13 +88,13 @@ func (l *Layout) compile() error {
 		}
 	}
 	if len(l.Arm) == 0 {
-		return misuse("--arm-by names one: there are "+strings.Join(l.factors, ", "), "no field of the template tells the arm")
+		return misuse("--arm-by names one: there are "+strings.Join(l.factors, ", "), "no field of the template names the arm")
 	}
 	l.factors = slices.DeleteFunc(l.factors, func(f string) bool { return role[f] != "" })
 	return nil
 }
 
-// expression makes a regular expression of the template below its directory.
+// expression returns a regular expression for the template below its directory.
 func (l *Layout) expression() (string, error) {
 	l.at, l.factors = map[string]int{}, nil
 	before, _, some := strings.Cut(l.Path, "{")
@@ -138,7 +139,8 @@ func (l *Layout) expression() (string, error) {
 
 func groupName(n int) string { return fmt.Sprintf("tare_field_%d", n) }
 
-// closing is where the brace is that closes a field; -1: nowhere. An expression may have pairs of its own.
+// closing returns the index of the brace that closes a field, or -1. The field's expression may contain pairs
+// of braces.
 func closing(text string) int {
 	open := 1
 	for i, c := range text {
@@ -155,7 +157,7 @@ func closing(text string) int {
 	return -1
 }
 
-// of says what a path below the directory tells; false: it does not match.
+// of returns the key in a path below the directory. ok is false if the path does not match the template.
 func (l *Layout) of(name string) (k fileKey, ok bool) {
 	m := l.pattern.FindStringSubmatch(path.Clean(filepath.ToSlash(name)))
 	if m == nil {
@@ -180,7 +182,8 @@ func (l *Layout) of(name string) (k fileKey, ok bool) {
 	return k, true
 }
 
-// find lists the files that match the template, arm by arm: first those without a name, as without a layer.
+// find lists the files that match the template, arm by arm. An arm without a name, which has no layer, comes
+// first.
 func (l *Layout) find() (*fileSearch, []Source, error) {
 	s := &fileSearch{}
 	if err := s.directory("", l.directory); err != nil {
@@ -206,7 +209,7 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 		s.remarks = append(s.remarks, fmt.Sprintf("%s below %s passed over that the template does not match; the first is %s", plural(len(other), "file"), l.directory, other[0]))
 	}
 	order := sortedNames(arms)
-	slices.SortStableFunc(s.files, func(a, b found) int { return slices.Index(order, a.arm) - slices.Index(order, b.arm) })
+	slices.SortStableFunc(s.files, func(a, b inputFile) int { return slices.Index(order, a.arm) - slices.Index(order, b.arm) })
 	var sources []Source
 	for _, arm := range order {
 		sources = append(sources, Source{Arm: arm, From: []string{l.Path}})
@@ -217,7 +220,7 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 	return s, sources, nil
 }
 
-// sortedNames puts what has no name first, the others in natural order.
+// sortedNames returns the names in natural order, the empty name first.
 func sortedNames(set map[string]bool) []string {
 	var list []string
 	for name := range set {
@@ -235,12 +238,12 @@ func sortedNames(set map[string]bool) []string {
 	return list
 }
 
-// pairing is how a layout with blocks pairs trials: by block and repeat.
+// pairing returns the pairing of a layout with blocks: by block and repeat.
 func (l *Layout) pairing() Pairing {
 	return Pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
 }
 
-// setUp is the number of a block, from 1; 0: there are none.
+// setUp returns the number of a block, from 1, or 0 if the layout has no blocks.
 func (l *Layout) setUp(block string) int {
 	if l == nil {
 		return 0
@@ -248,7 +251,7 @@ func (l *Layout) setUp(block string) int {
 	return slices.Index(l.blocks, block) + 1
 }
 
-// remarkRepeats says what repeats are taken for where no blocks are told.
+// remarkRepeats adds the remark that repeats are independent samples if the layout has no blocks.
 func (r *run) remarkRepeats() {
 	if r.Layout == nil || r.Layout.blocks != nil {
 		return

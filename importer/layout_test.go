@@ -12,7 +12,7 @@ func TestLayout(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		layout Layout
-		path   string // below the directory
+		path   string // the file's path below the directory
 		want   string
 	}{
 		{"without the layer", study, "calico/3/p2p-client.stdout", "none calico 3 p2p []"},
@@ -47,7 +47,7 @@ func TestLayoutErrors(t *testing.T) {
 		{Layout{Path: "a/{x y}"}, `cannot read the template "a/{x y}": "{x y}" is no field`},
 		{Layout{Path: "a/{arm}/{arm}"}, `cannot read the template "a/{arm}/{arm}": the field {arm} is there twice`},
 		{Layout{Path: "a/{arm:(}"}, `cannot read the template "a/{arm:(}": {arm}: error parsing regexp: missing closing ): ` + "`(`"},
-		{Layout{Path: "a/{cni}"}, "no field of the template tells the arm"},
+		{Layout{Path: "a/{cni}"}, "no field of the template names the arm"},
 		{Layout{Path: "a/{cni}", Arm: []string{"cna"}}, "the template has no field {cna} to be the arm"},
 		{Layout{Path: "a/{cni}", Arm: []string{"cni"}, Block: []string{"cni"}}, "the field {cni} cannot be both arm and block"},
 	} {
@@ -70,7 +70,7 @@ func TestLayoutErrors(t *testing.T) {
 	}
 }
 
-// FuzzLayout: no template and no path ends the program, and what matches tells an arm.
+// FuzzLayout checks that no template and no path causes a panic, and that a matching path yields an arm.
 func FuzzLayout(f *testing.F) {
 	f.Add("results/{cni}{layer:(-wg)?}/{arm}.json", "calico-wg/1.json")
 	f.Add("{arm:[0-9]{2}}{_:.*}", "12x")

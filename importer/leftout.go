@@ -6,21 +6,20 @@ import (
 	"tare/experiment"
 )
 
-// omission counts the values of an exploratory metric that nothing can be compared by.
-// One of them says little against the rest of its trial: a counter of timeouts is
-// zero where all went well. A headline is what the trial was made for, and a trial
-// without it is none.
+// omission counts the values of an exploratory metric that cannot be compared. Such a value is no reason to
+// reject its trial: a counter of timeouts is zero if there were none. A headline, however, is the purpose of a
+// trial, and a trial without it is invalid.
 type omission struct {
 	metric string
 	values int
-	first  string // file
+	first  string // the path of the first file with such a value
 }
 
-// leaveOut takes the useless values of exploratory metrics out of a trial. The metric
-// becomes optional in the cell, as one that the file does not tell.
+// leaveOut removes the unusable values of exploratory metrics from a trial. The metric becomes optional in the
+// cell, like a metric that a file does not contain.
 func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
-		return // none of its values counts
+		return // no value of an invalid trial counts
 	}
 	useless := func(v Value) bool { return unfit(v) && !r.isHeadline(in, v.Metric) }
 	if !slices.ContainsFunc(t.Values, useless) {
@@ -35,18 +34,18 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 		name := v.Metric.Name
 		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
 		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
-			t.Loop = nil // it ties two
+			t.Loop = nil // a loop needs both of its metrics
 		}
 	}
 	t.Values = left
 }
 
-// unfit says whether a value cannot be compared on its scale.
+// unfit reports whether a value cannot be compared on its metric's scale.
 func unfit(v Value) bool {
 	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
 }
 
-// isHeadline says whether a metric will be a headline, by the format or as chosen.
+// isHeadline reports whether a metric will be a headline, by the format or by the user's choice.
 func (r *run) isHeadline(in *importedCell, m experiment.Metric) bool {
 	if len(r.Headline) == 0 {
 		return m.Headline
@@ -54,13 +53,13 @@ func (r *run) isHeadline(in *importedCell, m experiment.Metric) bool {
 	return slices.Contains(r.Headline, m.Name) || slices.Contains(r.Headline, in.ID+":"+m.Name)
 }
 
-// remarkLeftOut names each metric of which something was left out.
+// remarkLeftOut adds a remark for each metric with values that were left out.
 func (r *run) remarkLeftOut() {
 	for _, o := range r.leftOut.list {
-		r.remark("%s of %s left out, the first in %s: no ratio can be made of what is zero, negative or not finite; %s",
+		r.remark("%s of %s left out, the first in %s: values that are zero, negative or not finite have no ratio; %s",
 			plural(o.values, "value"), o.metric, o.first, differences)
 	}
 }
 
-// differences is the hint for a value that is zero on a ratio scale.
+// differences is the advice for a value that is zero on a ratio scale.
 const differences = "scale=difference suits metrics that may be zero"

@@ -8,10 +8,10 @@ import (
 	"tare/importer"
 )
 
-// A useless value of an exploratory metric is left out of its trial, one of a
-// headline breaks it.
+// An unusable value of an exploratory metric is left out of its trial. An unusable value of a headline makes
+// the trial invalid.
 func TestLeftOut(t *testing.T) {
-	const why = "no ratio can be made of what is zero, negative or not finite; scale=difference suits metrics that may be zero"
+	const why = "values that are zero, negative or not finite have no ratio; scale=difference suits metrics that may be zero"
 	headline := func(names ...string) func(*importer.Options) {
 		return func(o *importer.Options) { o.Headline = names }
 	}
@@ -65,7 +65,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// The metric is optional then, and one that has no value at all is none.
+// A metric with values left out is optional. A metric without any value is not in the plan.
 func TestLeftOutPlan(t *testing.T) {
 	dir := write(t, map[string]string{"1.txt": "x s-min 0\nx s-p50 0\nx s-p50 1\nx s-mean 1\n"})
 	o := importer.Options{Format: lines, Name: "test", Sources: []importer.Source{{Arm: "a", From: []string{dir}}}}

@@ -14,8 +14,8 @@ import (
 	"tare/importer/vaultbench/vaultbenchtest"
 )
 
-// TestMemory imports 100 and 10,000 files of 2 kB and compares what is alive at
-// the end of each. What may grow with the number of files is the list of them.
+// TestMemory imports 100 and 10,000 files of 2 kB and compares the memory in use at the end of each import.
+// Only the list of the files may grow with their number.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("10,000 files")
@@ -56,7 +56,7 @@ func TestMemory(t *testing.T) {
 		}
 		return heap
 	}
-	alive(few) // whatever is set up once
+	alive(few) // a first import allocates everything that is allocated only once
 	small, large := alive(few), alive(many)
 	growth := (float64(large) - float64(small)) / (many - few)
 	t.Logf("%d kB alive after %d files, %d kB after %d: %.0f bytes for each", small>>10, few, large>>10, many, growth)

@@ -50,7 +50,7 @@ func TestMatchParts(t *testing.T) {
 			t.Errorf("%s matches %s: %v", test.pattern, test.path, got)
 		}
 	}
-	// Many ** take no longer than the product of the lengths.
+	// Matching many ** takes no longer than the product of the two lengths.
 	many, long := strings.Repeat("**/", 200)+"x", strings.Repeat("a/", 2000)+"y"
 	if matchParts(strings.Split(many, "/"), strings.Split(long, "/")) {
 		t.Error("x matches y")

@@ -1,12 +1,12 @@
 package importer
 
-// ordered holds a value for each key, in the order in which the keys first appeared.
+// ordered is a map that keeps the order in which its keys were added.
 type ordered[K comparable, V any] struct {
 	list []*V
 	of   map[K]*V
 }
 
-// get gives the value of a key, a new one where there is none yet.
+// get returns the value of a key. If the key has none, it adds the value that new returns.
 func (o *ordered[K, V]) get(key K, new func() *V) *V {
 	v, ok := o.of[key]
 	if !ok {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// comparable refuses arms of which none has a cell in common with the baseline: a
-// run of them holds no comparison. It is not known of an arm of which no file could
-// be read.
+// comparable returns an error if no arm has a cell in common with the baseline, since such a run compares
+// nothing. If no file of an arm could be read, its cells are unknown and there is no error.
 func (r *run) comparable(arms []*arm) error {
 	if len(arms) < 2 {
 		return nil
@@ -20,7 +19,7 @@ func (r *run) comparable(arms []*arm) error {
 			return nil
 		}
 	}
-	hint := "a cell is compared that has the same name in the files of two arms"
+	hint := "a cell must have the same name in the files of two arms to be compared"
 	if r.Format.OneName != "" {
 		hint += ": " + r.Format.OneName
 	}
@@ -29,8 +28,8 @@ func (r *run) comparable(arms []*arm) error {
 		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell)), hint}}
 }
 
-// partners remarks on rounds that one of two arms lacks: their trials are in the
-// run, and in no comparison. Where nothing has a partner, the pairing is wrong.
+// partners adds remarks on rounds that one of two arms lacks. Their trials are in the run, but in no
+// comparison. If no trial has a partner, the pairing is wrong, and partners returns an error.
 func (r *run) partners(arms []*arm) error {
 	if r.PairBy.how == "" || len(arms) < 2 {
 		return nil
@@ -56,7 +55,8 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// remarkUnpaired remarks on the rounds of an arm that another one lacks: as a whole, or in a cell that both were measured in.
+// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both
+// have.
 func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
@@ -84,14 +84,14 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	}
 }
 
-// without are the rounds that are not among the others.
+// without returns the rounds that are not among the others.
 func without(rounds, others map[int]bool) map[int]bool {
 	rounds = maps.Clone(rounds)
 	maps.DeleteFunc(rounds, func(round int, _ bool) bool { return others[round] })
 	return rounds
 }
 
-// label names a round by what its files have in common.
+// label names a round by the text that its files share.
 func (r *run) label(round int) string {
 	if !r.PairBy.byFiles() {
 		return fmt.Sprint(round)
@@ -116,7 +116,7 @@ func firstFew[V any](set map[int]V, name func(int) string) string {
 	return Few(3, names)
 }
 
-// Few names the first few of many.
+// Few lists the first names and says how many more there are.
 func Few(most int, names []string) string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "…")

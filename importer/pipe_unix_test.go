@@ -20,9 +20,8 @@ import (
 	"tare/journal"
 )
 
-// TestPipe imports from a pipe that a shell hands on, from one that nobody ever writes to, and
-// from a standard input that never ends: the end of the context ends the import. What is
-// named and is no file is refused at once.
+// TestPipe imports from a shell's pipe, from a pipe without a writer, and from an endless standard input. The
+// end of the context ends each import. A named path that is no file is an error at once.
 func TestPipe(t *testing.T) {
 	dir := write(t, map[string]string{"a.txt": "x s-mean 1\n"})
 	importing := func(ctx context.Context, from string, stdin io.Reader) (string, error) {
@@ -82,7 +81,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestLinks imports by pattern and by directory: no link leads out of what was named.
+// TestLinks imports by pattern and by directory, and checks that no link leads out of the named directory.
 func TestLinks(t *testing.T) {
 	dir := write(t, map[string]string{"in/a.txt": "x s-mean 1\n", "in/sub/c.txt": "x s-mean 3\n", "in/sub2/d.txt": "x s-mean 4\n", "out/secret.txt": "x s-mean 2\n"})
 	for link, to := range map[string]string{"in/b.txt": "../out/secret.txt", "in/dir": "../out", "in/same.txt": "a.txt"} {
@@ -93,7 +92,7 @@ func TestLinks(t *testing.T) {
 	t.Chdir(dir)
 	for _, test := range []struct {
 		from, arm string
-		want      []string // files that are read
+		want      []string // the files that are read
 		err       string
 	}{
 		{"in/*.txt", "a", []string{"in/a.txt", "in/same.txt"}, ""},
@@ -102,7 +101,7 @@ func TestLinks(t *testing.T) {
 		{"in/s*/*.txt", "a", []string{"in/sub/c.txt", "in/sub2/d.txt"}, ""},
 		{"in/d*", "a", nil, "no valid trial in 1 file"},
 		{"in/d*/*.txt", "a", nil, "no valid trial in 1 file"},
-		{"in/b.txt", "a", []string{"in/b.txt"}, ""}, // it is named
+		{"in/b.txt", "a", []string{"in/b.txt"}, ""}, // the link itself is named
 		{"in/[ds]*[b2r]", "", nil, "which arm is in/sub, and which is in/dir?"},
 	} {
 		to := filepath.Join(t.TempDir(), "run")

@@ -14,10 +14,10 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int   // readings of a cell that were made one trial, at most
-	kept   *kept // nil: the file could not be opened
-	broken error // why the file gives nothing
-	err    error // ends the import
+	merged int         // the largest number of readings that were merged into one trial
+	stored *storedFile // nil: the file could not be opened
+	broken error       // the reason why the file has no trials
+	err    error       // an error that ends the import
 }
 
 func (r *run) take(ctx context.Context, i int, c readResult) error {
@@ -32,7 +32,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	if c.broken != nil {
 		c.broken = r.mistaken(ctx, i, c.broken)
 		line.Broken = short(c.broken.Error())
-		if err := r.keeper.record(line, c.kept); err != nil {
+		if err := r.keeper.record(line, c.stored); err != nil {
 			return err
 		}
 		if errors.Is(c.broken, ErrBeside) {
@@ -42,7 +42,7 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 		if errors.Is(c.broken, errNoRound) {
 			r.roundless++
 		}
-		return r.lose(i, line.Broken, c.kept)
+		return r.recordBroken(i, line.Broken, c.stored)
 	}
 	line.Trials = len(c.trials)
 	r.merged = max(r.merged, c.merged)
@@ -51,14 +51,14 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 			c.trials[k].Broken = "same content as " + first
 		}
 	}
-	if err := r.add(i, c.trials, c.kept); err != nil {
+	if err := r.add(i, c.trials, c.stored); err != nil {
 		return err
 	}
-	return r.keeper.record(line, c.kept)
+	return r.keeper.record(line, c.stored)
 }
 
-// read reads one file. It changes nothing of the run but the file's copy, so that
-// several files can be read at the same time.
+// read reads one file. It changes nothing of the run except the file's copy, so that several files can be read
+// at the same time.
 func (r *run) read(ctx context.Context, i int) (c readResult) {
 	f := &r.files[i]
 	in, err := f.open(ctx, r.Stdin)
@@ -66,12 +66,12 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		return readResult{broken: err}
 	}
 	defer in.Close()
-	if c.kept, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
+	if c.stored, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
 		return c
 	}
 	size := sizeOf(in)
 	format := cmp.Or(f.format, &r.Format)
-	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneFileEach})
+	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.stored.buffer, Size: size, Alone: r.oneFileEach})
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
 	}
@@ -87,9 +87,9 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 			t.Start = r.Start
 		}
 	}
-	c.err = c.kept.finish(c.broken != nil, size)
+	c.err = c.stored.finish(c.broken != nil, size)
 	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
-		c.err = wrong // not the file's fault
+		c.err = wrong // a usage error is not the fault of the file
 	}
 	if c.broken != nil {
 		c.broken, c.trials = bare(c.broken), nil
@@ -97,7 +97,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	return c
 }
 
-// sizeOf is the size of a regular file; 0 where it cannot be told.
+// sizeOf returns the size of a regular file, or 0 if the size is unknown.
 func sizeOf(in io.Reader) int64 {
 	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
@@ -110,8 +110,8 @@ func sizeOf(in io.Reader) int64 {
 	return info.Size()
 }
 
-// accept refuses a trial that no run can hold, or that was not given as it should be.
-func (r *run) accept(t *Trial, f *found) error {
+// accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
+func (r *run) accept(t *Trial, f *inputFile) error {
 	if err := checkTrial(t); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *run) accept(t *Trial, f *found) error {
 	}
 	switch {
 	case t.Arm != "" && f.arm != "":
-		return fmt.Errorf("the file tells the arms itself (%s): give it without --arm", quoted(t.Arm))
+		return fmt.Errorf("the file names its arms itself (%s): give it without --arm", quoted(t.Arm))
 	case t.Unpaired && r.PairBy.how != "":
 		return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, f.path)
 	case r.PairBy.how == byRound && t.Round < 1:
@@ -129,14 +129,14 @@ func (r *run) accept(t *Trial, f *found) error {
 	return nil
 }
 
-// errNoRound is the error of a file that cannot be paired by the round that it tells.
-var errNoRound = errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
+// errNoRound is the error of a file without rounds if trials are to be paired by round.
+var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
-// numbering gives the trials of a file their rounds. A file with several trials of a
-// cell has one in each of several rounds.
+// numbering returns a function that gives each trial of a file its round. If a file has several trials of a
+// cell, they get different rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
-	seen := map[[2]string]int{} // trials so far, by arm and cell, where no round is told
-	given := map[[2]int]int{}   // rounds given to this file's trials, by arm and its n
+	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, of files without rounds
+	given := map[[2]int]int{}   // the rounds of this file's trials, by arm and position among the trials
 	return func(a *arm, t *Trial) int {
 		nth := t.Round
 		if nth == 0 {
@@ -157,10 +157,10 @@ func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 	}
 }
 
-func (r *run) add(file int, trials []Trial, k *kept) error {
+func (r *run) add(file int, trials []Trial, k *storedFile) error {
 	round := r.numbering(file)
 	something := func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 }
-	k.kept = k.kept || slices.ContainsFunc(trials, something)
+	k.hasRaw = k.hasRaw || slices.ContainsFunc(trials, something)
 	var within []trialWithin
 	measured := map[*arm]bool{}
 	key := &r.files[file].fileKey
@@ -214,7 +214,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
 	}
 	if conflict != "" {
-		record.Values = nil // one of them is not what its name says
+		record.Values = nil // at least one value does not belong to the metric of its name
 	}
 	a.take(round, cell.index, r.PairBy.how != "")
 	cell.learn(a.name, r.Format.Settings, t)
@@ -238,7 +238,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	return record, nil
 }
 
-// problem notes one of the first problems, to be shown.
+// problem adds a problem to the result, which lists the first few only.
 func (r *run) problem(p Problem) {
 	if len(r.result.Problems) < mostProblems {
 		r.result.Problems = append(r.result.Problems, p)

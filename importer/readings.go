@@ -8,13 +8,12 @@ import (
 	"tare/stats"
 )
 
-// factReadings tells how many readings a trial has, where a file holds several.
+// factReadings is the fact with the number of readings that were merged into a trial.
 const factReadings = "readings"
 
-// readings makes one trial of all that a file of a serial tool holds of a cell and arm.
-// Where files are paired, the file is what was measured together: runs that a tool
-// made one after the other have no partner in another file. A value is the median of those of
-// the readings that did not fail, so that a time and the rate it stands for agree.
+// readings merges all readings of a cell and arm in a file of a serial tool into one trial. If files are
+// paired, only whole files are pairs: runs that a tool made one after the other have no partner in another
+// file. A value is the median over the readings that did not fail, so that a time and its rate agree.
 func readings(trials []Trial) (merged []Trial, most int) {
 	var list ordered[[2]string, []Trial]
 	for _, t := range trials {
@@ -28,7 +27,7 @@ func readings(trials []Trial) (merged []Trial, most int) {
 	return merged, most
 }
 
-// reading makes one trial of several.
+// reading merges several trials into one.
 func reading(trials []Trial) Trial {
 	one := trials[0]
 	if len(trials) == 1 {

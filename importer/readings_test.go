@@ -7,7 +7,7 @@ import (
 	"tare/importer"
 )
 
-// Readings that failed are counted, and give no value while others do.
+// Readings that failed are counted. Their values are used only if no reading succeeded.
 func TestReadings(t *testing.T) {
 	o := importer.Options{Format: lines, Name: "test"}
 	o.Format.Serial = true

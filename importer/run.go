@@ -13,52 +13,51 @@ import (
 	"tare/journal"
 )
 
-// Options say what is imported, and how.
+// Options are the files, the names and the rules of an import.
 type Options struct {
-	Format   Format    // Auto: each file tells by its content
-	Known    []Format  // all formats, for Auto and for files of another tool than Format's
-	Sources  []Source  // the first is the baseline unless told otherwise
-	Stdin    io.Reader // for the file "-"
-	Baseline string    // name of the arm; "": the first that is no control
+	Format   Format    // the files' format, or Auto, which finds each file's format by its content
+	Known    []Format  // all formats, for Auto and for the hint about files of another tool
+	Sources  []Source  // the first arm is the baseline, unless Baseline names another
+	Stdin    io.Reader // the content of the file "-"
+	Baseline string    // the name of the baseline; "": the first arm that is no control
 	PairBy   Pairing
-	Layout   *Layout      // of the paths, in place of Sources; nil: none
-	Factors  []PathFactor // that the paths of the files tell
+	Layout   *Layout      // describes the paths and replaces Sources; nil: none
+	Factors  []PathFactor // factors whose levels stand in the paths of the files
 	Allow    []string     // settings of the workload that may differ between arms
-	Headline []string     // metrics, in place of those that the format marks
-	Strict   bool         // end at the first broken file
+	Headline []string     // metrics that are headlines, instead of those that the format marks
+	Strict   bool         // end the import at the first broken file
 	NoRaw    bool         // keep no copies of the files
 
-	Start time.Time // of trials whose files tell none; zero: none is told
+	Start time.Time // the start of trials whose files contain no time; zero: unknown
 
-	// For the plan.
+	// The following fields are copied into the plan.
 	Name        string
-	Version     string // of Tare
+	Version     string // the version of Tare
 	Labels      experiment.Labels
-	Map         string // the mapping file that Format reads by; "": none
-	Command     string // that repeats the import
+	Map         string // the mapping file of Format; "": none
+	Command     string // the command line that repeats the import
 	Limits      experiment.Limits
 	Confidence  quantity.Percent
 	Equivalence quantity.Percent
 	Power       quantity.Percent
 
-	// Progress is called after each file with how many of how many are done; nil
-	// for none.
+	// Progress is called after each file with the number of files done and of all files; nil: it is not called.
 	Progress func(done, files int)
 }
 
-// Result says what was imported.
+// Result summarises an import.
 type Result struct {
 	Files    int            `json:"files"`
-	Broken   int            `json:"broken"` // files that gave no trial
-	Trials   int            `json:"trials"` // valid or not; a broken file counts as many as others of its arm have, or once
+	Broken   int            `json:"broken"` // the number of files that gave no trial
+	Trials   int            `json:"trials"` // the number of trials, valid or not; a broken file counts as many as other files of its arm have, or one
 	Valid    int            `json:"valid"`
-	ByRule   map[string]int `json:"byRule,omitempty"`   // invalid trials
-	Problems []Problem      `json:"problems,omitempty"` // the first of them
-	More     int            `json:"more,omitempty"`     // problems beyond those listed
+	ByRule   map[string]int `json:"byRule,omitempty"`   // the number of invalid trials, by rule
+	Problems []Problem      `json:"problems,omitempty"` // the first problems
+	More     int            `json:"more,omitempty"`     // the number of problems beyond those listed
 	Remarks  []string       `json:"remarks,omitempty"`
 }
 
-// Problem is a file, or a trial in it, that is no data.
+// Problem is a file, or a trial in it, that is invalid.
 type Problem struct {
 	File   string `json:"file"`
 	Cell   string `json:"cell,omitempty"` // "": the whole file
@@ -75,20 +74,19 @@ func (p Problem) String() string {
 
 const mostProblems = 10
 
-// Run imports files into a new run directory. Nothing stands under its name
-// before everything does. With an error there is no run, but a result where any file
-// was read.
+// Run imports files into a new run directory. The directory gets its name only when it is complete. If Run
+// fails, there is no run. If it has read a file by then, it still returns a result.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	search, err := o.find()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = search.close() }() // nothing was written through them
+	defer func() { _ = search.close() }() // the roots are only read, so an error in closing loses nothing
 	if o.Format.Name == Auto {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
 		}
-		if o.Name == Auto { // nobody gave one: that of the tool, as if it had been named
+		if o.Name == Auto { // the user gave no name: the tool's is used, as if the user had named the tool
 			o.Name = o.Format.Name
 		}
 	}
@@ -127,25 +125,25 @@ type run struct {
 	Options
 	bulk        *journal.Bulk
 	keeper      *keeper
-	files       []found
-	oneFileEach bool                       // several arms are one file each
-	rounds      ordered[part, pairedRound] // where the files are paired
+	files       []inputFile
+	oneFileEach bool                           // set if there are several arms and each is one file
+	rounds      ordered[nthTrial, pairedRound] // the rounds, if files are paired
 	cells       cells
 	arms        arms
-	unnamed     []string         // where files are from that tell their arms
-	taken       map[trialKey]int // index of the file, with pairing by the told round
+	unnamed     []string         // the sources whose files name their arms
+	taken       map[trialKey]int // the file that each trial comes from, if trials are paired by the files' rounds
 	duplicates  duplicates
 	leftOut     ordered[string, omission] // by metric
-	broken      []broken
-	beside      []int                   // files that hold no result by their nature
-	roundless   int                     // files that do not tell the round, which they were to be paired by
-	others      ordered[string, reader] // formats of files that are another tool's
-	merged      int                     // readings of a cell in a file that were made one trial, at most
-	looked      int                     // files that were looked into for these
+	broken      []brokenFile
+	beside      []int                   // the files that hold no result by their nature
+	roundless   int                     // the number of files that contain no round, although trials are paired by round
+	others      ordered[string, reader] // the formats of files that another tool wrote
+	merged      int                     // the largest number of readings that were merged into one trial
+	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
 }
 
-// trialKey names a trial: indices of arm and cell, and the round.
+// trialKey identifies a trial by the indices of its arm and cell and by its round.
 type trialKey struct{ arm, cell, round int }
 
 func (r *run) all(ctx context.Context) (err error) {
@@ -174,7 +172,7 @@ func (r *run) all(ctx context.Context) (err error) {
 	return r.finish()
 }
 
-// finish writes what could not be known before the last file was read.
+// finish writes the parts of the run that are known only after the last file was read.
 func (r *run) finish() error {
 	if n := len(r.beside); n > 0 {
 		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)

@@ -22,9 +22,9 @@ import (
 	"tare/journal"
 )
 
-// lines is a format for tests: a file of lines "CELL METRIC VALUE", with "broken"
-// for a cell that has no data, "round N" for the trials that follow, "beside" for
-// a file without results, and any other line an error.
+// lines is a format for tests: a file of lines "CELL METRIC VALUE". A line "broken" marks a cell as invalid,
+// "round N" sets the round of the following trials, and "beside" makes a file without results. Any other line
+// is an error.
 var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".txt"}, Read: func(f importer.File) ([]importer.Trial, error) {
 	text, err := importer.ReadAll(f)
 	if err != nil {
@@ -61,7 +61,7 @@ var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".
 	return trials, nil
 }}
 
-// imported is the run of an import.
+// imported imports files and returns the run.
 func imported(t *testing.T, o importer.Options) *journal.Run {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "run")
@@ -75,7 +75,7 @@ func imported(t *testing.T, o importer.Options) *journal.Run {
 	return run
 }
 
-// write writes files below a new directory, by their names.
+// write writes the files into a new directory.
 func write(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func write(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// manyCells is a file of one metric in each of n cells.
+// manyCells returns a file with one metric in each of n cells.
 func manyCells(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -100,7 +100,7 @@ func manyCells(n int) string {
 	return text.String()
 }
 
-// trialsOf prints the trials of n cells.
+// trialsOf returns the printed form of the trials of n cells.
 func trialsOf(format string, n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -109,7 +109,7 @@ func trialsOf(format string, n int) string {
 	return strings.Join(list, "\n")
 }
 
-// each makes the format change each trial of a file before it gives them.
+// each makes the format pass each trial of a file to change.
 func each(o *importer.Options, change func(f importer.File, t *importer.Trial)) {
 	read := o.Format.Read
 	o.Format.Read = func(f importer.File) ([]importer.Trial, error) {
@@ -121,17 +121,17 @@ func each(o *importer.Options, change func(f importer.File, t *importer.Trial)) 
 	}
 }
 
-// timed makes the format tell the start of its trials.
+// timed makes the format set the start of its trials.
 func timed(o *importer.Options) {
 	each(o, func(_ importer.File, t *importer.Trial) { t.Start = time.Unix(1_700_000_000, 0) })
 }
 
-// importing is an import of files in a directory, and what it is to give.
+// importing is a test case: files in a directory, the options of the import, and the expected result.
 type importing struct {
 	files   map[string]string
 	arms    []string // NAME=PATH below the directory, or PATH
 	options func(*importer.Options)
-	trials  string // one a line: round arm cell values rules
+	trials  string // one trial a line: round arm cell values rules
 	notes   []string
 	err     string
 }
@@ -188,7 +188,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// print prints the trials of a run, one a line.
+// print returns the trials of a run, one a line.
 func print(run *journal.Run) string {
 	var list []string
 	for _, t := range run.Trials {
@@ -432,8 +432,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestErrors imports the published runs with 2 replicas, of which some answered
-// half of their requests with an error, by different limits.
+// TestErrors imports the published runs with 2 replicas under different limits on errors. In some of these
+// runs, half of the requests failed.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	var runs []vaultbenchtest.Run
@@ -474,8 +474,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestSameStudyBothWays imports the same numbers as files and as a long CSV: the
-// runs must hold the same values.
+// TestSameStudyBothWays imports the same numbers as files and as a long CSV, and checks that both runs hold the
+// same values.
 func TestSameStudyBothWays(t *testing.T) {
 	dir := t.TempDir()
 	var runs []vaultbenchtest.Run

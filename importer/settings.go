@@ -9,16 +9,16 @@ import (
 	"tare/experiment"
 )
 
-// load is what trials of an arm were asked to do: the format's settings, in its order.
+// load holds the values of the format's settings, in its order, that trials of an arm had.
 type load struct {
 	arm    string
 	values []string
 }
 
-// mostLoads bounds what is kept of a cell whose files all differ.
+// mostLoads limits the number of loads that are kept for a cell whose files all differ.
 const mostLoads = 50
 
-// learn takes what a trial was asked to do. One that is broken says nothing of the others.
+// learn records the settings of a trial. A broken trial is ignored.
 func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return
@@ -32,7 +32,7 @@ func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	}
 }
 
-// settings are those that are not the same in all files of a cell.
+// settings lists the settings that differ between the files of a cell.
 func (r *run) settings() (list []experiment.ImportedSetting) {
 	for _, c := range r.cells.list {
 		for i, s := range r.Format.Settings {
@@ -52,8 +52,9 @@ func (r *run) settings() (list []experiment.ImportedSetting) {
 	return list
 }
 
-// parameters are the settings that all files of the cell share, without those at the tool's default: what the cell asks, as
-// the parameters of a workload do. Runs that differ in them are not taken for runs of one experiment. nil: there are none.
+// parameters returns the settings that all files of the cell share, without those at the tool's default. They
+// correspond to the parameters of a workload: runs with different ones are not runs of one experiment. nil:
+// there are none.
 func (c *importedCell) parameters(settings []Setting) any {
 	shared := map[string]string{}
 	for i, s := range settings {
@@ -68,7 +69,7 @@ func (c *importedCell) parameters(settings []Setting) any {
 	return shared
 }
 
-// remarkSettings says, for each setting, where it keeps arms from being compared.
+// remarkSettings adds a remark for each setting that keeps arms from being compared.
 func (r *run) remarkSettings(arms []*arm) {
 	type setting struct {
 		experiment.ImportedSetting
@@ -93,12 +94,12 @@ func (r *run) remarkSettings(arms []*arm) {
 			r.remark("files of %s differ in %s (%s), which was allowed", where, s.Name, strings.Join(values, ", "))
 			continue
 		}
-		r.remark("files of %s differ in %s (%s): what was measured otherwise is not compared; --allow %s compares it all the same",
+		r.remark("files of %s differ in %s (%s): results with different settings are not compared; --allow %s compares them nevertheless",
 			where, s.Name, strings.Join(values, ", "), shellName(s.Name))
 	}
 }
 
-// shellName is the name of a setting as an argument.
+// shellName returns the name of a setting, quoted for a shell if necessary.
 func shellName(name string) string {
 	if strings.Contains(name, " ") {
 		return "'" + name + "'"
@@ -106,7 +107,7 @@ func shellName(name string) string {
 	return name
 }
 
-// checkAllowed refuses what is no setting of the format.
+// checkAllowed returns an error for a name that is no setting of the format.
 func checkAllowed(names []string, f Format) error {
 	var known []string
 	for _, s := range f.Settings {

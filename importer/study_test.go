@@ -8,7 +8,7 @@ import (
 	"tare/importer"
 )
 
-// study is an import by a template below the directory of the files.
+// study imports by a template below the directory of the files.
 func study(path string, with func(*importer.Layout)) func(*importer.Options) {
 	return func(o *importer.Options) {
 		l := &importer.Layout{Path: filepath.ToSlash(filepath.Dir(o.Sources[0].From[0])) + "/" + path}
@@ -79,7 +79,7 @@ func TestStudy(t *testing.T) {
 	}
 }
 
-// loads makes the format tell the word behind a file's dash as a setting.
+// loads makes the format read the part of a file's name after the dash as a setting.
 func loads(o *importer.Options) {
 	o.Format.Settings = []importer.Setting{{Name: "rate", Default: "none"}, {Name: "block size", Default: "4k"}}
 	each(o, func(f importer.File, t *importer.Trial) {
@@ -89,13 +89,13 @@ func loads(o *importer.Options) {
 	})
 }
 
-// A setting that one arm tells and the other leaves at its default differs.
+// A setting differs if one arm's files contain it and the other arm's files leave it at its default.
 func TestSettings(t *testing.T) {
 	files := map[string]string{"a/1.txt": "x s-mean 1\n", "a/2-none.txt": "x s-mean 2\ny s-mean 1\n", "b/1-2000.txt": "x s-mean 3\n", "b/2.txt": "y s-mean 3\n"}
 	const trials = "1 a x s-mean=1\n2 a x s-mean=2\n2 a y s-mean=1\n1 b x s-mean=3\n2 b y s-mean=3"
 	for name, i := range map[string]importing{
 		"differs": {files: files, arms: []string{"a=a", "b=b"}, options: loads, trials: trials,
-			notes: []string{"files of x differ in rate (a: none, b: 2000): what was measured otherwise is not compared; --allow rate compares it all the same"}},
+			notes: []string{"files of x differ in rate (a: none, b: 2000): results with different settings are not compared; --allow rate compares them nevertheless"}},
 		"allowed": {files: files, arms: []string{"a=a", "b=b"}, trials: trials,
 			options: func(o *importer.Options) { loads(o); o.Allow = []string{"rate"} },
 			notes:   []string{"files of x differ in rate (a: none, b: 2000), which was allowed"}},

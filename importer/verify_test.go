@@ -13,8 +13,8 @@ import (
 	"tare/journal"
 )
 
-// TestVerifyImport: whatever raw file of an imported run is changed or taken away, Verify
-// says so: the copies, and what was found within the trials.
+// TestVerifyImport checks that Verify reports every raw file of an imported run that was changed or removed:
+// copies, series and histograms.
 func TestVerifyImport(t *testing.T) {
 	for _, noRaw := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "run")

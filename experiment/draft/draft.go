@@ -1,3 +1,3 @@
-// Package draft writes experiment files: one that a command line asks for (line.go), and one to
-// begin with (start.go).
+// Package draft writes experiment files: one for a command line (line.go), and one for a user to start from
+// (start.go).
 package draft

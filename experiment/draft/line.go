@@ -17,28 +17,29 @@ import (
 	"tare/safetext"
 )
 
-// Asked is what a command line asks for: programs beside each other, or one program behind layers.
+// Asked is the comparison that a command line requests: several programs, or one program without and with
+// layers.
 //
 //	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
 //	tare run --layer bubblewrap -- ./bench --fast
 type Asked struct {
-	Line     string // as it was typed, for the file's first line
+	Line     string // the command line, for the file's first line
 	Programs []Program
-	Layers   []string // as typed: the name of a layer, a layer as in a file, or a command to stand in front
-	Allow    []string // in what programs may differ from the first (experiment.Aspect)
+	Layers   []string // as the user wrote them: the name of a layer, a layer in the form of a file, or a command that wraps the program
+	Allow    []string // the aspects in which programs may differ from the first (experiment.Aspect)
 }
 
-// Program is a program to measure: a text for the shell, or what is started as it is.
+// Program is a program to measure: a text for the shell, or a command that starts without one.
 type Program struct {
-	Name  string   // of its arm, if one was given
-	Args  []string // as typed; none where the text takes a shell
-	Shell string   // what a shell is given; "" where no program of the experiment takes one
+	Name  string   // the name of its arm, if the user gave one
+	Args  []string // the words of the command; none if a shell reads the text
+	Shell string   // the text for the shell; "" if no program of the experiment needs a shell
 }
 
-// String is the program as it is typed.
+// String returns the program as the user wrote it.
 func (p Program) String() string { return cmp.Or(strings.Join(p.Args, " "), p.Shell) }
 
-// Start is what is started.
+// Start returns the command that is started.
 func (p Program) Start() []string {
 	if p.Shell != "" {
 		return []string{"/bin/sh", "-c", p.Shell}
@@ -46,14 +47,14 @@ func (p Program) Start() []string {
 	return p.Args
 }
 
-// named is a program with a name in front: fast='gzip -1 -k -f big'.
+// named matches a program with a name before it: fast='gzip -1 -k -f big'.
 var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 
-// Named says whether an argument is a program with a name in front.
+// Named reports whether an argument is a program with a name before it.
 func Named(arg string) bool { return named.MatchString(arg) }
 
-// Parse reads the arguments. Each is a program, with a name in front or without; behind layers
-// there is one program, and several arguments are its own.
+// Parse reads the arguments. Each is a program, with or without a name before it. With layers there is only one
+// program, and several arguments are its command.
 func Parse(line string, args, layers []string) (*Asked, error) {
 	a := &Asked{Line: line, Layers: layers}
 	if len(layers) > 0 && len(args) > 1 {
@@ -72,7 +73,7 @@ func Parse(line string, args, layers []string) (*Asked, error) {
 			a.Programs = append(a.Programs, p)
 		}
 	}
-	// Where a shell starts one of them, it starts all: its own start is no program's.
+	// If one program needs a shell, all are started by one, so that the shell's start adds to each.
 	if slices.ContainsFunc(a.Programs, func(p Program) bool { return p.Shell != "" }) {
 		for i, p := range a.Programs {
 			a.Programs[i].Shell = cmp.Or(p.Shell, "exec "+p.String())
@@ -87,7 +88,7 @@ func Parse(line string, args, layers []string) (*Asked, error) {
 	return a, nil
 }
 
-// forShell is what means something to a shell.
+// forShell matches text that has a special meaning in a shell.
 var forShell = regexp.MustCompile("[^A-Za-z0-9 %+,./:=@_-]|(?:^|[ :=])[~]|^[A-Za-z_0-9]+=")
 
 // program reads a program that is one argument.
@@ -104,26 +105,26 @@ func program(text string) (Program, error) {
 	return Program{Args: words}, nil
 }
 
-// How much is measured.
+// The amount of measurement.
 const (
 	mostRounds  = 20
-	rounds      = 12               // that most runs take
-	within      = 14 * time.Second // that trials of short programs take together
+	rounds      = 12               // the number of rounds that most runs need
+	within      = 14 * time.Second // the time that all trials of short programs take together
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond
 	mostSlices  = 8
 )
 
-// slicing is into how many slices a trial of a program is cut that takes so long; 0: it is short
-// of time for that.
+// slicing returns the number of slices for a trial of a program with this duration; 0: there is no time for
+// slices.
 func slicing(arms int, took time.Duration) int {
 	trial := within/time.Duration(rounds*arms) - aroundTrial
 	n := min(mostSlices, int(trial/(took+aroundSlice)))
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment, for programs of which one run takes about so long. Kinds are the
-// names of the layers that there are.
+// File writes the experiment. took is the approximate duration of one run of a program, and kinds are the names
+// of the layers.
 func (a *Asked) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
@@ -177,10 +178,10 @@ limits: {foreignCPU: none, steal: none}
 // arm is one arm of the file.
 type arm struct{ Name, Layer string }
 
-// Quoted is the name as YAML has it.
+// Quoted returns the name in YAML.
 func (a arm) Quoted() string { return scalar(a.Name) }
 
-// arms are those of the file: the first program, then the others, then what stands in front of it.
+// arms returns the arms of the file: the first program, the other programs, and the layers around the first.
 func (a *Asked) arms(kinds []string) (list []arm, err error) {
 	var names names
 	for i, p := range a.Programs {
@@ -206,8 +207,8 @@ func (a *Asked) arms(kinds []string) (list []arm, err error) {
 	return list, nil
 }
 
-// called is the name of a program's arm: the program's, or the whole text where several run the
-// same one.
+// called returns the name of a program's arm: the program's name, or the whole text if several arms run the
+// same program.
 func (a *Asked) called(i int) string {
 	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
 	p := a.Programs[i]
@@ -223,10 +224,10 @@ func (a *Asked) called(i int) string {
 	return plain(base(p))
 }
 
-// inline is a layer as it stands in a file.
+// inline matches a layer in the form of a file.
 var inline = regexp.MustCompile(`^([a-z0-9-]+):\s`)
 
-// front is the arm of a layer.
+// front returns the arm of a layer.
 func front(text string, kinds []string) (arm, error) {
 	text = strings.TrimSpace(text)
 	if slices.Contains(kinds, text) {
@@ -249,7 +250,7 @@ func front(text string, kinds []string) (arm, error) {
 	return arm{plain(filepath.Base(strings.Fields(text)[0])), "wrap: {run: " + list(args) + "}"}, nil
 }
 
-// start is a program as the file has it.
+// start returns a program in the form of the file.
 func start(p Program) string {
 	if p.Shell != "" {
 		return "shell: " + scalar(p.Shell)
@@ -265,10 +266,10 @@ func list(words []string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// asIs is text that YAML takes for text without quotes.
+// asIs matches a text that needs no quotes in YAML.
 var asIs = regexp.MustCompile(`^[A-Za-z./_-][A-Za-z0-9./_+=-]*[A-Za-z./_]$`)
 
-// scalar writes a text for YAML; every JSON string is one.
+// scalar returns a text in YAML. Every JSON string is valid YAML.
 func scalar(text string) string {
 	switch strings.ToLower(text) {
 	case "true", "false", "null", "yes", "no", "on", "off", "---", "...", ".nan", ".inf", "-.inf":
@@ -277,13 +278,13 @@ func scalar(text string) string {
 			return text
 		}
 	}
-	quoted, _ := json.Marshal(text) // a string always can be
+	quoted, _ := json.Marshal(text) // a string can always be encoded
 	return string(quoted)
 }
 
 var other = regexp.MustCompile(`[^a-z0-9]+`)
 
-// plain makes a name of a text.
+// plain makes a valid name of a text.
 func plain(text string) string {
 	return cmp.Or(clip(strings.Trim(other.ReplaceAllString(strings.ToLower(text), "-"), "-"), 40), "program")
 }
@@ -295,10 +296,10 @@ func clip(text string, most int) string {
 	return text
 }
 
-// names are those that are taken.
+// names are the names in use.
 type names []string
 
-// free is the name, or with a number what is free of it.
+// free returns the name, with a number added if it is in use.
 func (n *names) free(name string) string {
 	at := name
 	for i := 2; slices.Contains(*n, at) || at == experiment.ControlName; i++ {

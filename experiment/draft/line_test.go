@@ -14,7 +14,7 @@ import (
 	"tare/workload/command"
 )
 
-// loaded is the experiment of a command line.
+// loaded returns the experiment of a command line.
 func loaded(t *testing.T, took time.Duration, args, layers []string) *experiment.Experiment {
 	t.Helper()
 	asked, err := draft.Parse("tare run", args, layers)
@@ -47,7 +47,7 @@ func TestPrograms(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		arms []string
-		runs [][]string // what is started, by arm
+		runs [][]string // the started commands, by arm
 	}{
 		{[]string{"gzip -1 big", "/usr/bin/zstd -1 big"}, []string{"gzip", "zstd"}, [][]string{{"gzip", "-1", "big"}, {"/usr/bin/zstd", "-1", "big"}}},
 		{[]string{"gzip -1 big", "gzip -9 big"}, []string{"gzip-1-big", "gzip-9-big"}, [][]string{{"gzip", "-1", "big"}, {"gzip", "-9", "big"}}},
@@ -89,7 +89,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// What programs may do differently stands in all arms but the first.
+// Every arm except the first lists the aspects in which programs may differ.
 func TestAllow(t *testing.T) {
 	asked, err := draft.Parse("tare run", []string{"a", "b"}, nil)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Whatever is typed, the file says just that.
+// The file contains exactly the programs on the command line, for any text.
 func FuzzLine(f *testing.F) {
 	f.Add("gzip -1 big", "zstd")
 	f.Add("a: b # c", "- [x] {y}")
@@ -146,7 +146,7 @@ func FuzzLine(f *testing.F) {
 		}
 		x, err := experiment.Load("line.yaml", data, catalog.Kinds())
 		if err != nil {
-			t.Skip() // what a file may not hold: a reference, a secret, a control character
+			t.Skip() // the file would hold forbidden text: a reference, a secret, a control character
 		}
 		own := x.Workloads[0].Config.(*command.Config)
 		if got := program.Text(own.Command, own.Shell); !reflect.DeepEqual([]string(got), asked.Programs[0].Start()) {

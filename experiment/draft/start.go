@@ -9,16 +9,16 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// Part is a layer or a workload to begin with.
+// Part is the layer or the workload of a first experiment.
 type Part struct {
 	Name    string
 	Summary string
-	Example string // parameters that it must have, as a file has them: "run: [nice]"; "" where there are none
-	Config  any    // pointer to its parameters with their defaults
+	Example string // the required parameters in the form of a file: "run: [nice]"; "" if there are none
+	Config  any    // a pointer to its parameters with their defaults
 }
 
-// Start writes an experiment file to begin with: one layer, one workload, and every parameter of
-// both as a comment with its default.
+// Start writes a first experiment file: one layer, one workload, and every parameter of both as a comment with
+// its default.
 func Start(layer, workload Part, testbed string) []byte {
 	var b strings.Builder
 	name := clip(layer.Name+"-"+workload.Name, 63)

@@ -12,10 +12,10 @@ import (
 	"tare/workload"
 )
 
-// suits are workloads of which every layer goes with one, on one of the testbeds.
+// suits are workloads. Every layer works with at least one of them, on one of the testbeds.
 var suits = []string{"command", "network", "storage", "vault"}
 
-// Each layer can be begun with, and so can each workload.
+// A first file can be written for each layer and each workload.
 func TestStart(t *testing.T) {
 	var workloads []draft.Part
 	for _, w := range catalog.Workloads {
@@ -46,7 +46,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Every parameter is there, with what it means.
+// The file lists every parameter with its description.
 func TestStartExplains(t *testing.T) {
 	l := catalog.Layers[slices.IndexFunc(catalog.Layers, func(k layer.Kind) bool { return k.Name == "seccomp" })]
 	w := catalog.Workloads[slices.IndexFunc(catalog.Workloads, func(k workload.Kind) bool { return k.Name == "syscalls" })]

@@ -1,15 +1,15 @@
-// Package environ is the environment variables of an experiment file: a map of
-// names to values, which may refer to variables of the environment that Tare runs in
-// and to files (package reference), so that no secret is written into a file or a run.
+// Package environ holds the environment variables of an experiment file: a map of names to values. Values may
+// refer to variables of the environment that Tare runs in and to files (package reference), so that no secret
+// is written into a file or a run.
 //
 //	env:
-//	  LEVEL: debug                          # as it is
+//	  LEVEL: debug                          # this text
 //	  TARGET: $MY_TARGET                    # the value of MY_TARGET where Tare runs
-//	  TOKEN: $(file:/run/secrets/token)     # what the file holds
-//	  DATABASE: postgres://me:$PASSWORD@db  # with the value of PASSWORD in it
+//	  TOKEN: $(file:/run/secrets/token)     # the content of the file
+//	  DATABASE: postgres://me:$PASSWORD@db  # a text that contains the value of PASSWORD
 //	  PRICE: $$5                            # $5
 //
-// The plan of a run holds the values as written.
+// The plan of a run holds the values as the file has them.
 package environ
 
 import (
@@ -23,15 +23,15 @@ import (
 	"tare/experiment/secret"
 )
 
-// Variables are environment variables as written in an experiment file.
+// Variables are environment variables in the form of an experiment file.
 type Variables map[string]string
 
 var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Names gives the names in order.
+// Names returns the names in alphabetical order.
 func (v Variables) Names() []string { return slices.Sorted(maps.Keys(v)) }
 
-// References lists what the values take from elsewhere.
+// References lists the references in the values.
 func (v Variables) References() []reference.Reference {
 	var all []reference.Reference
 	for _, name := range v.Names() {
@@ -40,14 +40,14 @@ func (v Variables) References() []reference.Reference {
 	return all
 }
 
-// Refers says whether the named one's value takes something from elsewhere.
+// Refers reports whether the value of a variable contains a reference.
 func (v Variables) Refers(name string) bool { return len(reference.In(v[name])) > 0 }
 
-// Hidden says whether the value must not be shown: it refers to one, or its name looks
-// like a secret's.
+// Hidden reports whether the value must not be shown, since it contains a reference or its name looks like a
+// secret's.
 func (v Variables) Hidden(name string) bool { return v.Refers(name) || secret.Named(name) }
 
-// Validate reports every problem, with fields below the given one.
+// Validate returns every problem. Problems name fields below the given one.
 func (v Variables) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, name := range v.Names() {
@@ -61,7 +61,7 @@ func (v Variables) Validate(field string) []experiment.FieldError {
 	return errs
 }
 
-// Resolve gives the values in force.
+// Resolve returns the values with their references replaced.
 func (v Variables) Resolve(ctx context.Context) (map[string]string, error) {
 	values := map[string]string{}
 	for _, name := range v.Names() {
@@ -74,7 +74,7 @@ func (v Variables) Resolve(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// Assignments writes values as "NAME=value", ordered by name.
+// Assignments returns values in the form "NAME=value", ordered by name.
 func Assignments(values map[string]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -1,6 +1,5 @@
-// Package factor holds what makes a parameter sweepable. A field of type
-// Levels[T] takes one value or a list in the experiment file; the experiment
-// package expands each list into one variant per level.
+// Package factor makes parameters sweepable. A field of type Levels[T] takes one value or a list in the
+// experiment file. Package experiment expands each list into one variant per level.
 package factor
 
 import (
@@ -10,15 +9,14 @@ import (
 	"reflect"
 )
 
-// Levels are the values of one parameter, in the order written. After
-// expansion there is exactly one.
+// Levels are the values of one parameter, in the order of the file. After expansion there is exactly one.
 type Levels[T any] []T
 
 // Of makes the levels of a parameter, for defaults and tests.
 func Of[T any](values ...T) Levels[T] { return values }
 
-// One is the level in force after expansion. It panics where there are several, as
-// before expansion, or none, as in an optional parameter that is not given.
+// One returns the only level after expansion. It panics if there are several, as before expansion, or none, as
+// in an optional parameter that is not given.
 func (l Levels[T]) One() T {
 	if len(l) != 1 {
 		panic(fmt.Sprintf("factor: One on a factor with %d levels", len(l)))
@@ -26,7 +24,7 @@ func (l Levels[T]) One() T {
 	return l[0]
 }
 
-// OrZero is the level in force, or the zero value of a factor that is not given.
+// OrZero returns the only level, or the zero value of a factor that is not given.
 func (l Levels[T]) OrZero() (level T) {
 	if len(l) > 0 {
 		level = l.One()
@@ -45,11 +43,10 @@ func (l Levels[T]) MarshalJSON() ([]byte, error) {
 // swept marks Levels of every element type.
 func (l Levels[T]) swept() {}
 
-// Is says whether a type is Levels of anything.
+// Is reports whether a type is Levels of any element type.
 func Is(t reflect.Type) bool { return t.Implements(reflect.TypeFor[interface{ swept() }]()) }
 
-// Text is a level's value as it is shown: the way it is written in the file
-// where its type knows that.
+// Text returns the text of a level: the form in the file, if the type has one.
 func Text(value any) string {
 	if m, ok := value.(encoding.TextMarshaler); ok {
 		if text, err := m.MarshalText(); err == nil {
@@ -59,11 +56,11 @@ func Text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// Level is one factor held at one value, as shown to the user.
+// Level is one factor at one value, as text.
 type Level struct {
 	Factor string `json:"factor"` // the parameter's name: "mtu"
-	Value  string `json:"value"`  // as written: "1500"
+	Value  string `json:"value"`  // the form in the file: "1500"
 }
 
-// String gives "mtu=1500".
+// String returns text such as "mtu=1500".
 func (l Level) String() string { return l.Factor + "=" + l.Value }

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Named are the file's own factors by name: $(NAME) in texts of a config stands for the level
-// in force.
+// Named holds the factors that the file defines, by name. $(NAME) in texts of a config stands for the current
+// level.
 type Named = map[string]Levels[Word]
 
-// Word is a level of one of the file's own factors, as it is written there.
+// Word is a level of a factor that the file defines, with its text in the file.
 type Word string
 
-// UnmarshalText takes any text or number.
+// UnmarshalText accepts any text or number.
 func (w *Word) UnmarshalText(text []byte) error {
 	*w = Word(text)
 	return nil
 }
 
-// MarshalText gives it back.
+// MarshalText returns the text.
 func (w Word) MarshalText() ([]byte, error) { return []byte(w), nil }
 
 var name = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*$`)
 
-// Filler puts the levels in force into texts: $(qps). A factor of several levels stays as it is.
+// Filler replaces $(NAME) in texts by the current levels. It leaves a factor with several levels unchanged.
 func Filler(n Named) *strings.Replacer {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(n)) {
@@ -39,8 +39,8 @@ func Filler(n Named) *strings.Replacer {
 
 func used(name string) string { return "$(" + name + ")" }
 
-// CheckNamed says what is wrong with a factor: a name that cannot stand in a text, no level, or that nothing
-// uses it, neither a text nor what uses says.
+// CheckNamed returns an error if a factor's name cannot stand in a text, if it has no level, or if it is
+// unused. A factor is used if a text contains it, or if the function uses returns true.
 func CheckNamed(n Named, factor string, texts []string, uses func(name string) bool) error {
 	switch {
 	case !name.MatchString(factor):

@@ -1,4 +1,4 @@
-// Package hinttest does what the hint of a problem says, so that tests can show that it helps.
+// Package hinttest applies the hint of a problem to a file, so that tests can check that the hint helps.
 package hinttest
 
 import (
@@ -13,9 +13,9 @@ var (
 	key     = regexp.MustCompile(`^[^:,\]}#\n]+`)
 )
 
-// Follow replaces what stands at a place of a text, of which lines and columns count from 1, by what
-// a hint says to write there, and gives what stood there. The hint is of a key or of a value. It gives ""
-// where the hint does not say what to write.
+// Follow replaces the text at a position by the text that a hint suggests, and returns the new file and the
+// replaced text. Lines and columns count from 1. The hint is about a key if ofKey is set, and otherwise about a
+// value. was is "" if the hint suggests no text.
 func Follow(text string, line, column int, hint string, ofKey bool) (followed, was string) {
 	lines := strings.Split(text, "\n")
 	if line > len(lines) {

@@ -10,27 +10,26 @@ import (
 	"tare/safetext"
 )
 
-// Limit is the most that a metric may get worse: a share of the baseline (10%),
-// or an amount in the metric's unit (1ms, 200Mbit/s, 0.5). Metrics have units of
-// all kinds, so that only the metric can tell whether the unit is right: see
+// Limit is the accepted overhead of a metric: a share of the baseline (10%), or an amount in the metric's unit
+// (1ms, 200Mbit/s, 0.5). Metrics have many units, so that only the metric can check the unit of a limit: see
 // Share and In.
 type Limit struct {
-	Number float64 // as written, 0 or more: 10 for 10%
-	Unit   string  // as written: "%" for a share, "" for a count
+	Number float64 // the number in the text, 0 or more: 10 for 10%
+	Unit   string  // the unit in the text: "%" for a share, "" for a count
 }
 
-// limitPattern lets a unit follow at once, or after a space one that begins like
-// a number ("200 1/s").
+// limitPattern admits a unit directly after the number. After a space, it also admits a unit that begins like a
+// number ("200 1/s").
 const limitPattern = `^` + decimal + `( ?[^\s0-9.,+\-].{0,39}| \S.{0,39})?$`
 
 var isLimit = regexp.MustCompile(limitPattern)
 
-// Describe says what a Limit accepts.
+// Describe describes the valid texts of a Limit.
 func (Limit) Describe() string {
 	return `a share of the baseline such as 10%, or an amount such as 1ms, 5MiB or 0.5`
 }
 
-// Pattern is the regular expression of a Limit.
+// Pattern returns the regular expression of a Limit.
 func (Limit) Pattern() string { return limitPattern }
 
 // UnmarshalText parses a limit.
@@ -52,10 +51,10 @@ func (l *Limit) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the limit.
 func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// String gives the written form.
+// String returns the text of the limit.
 func (l Limit) String() string {
 	if l.Unit != "" && strings.ContainsAny(l.Unit[:1], "0123456789.,+-") {
 		return digits(l.Number) + " " + l.Unit
@@ -63,12 +62,11 @@ func (l Limit) String() string {
 	return digits(l.Number) + l.Unit
 }
 
-// Share gives the limit as a fraction of the baseline, if it is written so.
+// Share returns the limit as a fraction of the baseline. ok is false if the limit is no percentage.
 func (l Limit) Share() (share float64, ok bool) { return l.Number / 100, l.Unit == "%" }
 
-// In gives the limit as an amount in the unit of a metric. The unit may be
-// written with another prefix, and a rate in bits without its "/s", as in the
-// rest of the file.
+// In returns the limit as an amount in the unit of a metric. The limit's unit may have another prefix, and a
+// rate in bits may lack its "/s", as in the rest of the file.
 func (l Limit) In(unit string) (float64, error) {
 	if l.Unit == unit || l.Unit == "" && slices.Contains(bare, unit) || "1"+l.Unit == unit {
 		return l.Number, nil
@@ -84,7 +82,7 @@ func (l Limit) In(unit string) (float64, error) {
 	return l.Number * has.factor / wants.factor, nil
 }
 
-// AmountIn is an example of an amount in a unit, for hints.
+// AmountIn returns an example of an amount in a unit, for hints.
 func AmountIn(unit string) string {
 	m := measureOf(unit)
 	switch {
@@ -100,8 +98,8 @@ func AmountIn(unit string) string {
 	return "5MiB" + m.per
 }
 
-// bare are the units of numbers without one; all but the first are shares, which
-// may also be written as a percentage.
+// bare are the units of plain numbers. All except the first are shares, which may also be written as a
+// percentage.
 var bare = []string{"", "1", "share", "ratio"}
 
 func orCount(unit string) string {
@@ -115,13 +113,12 @@ var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6},
 
 var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
 
-// families are the units that convert into each other.
+// families are groups of units that can be converted into each other.
 var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
-// measure is a unit taken apart: "ms/Gbit" is a time of a factor of 0.001 s, per
-// "/Gbit".
+// measure is a unit in its parts. "ms/Gbit" is a time with a factor of 0.001 s, per "/Gbit".
 type measure struct {
-	family []unit // nil: of no family
+	family []unit // nil: the unit is in no family
 	factor float64
 	per    string
 }

@@ -56,8 +56,8 @@ func TestLimitIn(t *testing.T) {
 	}
 }
 
-// TestPercentIsLimit checks that what plans hold as a percentage is read as the
-// limit that it was, and written back the same.
+// TestPercentIsLimit checks that a percentage in an old plan is read as the same limit, and written back the
+// same.
 func TestPercentIsLimit(t *testing.T) {
 	for _, p := range []Percent{0, 0.07, 0.1, 1.5} {
 		text, err := json.Marshal(p)
@@ -77,7 +77,7 @@ func TestPercentIsLimit(t *testing.T) {
 	}
 }
 
-// TestAmountIn checks that every example given is one that the unit accepts.
+// TestAmountIn checks that every unit accepts its own example.
 func TestAmountIn(t *testing.T) {
 	for _, unit := range []string{"", "1", "share", "s", "ms", "s/Gbit", "B", "MiB", "B/s", "bit/s", "Gbit", "req/s", "1/s", "°C"} {
 		var l Limit

@@ -1,10 +1,9 @@
-// Package quantity reads and prints the units of an experiment file as people
-// write them: 1Gbit, 64KiB, 3s, 2%.
+// Package quantity reads and prints the quantities of an experiment file in their usual notation: 1Gbit, 64KiB,
+// 3s, 2%.
 //
-// Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so
-// that YAML and JSON carry the written form, and says what it accepts: Describe
-// in words for error messages, Pattern as a regular expression for the JSON
-// Schema, Units as a list for hints (a Limit takes any unit).
+// Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so that YAML and JSON contain this
+// notation. Every type also describes it: Describe in words for error messages, Pattern as a regular expression
+// for the JSON Schema, Units as a list for hints (a Limit takes any unit).
 package quantity
 
 import (
@@ -29,8 +28,7 @@ type Duration time.Duration
 // Percent is a share as a fraction: 2% is 0.02.
 type Percent float64
 
-// unit is a suffix and the factor that it stands for. Tables are ordered so
-// that the longest matching suffix comes first.
+// unit is a suffix and its factor. In tables of units, the longest matching suffix comes first.
 type unit struct {
 	suffix string
 	factor float64
@@ -46,16 +44,16 @@ var sizeUnits = []unit{
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
 
-// sizesRead are the units of sizes with those that Kubernetes has for the same.
+// sizesRead are the units of sizes, together with the names that Kubernetes has for them.
 var sizesRead = append(slices.Clip(sizeUnits), []unit{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}}...)
 
-// decimal is a number as people write it: no sign, no exponent.
+// decimal matches a number in everyday notation, without sign or exponent.
 const decimal = `[0-9]+(\.[0-9]+)?`
 
 var isDecimal = regexp.MustCompile(`^` + decimal + `$`)
 
-// split parses "12.5Gbit" with the given units and returns the value in the
-// base unit, which is at most 2^62.
+// split parses a text such as "12.5Gbit" with the given units. It returns the value in the base unit, which is
+// at most 2^62.
 func split(text string, units []unit, describe string) (float64, error) {
 	for _, u := range units {
 		number, ok := strings.CutSuffix(text, u.suffix)
@@ -86,8 +84,8 @@ func join(v float64, units []unit) string {
 	return digits(v) + units[len(units)-1].suffix
 }
 
-// digits prints a number without exponent, to 12 significant digits, so that
-// what the binary form adds (0.07*100 = 7.000000000000001) stays out of sight.
+// digits prints a number without exponent, to 12 significant digits. This hides errors of the binary form
+// (0.07*100 = 7.000000000000001).
 func digits(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
 	if err != nil {
@@ -96,7 +94,7 @@ func digits(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// pattern is the regular expression of numbers with the given units.
+// pattern returns the regular expression of numbers with the given units.
 func pattern(units []unit) string {
 	return `^` + decimal + ` ?(` + strings.Join(suffixes(units), "|") + `)$`
 }
@@ -109,10 +107,10 @@ func suffixes(units []unit) []string {
 	return out
 }
 
-// Describe says what a Rate accepts.
+// Describe describes the valid texts of a Rate.
 func (Rate) Describe() string { return `a rate such as 1Gbit, 12.5Mbit or unlimited` }
 
-// Pattern is the regular expression of a Rate.
+// Pattern returns the regular expression of a Rate.
 func (Rate) Pattern() string { return `^unlimited$|` + pattern(rateUnits) }
 
 // Units lists the units of a Rate.
@@ -135,10 +133,10 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the rate.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// String gives the written form, "unlimited" for 0.
+// String returns the text of the rate, "unlimited" for 0.
 func (r Rate) String() string {
 	if r == 0 {
 		return "unlimited"
@@ -146,16 +144,16 @@ func (r Rate) String() string {
 	return join(float64(r), rateUnits)
 }
 
-// Describe says what a Size accepts.
+// Describe describes the valid texts of a Size.
 func (Size) Describe() string { return `a size such as 64KiB, 1MiB or 1500B` }
 
-// Pattern is the regular expression of a Size.
+// Pattern returns the regular expression of a Size.
 func (Size) Pattern() string { return pattern(sizesRead) }
 
 // Units lists the units of a Size. Those of Kubernetes, such as Gi, are read too.
 func (Size) Units() []string { return suffixes(sizeUnits) }
 
-// UnmarshalText parses a size, which must come out as whole bytes.
+// UnmarshalText parses a size, which must be a whole number of bytes.
 func (s *Size) UnmarshalText(text []byte) error {
 	v, err := split(string(text), sizesRead, s.Describe())
 	if err != nil {
@@ -168,10 +166,10 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the size.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// String gives the written form.
+// String returns the text of the size.
 func (s Size) String() string {
 	v := float64(s)
 	for _, u := range sizeUnits {
@@ -182,10 +180,10 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10) + "B"
 }
 
-// Describe says what a Duration accepts.
+// Describe describes the valid texts of a Duration.
 func (Duration) Describe() string { return `a duration such as 500ms, 3s or 2m` }
 
-// Pattern is the regular expression of a Duration.
+// Pattern returns the regular expression of a Duration.
 func (Duration) Pattern() string { return `^(` + decimal + `(ns|us|µs|μs|ms|s|m|h))+$` }
 
 // Units lists the units of a Duration.
@@ -203,10 +201,10 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the duration.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// String gives the written form without trailing zero units: 2m, not 2m0s.
+// String returns the text of the duration without trailing zero units: 2m, not 2m0s.
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -218,16 +216,16 @@ func (d Duration) String() string {
 	return s
 }
 
-// Std is the duration as the standard library's type.
+// Std returns the duration as the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// Describe says what a Percent accepts.
+// Describe describes the valid texts of a Percent.
 func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
 
-// percentUnits is the one unit of shares.
+// percentUnits holds the only unit of shares.
 var percentUnits = []unit{{"%", 1}}
 
-// Pattern is the regular expression of a Percent.
+// Pattern returns the regular expression of a Percent.
 func (Percent) Pattern() string { return pattern(percentUnits) }
 
 // Units lists the unit of a Percent.
@@ -243,25 +241,25 @@ func (p *Percent) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the percentage.
 func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// String gives the written form.
+// String returns the text of the percentage.
 func (p Percent) String() string { return digits(float64(p)*100) + "%" }
 
-// Frequency is how often something happens, per second.
+// Frequency is a number of events per second.
 type Frequency float64
 
-// frequencyUnits are written behind the number: 50/s, 3000/min.
+// frequencyUnits stand after the number: 50/s, 3000/min.
 var frequencyUnits = []unit{{"/min", 1. / 60}, {"/s", 1}}
 
-// rarest is the least frequency: about once in ten days.
+// rarest is the smallest frequency: about once in ten days.
 const rarest = 1e-6
 
-// Describe says what a Frequency accepts.
+// Describe describes the valid texts of a Frequency.
 func (Frequency) Describe() string { return `a number per time such as 50/s or 30/min` }
 
-// Pattern is the regular expression of a Frequency.
+// Pattern returns the regular expression of a Frequency.
 func (Frequency) Pattern() string { return pattern(frequencyUnits) }
 
 // Units lists the units of a Frequency.
@@ -280,10 +278,10 @@ func (f *Frequency) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the written form.
+// MarshalText returns the text of the frequency.
 func (f Frequency) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// String gives the written form, per second from once a second on.
+// String returns the text of the frequency, in 1/s if it is at least one per second.
 func (f Frequency) String() string {
 	if minute := digits(float64(f) * 60); f < 1 && minute != "60" {
 		return minute + "/min"

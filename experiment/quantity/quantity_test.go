@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// text is what all the types of this package have.
+// text is the interface of all types of this package.
 type text interface {
 	encoding.TextUnmarshaler
 	Describe() string
@@ -16,7 +16,7 @@ type text interface {
 	String() string
 }
 
-// accepted lists for each type what is read, and how it is printed.
+// accepted lists, for each type, valid texts and their printed form.
 var accepted = []struct {
 	into    func() text
 	value   func(text) float64
@@ -137,8 +137,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzText checks that whatever is read prints as something that is read as the
-// same value, and that Pattern accepts all that UnmarshalText does.
+// FuzzText checks that every accepted text prints as a text with the same value, and that Pattern matches all
+// texts that UnmarshalText accepts.
 func FuzzText(f *testing.F) {
 	for _, c := range accepted {
 		f.Add(c.written)

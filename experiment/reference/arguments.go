@@ -10,15 +10,14 @@ import (
 	"tare/experiment"
 )
 
-// Arguments are a program and its arguments as an experiment file has them.
+// Arguments are a program and its arguments in the form of an experiment file.
 //
-// Behind a program with a language of its own that has a $ (a shell, awk, jq), an
-// argument is text in that language and stays as it is, byte for byte; only one that is
-// a reference and nothing else is replaced, and of the text after -c or -e not even that.
+// Some programs have a language in which $ has a meaning (a shell, awk, jq). An argument after such a program
+// is text in its language and is not changed, except if the whole argument is a reference. The text after -c or
+// -e is never changed.
 type Arguments []string
 
-// languages are programs in whose language $NAME means something, by name without a
-// version.
+// languages are programs in whose language $NAME has a meaning, by name without a version.
 var languages = set(`sh ash bash dash ksh mksh zsh rbash fish csh tcsh busybox toybox pwsh powershell nu elvish
 awk gawk mawk nawk sed perl python pypy ruby node nodejs deno bun php lua luajit tclsh wish expect julia Rscript R
 jq yq gojq make gmake bmake ninja envsubst ssh su runuser xargs parallel hyperfine watch script flock
@@ -34,17 +33,16 @@ func set(words string) map[string]bool {
 	return all
 }
 
-// textOption is an option whose value is text in the program's language.
+// textOption matches an option whose value is text in the program's language.
 var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
 
-// shellSigns are what a shell reads in a command line, but for the $ of a reference.
+// shellSigns matches characters that a shell interprets in a command line, except the $ of a reference.
 var shellSigns = regexp.MustCompile(`[^A-Za-z0-9_./%+=:@,$ \t-]|^\S*=`)
 
-// ofReference are the brackets of $(NAME) and $(file:PATH).
+// ofReference matches the brackets of $(NAME) and $(file:PATH).
 var ofReference = regexp.MustCompile(`\$\(([A-Za-z0-9_.:/~-]+)\)`)
 
-// Words are the program and arguments that a command line means: its words, or a shell
-// that reads it.
+// Words returns the program and arguments that a command line means: its words, or a shell that reads it.
 func (Arguments) Words(line string) []string {
 	if shellSigns.MatchString(ofReference.ReplaceAllString(line, "$1")) {
 		return []string{"sh", "-c", line}
@@ -71,7 +69,7 @@ func (a Arguments) parts(i int) ([]part, error) {
 	return []part{{literal: text}}, nil
 }
 
-// References lists what the arguments take from elsewhere.
+// References lists the references in the arguments.
 func (a Arguments) References() []Reference {
 	var all []Reference
 	for i := range a {
@@ -82,7 +80,7 @@ func (a Arguments) References() []Reference {
 	return all
 }
 
-// ValidateCommand is Validate where there must be a program.
+// ValidateCommand is Validate for arguments that must contain a program.
 func (a Arguments) ValidateCommand(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(a) == 0 || a[0] == "" {
@@ -91,7 +89,7 @@ func (a Arguments) ValidateCommand(field string) []experiment.FieldError {
 	return append(errs, a.Validate(field)...)
 }
 
-// Validate reports every problem, by the field that the arguments are in.
+// Validate returns every problem, by the field that holds the arguments.
 func (a Arguments) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range a {

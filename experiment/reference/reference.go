@@ -1,20 +1,19 @@
-// Package reference is how an experiment file names a value that it must not hold, such
-// as a password: in the arguments of a program and in the values of variables.
+// Package reference reads references to values that an experiment file must not contain, such as passwords.
+// They may stand in the arguments of a program and in the values of variables.
 //
 //	$NAME            the value of a variable of the environment that Tare runs in
 //	$(file:/a/path)  the content of a file on the machine that Tare runs on, without the
 //	                 newline at its end; ~/ is the home directory
 //	$$               a dollar
 //
-// Every other $ stays as it is, so that regular expressions and $(TARE_CONTEXT) need no
-// care. Where a text has a reference and another $, it is not clear who is to read that
-// one, and the text is refused.
+// Every other $ is kept, so that regular expressions and $(TARE_CONTEXT) need no escape. A text with a
+// reference and another $ is an error, since it is unclear which program the other $ is for.
 //
-// A program such as a shell has variables of its own: an argument behind it that holds
-// $HOME is text in its language (see Arguments).
+// A program such as a shell has its own variables: an argument after it that contains $HOME is text in its
+// language (see Arguments).
 //
-// What is referred to is read once, when a run starts (Values), and stands in no record
-// of it: plans, errors and reports hold the reference.
+// References are resolved once, when a run starts (Values). The values are in no record of the run: plans,
+// errors and reports contain the references.
 package reference
 
 import (
@@ -26,13 +25,13 @@ import (
 	"strings"
 )
 
-// Reference is where a value is taken from: a variable or a file.
+// Reference is the source of a value: a variable or a file.
 type Reference struct {
-	Variable string // name
-	File     string // path as written: absolute, or below ~/
+	Variable string // the name of the variable
+	File     string // the path in the file: absolute, or below ~/
 }
 
-// String is the reference as a file has it.
+// String returns the reference in the form of a file.
 func (r Reference) String() string {
 	if r.File != "" {
 		return "$(file:" + r.File + ")"
@@ -40,14 +39,14 @@ func (r Reference) String() string {
 	return "$" + r.Variable
 }
 
-// part is a piece of a text: one of the two.
+// part is a piece of a text: plain text or a reference.
 type part struct {
 	literal string
 	taken   *Reference
 }
 
-// The forms, in the order in which they are tried. What package placeholder reads, and
-// its escape, is left to it.
+// The forms, in the order in which they are tried. Package placeholder reads $(TARE_…) and its escape, so these
+// are kept.
 var forms = regexp.MustCompile(`\$?\$\(TARE_[A-Za-z0-9_]*\)|\$\$|\$\(file:([^)]*)\)|(\$\{[A-Za-z_][A-Za-z0-9_]*\})|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // parse splits a text at its references.
@@ -111,7 +110,7 @@ func taken(parts []part) []Reference {
 	return all
 }
 
-// In lists the references of the value of a variable; none where it is refused.
+// In lists the references in the value of a variable; none if the value is invalid.
 func In(text string) []Reference {
 	parts, err := parse(text)
 	if err != nil {
@@ -120,7 +119,7 @@ func In(text string) []Reference {
 	return taken(parts)
 }
 
-// Check says what is wrong with the value of a variable.
+// Check returns the error in the value of a variable, or nil.
 func Check(text string) error {
 	if strings.ContainsRune(text, 0) {
 		return errors.New("the value has a zero byte")

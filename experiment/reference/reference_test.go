@@ -20,8 +20,7 @@ func file(t *testing.T, content string) string {
 	return name
 }
 
-// What a $ means in the arguments of a program, and behind a program with a language of
-// its own.
+// The meanings of a $ in the arguments of a program, and after a program whose language has a $.
 func TestArguments(t *testing.T) {
 	t.Setenv("TARE_TEST_A", "va$lue")
 	token := file(t, "secret\n")
@@ -29,9 +28,9 @@ func TestArguments(t *testing.T) {
 		{[]string{"p", "$TARE_TEST_A", "--x=$TARE_TEST_A", "a $TARE_TEST_A-b"}, []string{"p", "va$lue", "--x=va$lue", "a va$lue-b"}},
 		{[]string{"p", "$(file:" + token + ")", "Bearer $(file:" + token + ")."}, []string{"p", "secret", "Bearer secret."}},
 		{[]string{"p", "$$TARE_TEST_A", "$$5", "$$(file:" + token + ")", "$TARE_TEST_A$$"}, []string{"p", "$TARE_TEST_A", "$5", "$(file:" + token + ")", "va$lue$"}},
-		// What is no reference stays.
+		// Text that is no reference is kept.
 		{[]string{"p", "^a$", "$1", "$(date)", "$(TARE_CONTEXT)", "$$(TARE_CONTEXT)", "$", ""}, []string{"p", "^a$", "$1", "$(date)", "$(TARE_CONTEXT)", "$$(TARE_CONTEXT)", "$", ""}},
-		// Text of a shell is its own; an argument that is a reference and nothing else is none.
+		// Text for a shell is kept, except an argument that is only a reference.
 		{[]string{"sh", "-c", "echo $HOME $$ ${X} $(date) $TARE_TEST_A", "sh", "$TARE_TEST_A", "--x=$TARE_TEST_A"},
 			[]string{"sh", "-c", "echo $HOME $$ ${X} $(date) $TARE_TEST_A", "sh", "va$lue", "--x=$TARE_TEST_A"}},
 		{[]string{"timeout", "5", "/bin/bash", "-ec", "$TARE_TEST_A"}, []string{"timeout", "5", "/bin/bash", "-ec", "$TARE_TEST_A"}},
@@ -45,7 +44,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%q: %v %s", test.args, err, diff)
 		}
 	}
-	// Placeholders are filled into the text of the file, and never into a value.
+	// Placeholders in the text of the file are replaced. Placeholders in a value are not.
 	fill := func(s string) (string, error) { return strings.ReplaceAll(s, "va$lue", "filled"), nil }
 	if got, err := (Arguments{"va$$lue", "$TARE_TEST_A"}).Resolve(t.Context(), fill); err != nil || got[0] != "filled" || got[1] != "va$lue" {
 		t.Errorf("%q, %v", got, err)
@@ -83,7 +82,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Values are those of the start of a run, whatever becomes of variables and files.
+// Values are those at the start of a run, even if variables and files change.
 func TestTake(t *testing.T) {
 	t.Setenv("TARE_TEST_A", "first")
 	token := file(t, "first\r\n")

@@ -6,13 +6,13 @@ import (
 	"tare/experiment"
 )
 
-// Text is a value that may refer to others, such as a token.
+// Text is a value that may contain references, such as a token.
 type Text string
 
-// References lists what it takes from elsewhere.
+// References lists the references in the value.
 func (t Text) References() []Reference { return In(string(t)) }
 
-// Validate says what is wrong with it, by its field.
+// Validate returns the problems of the value, by its field.
 func (t Text) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if err := Check(string(t)); err != nil {
@@ -21,5 +21,5 @@ func (t Text) Validate(field string) []experiment.FieldError {
 	return errs
 }
 
-// Resolve gives the value in force.
+// Resolve returns the value with its references replaced.
 func (t Text) Resolve(ctx context.Context) (string, error) { return Resolve(ctx, string(t)) }

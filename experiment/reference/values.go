@@ -15,16 +15,16 @@ import (
 	"tare/input"
 )
 
-// maxFile is the most bytes of a file that a value is taken from.
+// maxFile is the largest size, in bytes, of a file that a value is read from.
 const maxFile = 64 << 10
 
-// Values are the values of references as they were when a run started.
+// Values are the values of references at the start of a run.
 type Values struct {
-	all  []Reference // in the order in which they were asked for
+	all  []Reference // in the order of the request
 	held map[Reference]string
 }
 
-// Take reads what references stand for. The error names all that is missing.
+// Take reads the values of references. The error names all that are missing.
 func Take(wanted []Reference) (*Values, error) {
 	v := &Values{held: map[Reference]string{}}
 	var unset, unread []string
@@ -55,7 +55,7 @@ func Take(wanted []Reference) (*Values, error) {
 	return v, nil
 }
 
-// Read reads the value as it is now.
+// Read reads the current value.
 func (r Reference) Read() (string, error) {
 	if r.File == "" {
 		value, ok := os.LookupEnv(r.Variable)
@@ -89,7 +89,7 @@ func (r Reference) Read() (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 }
 
-// Each calls f for every value, in the order in which they were asked for.
+// Each calls f for every value, in the order in which they were requested.
 func (v *Values) Each(f func(r Reference, value string)) {
 	if v == nil {
 		return
@@ -99,14 +99,14 @@ func (v *Values) Each(f func(r Reference, value string)) {
 	}
 }
 
-// key is that of the values in a context.
+// key is the key of the values in a context.
 type key struct{}
 
-// With gives a context in which references stand for these values.
+// With returns a context in which references stand for these values.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// value is what a reference stands for in a context: as it was when the run started, or
-// now, for what is tried alone.
+// value returns the value of a reference in a context: from the start of the run, or the current one if there
+// is no run, as in a check of a single layer.
 func (r Reference) value(ctx context.Context) (string, error) {
 	if v, ok := ctx.Value(key{}).(*Values); ok {
 		if value, ok := v.held[r]; ok {
@@ -120,7 +120,7 @@ func (r Reference) value(ctx context.Context) (string, error) {
 	return now.held[r], nil
 }
 
-// Resolve gives the value of a variable that the file has as text.
+// Resolve returns the value of a variable, given its text in the file.
 func Resolve(ctx context.Context, text string) (string, error) {
 	parts, err := parse(text)
 	if err != nil {
@@ -129,8 +129,8 @@ func Resolve(ctx context.Context, text string) (string, error) {
 	return join(ctx, parts, nil)
 }
 
-// Resolve gives the arguments in force. Fill, if it is not nil, fills in what the file's
-// own text has of placeholders; no value is filled in.
+// Resolve returns the arguments with their references replaced. If fill is not nil, it replaces placeholders in
+// the text of the file, but never in a value.
 func (a Arguments) Resolve(ctx context.Context, fill func(string) (string, error)) ([]string, error) {
 	resolved := make([]string, len(a))
 	for i := range a {
@@ -163,10 +163,10 @@ func join(ctx context.Context, parts []part, fill func(string) (string, error)) 
 	return b.String(), nil
 }
 
-// Referrer is a part of an experiment that refers to values.
+// Referrer is a part of an experiment that may contain references.
 type Referrer interface{ References() []Reference }
 
-// Of lists what an experiment refers to, without repetition.
+// Of lists the distinct references in an experiment.
 func Of(x *experiment.Experiment) []Reference {
 	var all []Reference
 	collect := func(config any) {

@@ -7,26 +7,26 @@ import (
 	"unicode"
 )
 
-// class is what the name of a value says of it.
+// class is the kind of value that a name suggests.
 type class int
 
 const (
 	nothing  class = iota
-	possibly       // KEY, AUTH: a secret where the value looks random
-	address        // DATABASE_URL: a secret where the value may hold a password
-	secretly       // PASSWORD, TOKEN: a secret whatever it is
+	possibly       // KEY, AUTH: a secret if the value looks random
+	address        // DATABASE_URL: a secret if the value may contain a password
+	secretly       // PASSWORD, TOKEN: always a secret
 )
 
-// Words of names, in capitals and without digits at the end.
+// Words in names, in capitals and without digits at the end.
 var (
 	secretWords = words(`PASSWORD PASSWD PASSPHRASE PASSCODE PASS SECRET TOKEN BEARER APIKEY CREDENTIAL CREDENTIALS
 		COOKIE JWT AUTHORIZATION REQUIREPASS MASTERAUTH KEYPASS STOREPASS USERPASS`)
-	// secretEnds are also ends of words: PGPASSWORD, AUTHTOKEN, CLIENTSECRET.
+	// secretEnds may also be ends of words: PGPASSWORD, AUTHTOKEN, CLIENTSECRET.
 	secretEnds    = []string{"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY"}
-	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // before KEY
+	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // words before KEY
 	possibleWords = words(`KEY KEYS AUTH SESSION SIGNATURE SIG CREDS SALT SAS`)
 	addressWords  = words(`DSN DATABASE_URL DATABASE_URI DB_URL DB_URI CONNECTION_STRING CONN_STR MONGO_URL MONGO_URI REDIS_URL AMQP_URL`)
-	// aboutWords end the names of what is about a secret: PASSWORD_FILE, TOKEN_TTL.
+	// aboutWords end names of properties of a secret: PASSWORD_FILE, TOKEN_TTL.
 	aboutWords = words(`FILE FILES PATH DIR NAME NAMES SIZE BITS BYTES LENGTH LEN COUNT TYPE TTL URL URI ENDPOINT HOST PORT
 		TIMEOUT EXPIRY EXPIRATION POLICY FORMAT PATTERN REGEX PREFIX SUFFIX ALGORITHM ALG MODE REF REFERENCE STORE PROVIDER
 		ISSUER AUDIENCE SCOPE LIMIT RATE BUCKET ENABLED DISABLED REQUIRED SOCK SOCKET COMMAND CMD PROMPT ROTATION AGE FIELD
@@ -44,8 +44,8 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// Named says whether a value of this name may be a secret: a variable, an option, a
-// field. PWD and OLDPWD are directories.
+// Named reports whether a value of this name may be a secret: the name of a variable, an option or a field. PWD
+// and OLDPWD are directories.
 func Named(name string) bool { return classOf(name) != nothing }
 
 func classOf(name string) class {
@@ -75,8 +75,8 @@ func classOf(name string) class {
 	return best
 }
 
-// split gives the words of a name, in capitals: dbPassword2, DB_PASSWORD and
-// --db-password are DB and PASSWORD.
+// split returns the words of a name, in capitals: dbPassword2, DB_PASSWORD and --db-password are DB and
+// PASSWORD.
 func split(name string) []string {
 	var list []string
 	var word []rune
@@ -102,7 +102,7 @@ func split(name string) []string {
 	return list
 }
 
-// holds says whether a value of a class is a secret.
+// holds reports whether a value of a class is a secret.
 func (c class) holds(value string) bool {
 	switch c {
 	case secretly:
@@ -115,14 +115,14 @@ func (c class) holds(value string) bool {
 	return false
 }
 
-// amount is a number that is no secret: --pass=2.
+// amount matches a number that is no secret: --pass=2.
 var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 
-// withoutCredentials is a URL, or the keywords of a driver, in which no password stands.
-// One that has a user and a password is found by itself.
+// withoutCredentials matches a URL, or the keywords of a driver, without a password. Another form detects a URL
+// with a user and a password.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
-// stand-ins are what stands where a secret would: words, and forms.
+// Texts that stand in place of a secret: words, and patterns.
 var (
 	standIn     = words(`true false yes no on off none null nil always never auto default required optional enabled disabled basic bearer digest negotiate redacted masked any all ask prompt stdin env`)
 	standInForm = regexp.MustCompile("^(" + strings.Join([]string{
@@ -137,7 +137,7 @@ var (
 	}, "|") + ")$")
 )
 
-// stands says whether a value only stands for one, or says where it is.
+// stands reports whether a value only represents a secret, or names the secret's place.
 func stands(value string) bool {
 	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
 	return value == "" || standIn[strings.ToLower(value)] || standInForm.MatchString(value)

@@ -1,12 +1,11 @@
-// Package secret finds secrets that are written out in a text: passwords, tokens, private
-// keys. A run keeps the file of its experiment, so that nothing of the kind may stand in it.
+// Package secret finds secrets in a text: passwords, tokens, private keys. A run keeps the file of its
+// experiment, which therefore must not contain a secret.
 //
-// A secret is known by what names it (--password=…, TOKEN=…, a header, a field), by its
-// place in a URL, or by its own form (a PEM block, the tokens of well-known services). A
-// name that may mean something else, such as KEY, counts where the value looks random.
-// What refers to a value ($NAME, $(file:…), <password>, a path) is none.
+// A secret is recognised by its name (--password=…, TOKEN=…, a header, a field), by its place in a URL, or by
+// its form (a PEM block, the tokens of well-known services). An ambiguous name such as KEY counts if the value
+// looks random. A reference to a value ($NAME, $(file:…), <password>, a path) is no secret.
 //
-// It is a net for mistakes: a secret that looks like any other word gets through.
+// The package catches mistakes only: it cannot recognise a secret that looks like any other word.
 package secret
 
 import (
@@ -19,30 +18,30 @@ import (
 
 // Finding is a secret in a text.
 type Finding struct {
-	// Name says which, and shows nothing of it: "--password", "Authorization",
+	// Name identifies the secret without revealing any of it: "--password", "Authorization",
 	// "https://user@host", "private key".
 	Name       string
-	Start, End int // of the secret, in bytes
+	Start, End int // the position of the secret, in bytes
 }
 
-// Kind is what a text is, which says in what forms a secret may stand in it.
+// Kind is the kind of a text, which determines the forms that a secret may have in it.
 type Kind int
 
 // The kinds.
 const (
-	Prose    Kind = iota // a sentence: forms that no sentence has by chance
-	Argument             // of a program, or the value of a field
-	Code                 // lines of a shell, a manifest or the like
+	Prose    Kind = iota // a sentence: only forms that no sentence has by chance
+	Argument             // the argument of a program, or the value of a field
+	Code                 // lines of a shell, a manifest or similar
 )
 
-// form is a way in which a secret stands beside its name.
+// form is a pattern of a secret beside its name.
 type form struct {
-	least   Kind // that has it
+	least   Kind // the first kind of text that has this form
 	pattern *regexp.Regexp
-	// name and value are groups of the pattern; name 0 is the name that follows.
+	// name and value are groups of the pattern. If name is 0, the field called holds the name.
 	name, value int
 	called      string
-	// is says whether the value counts, in place of the class of the name.
+	// is reports whether the value counts as a secret. It replaces the check by the name's class.
 	is func(string) bool
 }
 
@@ -78,10 +77,10 @@ var forms = []form{
 
 var isAuthorization = regexp.MustCompile(`(?i)^(?:proxy-)?authorization$`)
 
-// inURL is a user with a password in a URL.
+// inURL matches a user with a password in a URL.
 var inURL = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#:@"']*):([^\s/?#"']+)@([^\s/?#@"'\\]*)`)
 
-// In finds the secrets in a text, in the order in which they stand.
+// In finds the secrets in a text, in the order of their positions.
 func In(text string, kind Kind) []Finding {
 	all := tokens(text)
 	if kind == Code {
@@ -98,13 +97,13 @@ func In(text string, kind Kind) []Finding {
 		}
 		all = append(all, f.in(text, 1)...)
 	}
-	return apart(all)
+	return outermost(all)
 }
 
-// nested is how deep a form is looked for in a value that is no secret: --set=password=….
+// nested is the depth to which forms are searched within a value that is no secret: --set=password=….
 const nested = 3
 
-// in finds what stands in one form.
+// in finds the secrets of one form.
 func (f form) in(text string, depth int) []Finding {
 	var all []Finding
 	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
@@ -116,7 +115,7 @@ func (f form) in(text string, depth int) []Finding {
 		is := f.is
 		if is == nil {
 			is = classOf(name).holds
-			if isAuthorization.MatchString(name) { // whose scheme is no part of the secret
+			if isAuthorization.MatchString(name) { // another form finds this secret, without its scheme
 				is = func(string) bool { return false }
 			}
 		}
@@ -136,8 +135,8 @@ func (f form) in(text string, depth int) []Finding {
 	return all
 }
 
-// apart sorts findings and leaves out those within others.
-func apart(all []Finding) []Finding {
+// outermost sorts findings and leaves out findings that lie within others.
+func outermost(all []Finding) []Finding {
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out []Finding
 	for _, f := range all {
@@ -148,7 +147,7 @@ func apart(all []Finding) []Finding {
 	return out
 }
 
-// Value finds the secrets in the value of something that has a name: a variable, a field.
+// Value finds the secrets in a value with a name: of a variable or a field.
 func Value(name, value string, kind Kind) []Finding {
 	if classOf(name).holds(value) {
 		return []Finding{{name, 0, len(value)}}
@@ -156,8 +155,8 @@ func Value(name, value string, kind Kind) []Finding {
 	return In(value, kind)
 }
 
-// given are options that take a secret, by program: attached to it (-pSECRET), or as the
-// next argument.
+// given lists, by program, the options that take a secret: attached to the option (-pSECRET), or as the next
+// argument.
 var given = map[string][]string{
 	"mysql": {"-p"}, "mysqladmin": {"-p"}, "mysqldump": {"-p"}, "mysqlslap": {"-p"}, "mariadb": {"-p"}, "mariadb-slap": {"-p"},
 	"sshpass": {"-p"}, "redis-cli": {"-a"}, "redis-benchmark": {"-a"}, "valkey-cli": {"-a"}, "valkey-benchmark": {"-a"},
@@ -167,26 +166,27 @@ var given = map[string][]string{
 	login: {"-p"},
 }
 
-// login is the subcommand of those programs whose -p means something else elsewhere.
+// login is a subcommand of container and cloud tools. In their other subcommands, -p is no password.
 const login = "login"
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are what another program starts, with options of their own.
+// others are programs that one of the programs in given may start, such as sshpass. Their own options take no
+// secret.
 var others = words(`ssh scp sftp rsync`)
 
-// attachedOnly are programs whose option has its value attached or asks for it.
+// attachedOnly are programs whose option takes an attached password, or else prompts for it.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
 
-// Arguments finds the secrets in a program and its arguments, by argument: those whose
-// name is the argument before, and those that a well-known program takes.
+// Arguments finds the secrets in a program and its arguments, by index: arguments after an option that names a
+// secret, and arguments that a well-known program reads as a secret.
 func Arguments(args []string) map[int]Finding {
 	found := map[int]Finding{}
 	program := ""
 	for i, arg := range args {
 		switch base := path.Base(arg); {
 		case strings.Contains(arg, "://"):
-			continue // what its path ends with is no program
+			continue // the base name is not a known program
 		case base == login:
 			if loginOf[program] {
 				program = login
@@ -223,17 +223,16 @@ func Arguments(args []string) map[int]Finding {
 	return found
 }
 
-// cluster are options without values of which each is one letter, and one that has a value.
+// cluster matches several one-letter options in one argument, of which only the last has a value.
 var cluster = regexp.MustCompile(`^-[a-zA-Z]{2,6}$`)
 
-// inOption finds the secret in the value of an option: the part behind the user's name,
-// where there is one.
+// inOption finds the secret in the value of an option: the part after the user's name, if there is one.
 func inOption(program, option, value string) (Finding, bool) {
 	start := 0
 	if user, _, has := strings.Cut(value, ":"); has {
 		start = len(user) + 1
 	} else if strings.ContainsAny(option, "uUA") || program == "hey" || program == "http" || program == "xh" {
-		return Finding{}, false // a user alone
+		return Finding{}, false // a user without a password
 	}
 	return Finding{program + " " + option, start, len(value)}, real(value) && real(value[start:]) && start < len(value)
 }

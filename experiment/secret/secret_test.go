@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Made of parts, so that no scanner of repositories takes the tests for a leak.
+// The secrets are put together from parts, so that no scanner of repositories takes the tests for a leak.
 var (
 	githubToken = "ghp_" + strings.Repeat("a1B2", 9)
 	webToken    = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0.c2lnbmF0dXJl"
@@ -17,7 +17,7 @@ var (
 	randomText  = "q7Rz" + "94hfPPc2x8Vn1mKdt3"
 )
 
-// found gives NAME=secret for each finding.
+// found returns NAME=secret for each finding.
 func found(text string, findings []Finding) []string {
 	var all []string
 	for _, f := range findings {
@@ -67,7 +67,7 @@ func TestIn(t *testing.T) {
 		{Prose, "it asks with bearer a1b2c3d4e5", []string{"bearer token=a1b2c3d4e5"}},
 		{Prose, "password=hunter2 does it", []string{"password=hunter2"}},
 
-		// What only refers to a secret, or says where it is.
+		// References to a secret, and places of one.
 		{Argument, "--password=$PASSWORD", nil},
 		{Argument, "--password=${PASSWORD}", nil},
 		{Argument, "--password=$(file:/run/secret)", nil},
@@ -80,7 +80,7 @@ func TestIn(t *testing.T) {
 		{Argument, "--password=<password>", nil},
 		{Code, `bench --password "$PASSWORD" --token "$(cat /run/token)"`, nil},
 		{Code, "TOKEN=$(cat token) ./bench", nil},
-		// What is named alike and is none.
+		// Names that resemble a secret's name.
 		{Argument, "--max-tokens=128", nil},
 		{Argument, "--token-count=5", nil},
 		{Argument, "--key-pattern=P:P", nil},
@@ -113,7 +113,7 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// What programs are given within one text for a shell, and tokens that gitleaks' rules know.
+// Secrets in a text for a shell, and tokens that gitleaks' rules recognise.
 func TestShell(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -167,7 +167,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// Ordinary commands are not refused.
+// Ordinary commands contain no secret.
 func TestOrdinary(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

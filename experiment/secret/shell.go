@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// shellWord is a word of a shell, with its quotes, or what ends a command. What is in $(…)
-// and in `…` is a command, too.
+// shellWord matches a word of a shell, with its quotes, or a sign that ends a command. The text in $(…) and in
+// `…` is a command, too.
 var shellWord = regexp.MustCompile(`(?:[^\s;|&()<>'"\x60\\]|\\(?s:.)|"(?:[^"\\]|\\(?s:.))*"|'[^']*')+|[\n;|&()\x60]`)
 
-// inCommands finds what well-known programs are given in lines of a shell, also in those that
-// are an argument of another.
+// inCommands finds the secrets in the arguments of well-known programs in lines of a shell, also in lines that
+// are an argument of another shell.
 func inCommands(text string, depth int) (all []Finding) {
 	var args []string
 	var starts []int

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// known are secrets that are known by their own form. Most are rules of gitleaks, taken as
-// data: its module would bring some thirty others with it. Its rules that go by words near a
-// random text are left out: they have many false alarms, for somebody to look through, and
-// here a find ends a run; what names a secret is known by names.go.
+// known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks, copied as
+// data, since its module would bring some thirty others with it. Its rules that look for words near a random
+// text are left out. They have many false alarms, which a person should review, and here a finding ends a run.
+// Secrets with a name are recognised in names.go.
 //
 //go:embed tokens.txt
 var known string
 
-// tokens finds them.
+// tokens finds the secrets that are recognised by their form.
 func tokens(text string) (all []Finding) {
 	small := strings.ToLower(text)
 	for line := range strings.Lines(known) {
@@ -24,9 +24,9 @@ func tokens(text string) (all []Finding) {
 		if len(rule) != 4 || !slices.ContainsFunc(strings.Split(rule[1], ","), func(word string) bool { return strings.Contains(small, word) }) {
 			continue
 		}
-		least, _ := strconv.ParseFloat(rule[2], 64) // tests read them all
+		least, _ := strconv.ParseFloat(rule[2], 64) // tests read all of these numbers
 		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
-			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group, or all
+			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group, or the whole match
 				all = append(all, Finding{rule[0], m[2], m[3]})
 			}
 		}

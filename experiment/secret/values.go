@@ -8,13 +8,12 @@ import (
 	"unicode"
 )
 
-// leastRandom is the length from which a value can look random.
+// leastRandom is the shortest length of a value that can look random.
 const leastRandom = 16
 
 var onlyHex = regexp.MustCompile(`^[0-9a-fA-F]+$`)
 
-// random says whether a text looks drawn by chance: long, of letters and digits, and with
-// much information in each sign.
+// random reports whether a text looks random: long, of letters and digits, and with a high entropy.
 func random(text string) bool {
 	text = strings.Trim(text, `"'`)
 	if len(text) < leastRandom || strings.IndexFunc(text, func(r rune) bool {
@@ -33,7 +32,7 @@ func random(text string) bool {
 	return entropy(text) >= 3.5
 }
 
-// entropy is the information in each sign of a text, in bits, by how often they occur.
+// entropy returns the entropy of a text in bits per character, by the frequencies of its characters.
 func entropy(text string) float64 {
 	count := map[rune]float64{}
 	for _, r := range text {
@@ -46,13 +45,12 @@ func entropy(text string) float64 {
 	return bits
 }
 
-// bearer says whether what stands after the word Bearer is a token, and no word of a
-// sentence.
+// bearer reports whether the text after the word Bearer is a token, and not a word of a sentence.
 func bearer(text string) bool {
 	return !stands(text) && strings.ContainsAny(text, "0123456789") && strings.IndexFunc(text, unicode.IsLetter) >= 0
 }
 
-// basic says whether what stands after the word Basic is a user with a password.
+// basic reports whether the text after the word Basic is a user with a password.
 func basic(text string) bool {
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		if plain, err := encoding.DecodeString(text); err == nil {

@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// Text is the file, its lines ended by newlines.
+// Text returns the file, with lines separated by newlines.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// Place is where a part of a node's text stands in the file: the part begins at a byte of
-// the text. Where the file writes the text in another way it is the node's own place, and
-// the lines from there on are not shown any more by problems.
+// Place returns the position in the file of a part of a node's text. The part begins at byte start of the text.
+// If the file writes the text in another form, Place returns the node's own position, and problems no longer
+// show the lines from there on.
 func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1
 	if strings.Contains(n.Value, "\n") {
-		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // not before; blocks begin below their key
+		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // the part is not before this line; the lines of a block begin below its key
 	}
 	for i := max(from, 0); i < len(f.lines) && i <= from+2; i++ {
 		source, before := f.lines[i], 0
@@ -38,10 +38,10 @@ func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	return n.Line, n.Column
 }
 
-// mostLines is how many lines a text in quotes may well have.
+// mostLines is the number of lines that a text in quotes may take.
 const mostLines = 20
 
-// PathOf is the path of the first value that is a text; "" if none is.
+// PathOf returns the path of the first value that equals a text; "" if none does.
 func (f *File) PathOf(text string) string {
 	if f.Root == nil {
 		return ""
@@ -67,14 +67,14 @@ func pathOf(n *Node, at, text string) (path string, found bool) {
 	return "", false
 }
 
-// The least parts of a secret that are looked for where it stands shortened, and that are
-// replaced in messages, which have words of their own.
+// The shortest parts of a secret that are searched in shortened texts, and that are replaced in messages.
+// Shorter parts could be words of the message.
 const (
 	leastPart = 8
 	leastWord = 3
 )
 
-// Conceal keeps texts of the file from being shown by its problems: stars stand for them.
+// Conceal replaces texts of the file by stars in its problems.
 func (f *File) Conceal(texts []string) {
 	var parts []string
 	for _, text := range texts {
@@ -104,7 +104,7 @@ func (f *File) Conceal(texts []string) {
 	}
 }
 
-// without replaces a text, also where only its beginning stands.
+// without replaces a text in a message, also if the message contains only the text's beginning.
 func without(message, text string) string {
 	message = strings.ReplaceAll(message, text, "***")
 	for n := len(text) - 1; n >= leastPart && strings.Contains(message, text[:leastPart]); n-- {

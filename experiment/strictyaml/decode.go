@@ -8,16 +8,16 @@ import (
 	"tare/experiment/factor"
 )
 
-// extension begins the keys of the whole file that nothing reads: what anchors stand at.
+// extension begins the top-level keys that are not decoded. Anchors may be defined there.
 const extension = "x-"
 
-// Decode decodes a node into what the pointer points to, which holds the
-// defaults. Problems are reported in the file; what has none is set.
+// Decode decodes a node into the value that a pointer points to, which holds the defaults. It adds problems to
+// the file, and sets all values without a problem.
 func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
 
-// value decodes a node into a settable value. The field gives its limits.
+// value decodes a node into a settable value. The field has its limits.
 func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	t := v.Type()
 	if custom, ok := f.Custom[t]; ok {
@@ -44,7 +44,7 @@ func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// wrong reports a value of a wrong kind.
+// wrong reports a value of the wrong type.
 func (f *File) wrong(n *Node, path string, expected string, field Field, hint string) {
 	if n.Form == Null {
 		hint = "give a value, or leave the line out"
@@ -103,7 +103,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
 		}
-		if e.Key.Value != field.Name { // from here on it is as if the file had the field's own name
+		if e.Key.Value != field.Name { // the rest treats the alias like the field's own name
 			key := *e.Key
 			key.Value = field.Name
 			e.Key = &key
@@ -121,7 +121,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// repeated reports a key that was given before, and notes it otherwise.
+// repeated reports a key that was given before, and otherwise records it.
 func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
 	first := given[key.Value]
 	if first == nil {
@@ -152,7 +152,7 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 	v.Set(out)
 }
 
-// element decodes an item of a list; an empty one is shown at the list.
+// element decodes an item of a list. A problem with an empty item is shown at the list.
 func (f *File) element(item *Node, path string, v reflect.Value, field Field, list *Node) {
 	if item.Form == Null && v.Kind() != reflect.Struct {
 		f.Report(list, path, label(path)+" is empty; expected "+Describe(v.Type()), "")
@@ -161,7 +161,7 @@ func (f *File) element(item *Node, path string, v reflect.Value, field Field, li
 	f.value(item, path, v, field)
 }
 
-// levels decodes a factor: one value, or a list of different ones.
+// levels decodes a factor: one value, or a list of distinct values.
 func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
 	if n.Form == Null {
 		f.wrong(n, path, Describe(v.Type().Elem())+", or a list of such values", field, "")

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Document is text in YAML that something else reads, such as a Kubernetes object. A file
-// gives it as text or, in its place, as the map itself; a list of maps is several documents,
-// separated by ---.
+// Document is a YAML text for another reader, such as a Kubernetes object. A file contains it as text or as the
+// map itself. A list of maps is several documents, separated by ---.
 type Document string
 
 var documentType = reflect.TypeFor[Document]()
@@ -45,7 +44,7 @@ func (f *File) document(n *Node, path string, v reflect.Value) {
 	v.SetString(strings.Join(texts, "---\n"))
 }
 
-// write writes a map or list that is not empty as YAML, each line behind the indent.
+// write writes a map or list that is not empty as YAML, with indent before each line.
 func (n *Node) write(b *strings.Builder, indent string) {
 	for _, e := range n.Entries {
 		b.WriteString(indent + e.Key.written() + ":")
@@ -67,11 +66,11 @@ func (n *Node) writeBehind(b *strings.Builder, indent string) {
 	n.write(b, indent+"  ")
 }
 
-// safe are the texts that mean outside of quotes what they mean in the file, whoever reads
-// them: words, numbers, and placeholders that become either.
+// safe matches texts that have the same meaning without quotes, for every YAML reader: words, numbers, and
+// placeholders for either.
 var safe = regexp.MustCompile(`^[A-Za-z0-9_$(][A-Za-z0-9_$().+/-]*$`)
 
-// written is a node that holds no others, as YAML on one line.
+// written returns a scalar, or an empty map or list, as YAML on one line.
 func (n *Node) written() string {
 	switch {
 	case n.Form == Map:
@@ -86,13 +85,13 @@ func (n *Node) written() string {
 	return quoted(n.Value)
 }
 
-// quoted is a text in double quotes.
+// quoted returns a text in double quotes.
 func quoted(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(text); err != nil {
-		panic(fmt.Sprintf("strictyaml: a text cannot be written: %v", err)) // there is none
+		panic(fmt.Sprintf("strictyaml: a text cannot be written: %v", err)) // every text can be encoded
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -7,29 +7,27 @@ import (
 	"strings"
 )
 
-// Field is a field of a struct that files can set, by its tags (see the
-// package comment).
+// Field is a field of a struct that files can set, described by its tags (see the package comment).
 type Field struct {
-	Name     string // in the file
-	Also     string // another name that it may have there; "": none
+	Name     string // the name in the file
+	Also     string // another name in the file; "": none
 	Doc      string
 	Required bool
-	None     bool   // a pointer that the word none sets to nil
-	Alone    bool   // a value in place of the map sets it
-	Factor   string // name of a level, for factors
+	None     bool   // set for a pointer that the word none sets to nil
+	Alone    bool   // set if a value in place of the map sets this field
+	Factor   string // the name of one level of a factor
 	Enum     []string
 	Pattern  string
-	Form     string // what Pattern accepts, in words
+	Form     string // the texts that Pattern matches, in words
 	Bounds   Bounds
-	Index    []int // for reflect.Value.FieldByIndex
+	Index    []int // the argument of reflect.Value.FieldByIndex
 	Type     reflect.Type
 }
 
-// Bounds are the limits of a number or unit as written in the tags; "" is none.
+// Bounds are the limits of a number or quantity, as text from the tags; "" means no limit.
 type Bounds struct{ Min, Max, Above, Below string }
 
-// Fields lists the fields of a struct type in their order. Those of embedded
-// structs stand in the place of the embedding.
+// Fields lists the fields of a struct type in their order. The fields of an embedded struct stand in its place.
 func Fields(t reflect.Type) []Field {
 	var fields []Field
 	for i := range t.NumField() {
@@ -63,7 +61,7 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Alone is the place among fields of the one that a value in place of their map sets, or -1.
+// Alone returns the index of the field that a value in place of the map sets, or -1.
 func Alone(fields []Field) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
 }
@@ -77,7 +75,7 @@ func Names(fields []Field) []string {
 	return names
 }
 
-// described is a type that says in words what it accepts.
+// described is a type that describes its valid texts in words.
 type described interface{ Describe() string }
 
 // united is a type that lists its units.
@@ -88,16 +86,16 @@ type enumerated interface{ Values() []string }
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// ReadsText says whether values of a type are read by UnmarshalText.
+// ReadsText reports whether UnmarshalText reads the values of a type.
 func ReadsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
 
-// asked is the value of an optional method of a type.
+// asked returns a value of a type as an interface, if the type implements it.
 func asked[I any](t reflect.Type) (I, bool) {
 	i, ok := reflect.New(t).Interface().(I)
 	return i, ok
 }
 
-// EnumOf gives the values of an enumeration type, or nil.
+// EnumOf returns the values of an enumeration type, or nil.
 func EnumOf(t reflect.Type) []string {
 	if e, ok := asked[enumerated](t); ok && t.Kind() == reflect.String {
 		return e.Values()
@@ -112,7 +110,7 @@ func oneOf(values []string) string {
 	return "one of " + strings.Join(values, ", ")
 }
 
-// Describe says in words what a type accepts: "a whole number".
+// Describe describes the valid texts of a type: "a whole number".
 func Describe(t reflect.Type) string {
 	if values := EnumOf(t); values != nil {
 		return oneOf(values)

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// A hint that says what to write is tried before it is given: what it says can be read.
+// A hint that suggests a text is given only if the file with this text would be read without that problem.
 
-// longestHint is the most bytes of what a hint says to write.
+// longestHint is the largest length of a suggested text, in bytes.
 const longestHint = 200
 
-// takes says whether a text in place of a node would be read without a problem.
+// takes reports whether a text in place of a node would be read without a problem.
 func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
 	if f.trying || len(text) > longestHint || len(f.problems) >= maxProblems {
-		return false // nobody would read it
+		return false // a hint of that length would help nobody
 	}
 	f.trying = true
 	defer func() { f.trying = false }()
@@ -32,7 +32,7 @@ func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
 	return ok
 }
 
-// meant is the hint with the first of several texts that can be read; "" if none can.
+// meant returns the hint with the first of several texts that is valid; "" if none is.
 func (f *File) meant(n *Node, path string, t reflect.Type, field Field, texts ...string) string {
 	for _, text := range texts {
 		if text != n.Value && f.takes(text, path, t, field) {
@@ -42,8 +42,7 @@ func (f *File) meant(n *Node, path string, t reflect.Type, field Field, texts ..
 	return ""
 }
 
-// otherwise is the hint to write a text or number with quotes or without; "" if that does
-// not help.
+// otherwise returns the hint to add quotes to a text or number or to remove them; "" if that does not help.
 func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) string {
 	switch {
 	case n.Quoted && f.takes(n.Value, path, t, field):
@@ -54,10 +53,10 @@ func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) stri
 	return ""
 }
 
-// worded is a type of lists that says which items a text means that stands in place of the list.
+// worded is a list type with the method Words. It returns the items that a text in place of the list means.
 type worded interface{ Words(text string) []string }
 
-// bracketed is the hint to write a text as a list; "" if it would not be one.
+// bracketed returns the hint to write a text as a list; "" if the list would be invalid.
 func (f *File) bracketed(n *Node, path string, t reflect.Type, field Field) string {
 	var items []string
 	if w, ok := asked[worded](t); ok {
@@ -76,13 +75,13 @@ func (f *File) bracketed(n *Node, path string, t reflect.Type, field Field) stri
 	return ""
 }
 
-// unquoted are the texts that need no quotes in a list in brackets.
+// unquoted matches texts that need no quotes in a list in brackets.
 var unquoted = regexp.MustCompile(`^-{0,2}[A-Za-z_./$][A-Za-z0-9_./$%+=@()-]*$`)
 
-// words are texts that YAML takes for something else.
+// words are texts that YAML reads as another type.
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// listed is a text as an item of a list in brackets.
+// listed returns a text as an item of a list in brackets.
 func listed(text string) string {
 	_, err := strconv.Atoi(text)
 	if err == nil || unquoted.MatchString(text) && !slices.Contains(words, strings.ToLower(text)) {
@@ -91,7 +90,7 @@ func listed(text string) string {
 	return quoted(text)
 }
 
-// unitHint is the hint for a quantity with a wrong unit or none.
+// unitHint returns the hint for a quantity with a wrong unit or none.
 func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) string {
 	units, ok := asked[united](t)
 	number := strings.TrimRight(n.Value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
@@ -103,7 +102,7 @@ func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) strin
 	if unit == "" && len(all) > 1 {
 		return "add a unit: " + strings.Join(all, ", ")
 	}
-	// What a unit begins with is most of it: 4k is 4KiB.
+	// A wrong unit is often the beginning of a valid one: 4k means 4KiB.
 	begun := slices.IndexFunc(all, func(u string) bool { return strings.HasPrefix(fold(u), fold(unit)) })
 	texts := []string{number + Nearest(unit, all)}
 	if begun >= 0 {

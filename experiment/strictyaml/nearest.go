@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Nearest gives the candidate that a misspelt word most likely means, or "".
-// Upper and lower case, dashes and underscores do not count as differences.
+// Nearest returns the candidate that a misspelt word most likely means, or "". Upper and lower case, dashes and
+// underscores are no differences.
 func Nearest(word string, candidates []string) string {
 	best, least := "", 0.0
 	folded := fold(word)
@@ -17,7 +17,8 @@ func Nearest(word string, candidates []string) string {
 	for _, c := range candidates {
 		f := fold(c)
 		d := distance([]rune(folded), []rune(f))
-		// One slip in a short word, more in longer ones; never a whole other word.
+		// A short word may have one mistake, and longer words may have more. A word with as many mistakes as
+		// letters is another word.
 		if d > 1+len(f)/4 || d >= len(f) {
 			if !extends(f, folded) {
 				continue
@@ -31,12 +32,12 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Suggest is the hint for an unknown word: the nearest candidate and all of them.
+// Suggest returns the hint for an unknown word: the nearest candidate, and all candidates.
 func Suggest(word string, what string, candidates []string) string {
 	return suggest(word, what, candidates, func(string) bool { return true })
 }
 
-// suggest is Suggest where the nearest candidate is one that may be.
+// suggest is Suggest if only some candidates may be suggested as the nearest.
 func suggest(word string, what string, candidates []string, may func(string) bool) string {
 	all := fmt.Sprintf("%s: %s", what, strings.Join(candidates, ", "))
 	if len(candidates) == 0 {
@@ -52,14 +53,14 @@ func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
 }
 
-// extends says whether one of two words of at least three letters begins with
-// the other, as abbreviations and plurals do.
+// extends reports whether one of two words of at least three letters begins with the other, as with
+// abbreviations and plurals.
 func extends(a, b string) bool {
 	return len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b (optimal string alignment).
+// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal
+// string alignment).
 func distance(a, b []rune) int {
 	var before, above []int
 	row := make([]int, len(b)+1)

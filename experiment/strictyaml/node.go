@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// Form is what a node is.
+// Form is the form of a node.
 type Form int
 
 // The forms of nodes.
 const (
 	Null Form = iota // a key without a value, or the word null
-	Text             // quoted, or plain and neither a number nor a bool
+	Text             // quoted text, or plain text that is neither a number nor a bool
 	Number
 	Bool
 	List
 	Map
 )
 
-// Node is a value of the file with the place where it stands: a scalar, a list
-// or a map. Aliases and merge keys are already followed.
+// Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been
+// followed.
 type Node struct {
 	Form         Form
-	Line, Column int     // of its first character; of the key, for Null
-	Value        string  // of a scalar, as written but without quotes
-	Quoted       bool    // written in quotes or as a block
-	Items        []*Node // of a list
-	Entries      []Entry // of a map, in the order of the file; keys may repeat
-	Key          *Node   // that the node is the value of, or nil
+	Line, Column int     // the position of its first character, or of the key for Null
+	Value        string  // the text of a scalar, without quotes
+	Quoted       bool    // set if the text is in quotes or a block
+	Items        []*Node // the items of a list
+	Entries      []Entry // the entries of a map, in the order of the file; keys may repeat
+	Key          *Node   // the key whose value the node is, or nil
 }
 
 // Entry is a key of a map with its value.
@@ -36,10 +36,10 @@ type Entry struct {
 	Value *Node
 }
 
-// Scalar says whether the node is a single value.
+// Scalar reports whether the node is a single value.
 func (n *Node) Scalar() bool { return n.Form == Text || n.Form == Number || n.Form == Bool }
 
-// Get gives the value of a key of a map, or nil.
+// Get returns the value of a key of a map, or nil.
 func (n *Node) Get(key string) *Node {
 	for _, e := range n.Entries {
 		if e.Key.Value == key {
@@ -49,7 +49,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// found says what the node is, for messages.
+// found describes the node for messages.
 func (n *Node) found() string {
 	switch n.Form {
 	case Null:
@@ -64,8 +64,7 @@ func (n *Node) found() string {
 	return strconv.Quote(shorten(n.Value))
 }
 
-// find follows a path ("arms[1].name") as far as it goes. Exact says whether
-// that was all the way.
+// find follows a path ("arms[1].name") as far as the file has it. exact reports whether it reached the end.
 func (n *Node) find(path string) (at *Node, exact bool) {
 	for path != "" {
 		step, rest := n.cutStep(path)
@@ -86,9 +85,8 @@ func (n *Node) find(path string) (at *Node, exact bool) {
 	return n, true
 }
 
-// cutStep splits the first step off a path: "a.b[1]" gives "a" and "b[1]",
-// "b[1].c" gives "b" and "[1].c", "[1].c" gives "[1]" and "c". A key of the map
-// is one step also where it holds such signs itself.
+// cutStep splits the first step off a path: "a.b[1]" gives "a" and "b[1]", "b[1].c" gives "b" and "[1].c",
+// "[1].c" gives "[1]" and "c". A key of the map is one step even if it contains dots or brackets.
 func (n *Node) cutStep(path string) (step, rest string) {
 	end := strings.IndexAny(path[1:], ".[") + 1
 	if end == 0 {
@@ -102,7 +100,7 @@ func (n *Node) cutStep(path string) (step, rest string) {
 	return path[:end], strings.TrimPrefix(path[end:], ".")
 }
 
-// shorten keeps values in messages readable.
+// shorten shortens a value for a message.
 func shorten(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {

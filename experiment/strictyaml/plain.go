@@ -7,10 +7,9 @@ import (
 	"tare/experiment/factor"
 )
 
-// Plain turns a value into maps, lists and scalars under the names of its yaml
-// tags, ready for encoding/json: what Decode would read, written out in full.
-// A factor with one level is that level's value. Nil pointers, empty lists,
-// empty maps and empty text are left out of structs.
+// Plain converts a value into maps, lists and scalars under the names of its yaml tags, for encoding/json. The
+// result is the complete form of a file that Decode would read. A factor with one level becomes that level's
+// value. Structs lack nil pointers, empty lists, empty maps and empty text.
 func Plain(v any) any { return plain(reflect.ValueOf(v)) }
 
 func plain(v reflect.Value) any {
@@ -60,7 +59,7 @@ func plain(v reflect.Value) any {
 	return v.Interface()
 }
 
-// blank says whether a value was not given: numbers and bools always are.
+// blank reports whether a value is empty. Numbers and bools never are.
 func blank(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -6,19 +6,19 @@ import (
 	"unicode"
 )
 
-// Problem is one thing that is wrong with a file.
+// Problem is one error in a file.
 type Problem struct {
 	File    string `json:"file"`
-	Line    int    `json:"line"`   // from 1
-	Column  int    `json:"column"` // from 1, in characters
+	Line    int    `json:"line"`   // counted from 1
+	Column  int    `json:"column"` // counted from 1, in characters
 	Path    string `json:"path"`   // "arms[1].layers[0].wireguard.implementation"; "" for the whole file
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"` // what to write instead
-	Source  string `json:"source"`         // the line, as it stands in the file
+	Hint    string `json:"hint,omitempty"` // the suggested correction
+	Source  string `json:"source"`         // the line of the file
 }
 
-// Problems are all that is wrong with a file. As an error it prints each as
-// file:line:column, the line with a caret below the place, and the hint.
+// Problems are all errors in a file. Its Error prints each problem as file:line:column, the line with a caret
+// below the position, and the hint.
 type Problems []Problem
 
 // Error prints every problem.
@@ -30,8 +30,8 @@ func (p *Problems) Error() string {
 	return strings.Join(all, "\n")
 }
 
-// String prints the problem over several lines, without a newline at the end.
-// Control characters of the file are not passed on to the terminal.
+// String prints the problem over several lines, without a newline at the end. It replaces control characters of
+// the file, so that these do not reach the terminal.
 func (p Problem) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: %s", printable(p.File), p.Line, p.Column, printable(p.Message))
@@ -45,13 +45,13 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Widths of the excerpt of a long line, in characters.
+// Lengths of the excerpt of a long line, in characters.
 const (
 	excerptWidth  = 100
 	excerptBefore = 60
 )
 
-// excerpt gives the part of a line around a column, and a caret for below it.
+// excerpt returns the part of a line around a column, and a line with a caret below that column.
 func excerpt(source string, column int) (line, caret string) {
 	runes := []rune(printable(source))
 	at := min(max(column-1, 0), len(runes))
@@ -64,14 +64,14 @@ func excerpt(source string, column int) (line, caret string) {
 	}
 	pad := strings.Map(func(r rune) rune {
 		if r == '\t' {
-			return r // keeps the caret below its character at any tab width
+			return r // a tab keeps the caret below its character at any tab width
 		}
 		return ' '
 	}, prefix+string(runes[:at]))
 	return prefix + string(runes) + suffix, pad + "^"
 }
 
-// printable replaces characters that would act on a terminal, one for one.
+// printable replaces control characters, which would act on a terminal, each by one character.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || unicode.IsPrint(r) {

@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Read reads a file into a tree. The name is for messages. When the text is not
-// usable YAML, the result has no Root and says why in its Problems.
+// Read reads a file into a tree. The name is for messages. If the text is no valid YAML, the result has no
+// Root, and its Problems contain the reason.
 func Read(name string, data []byte) *File {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	f := &File{name: name, lines: []string{""}}
@@ -37,13 +37,13 @@ func Read(name string, data []byte) *File {
 	return f
 }
 
-// splitLines cuts a text into lines; there is at least one.
+// splitLines cuts a text into lines. The result has at least one line.
 func splitLines(text string) []string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n")
 }
 
-// readable reports text that is not UTF-8 or holds control characters.
+// readable reports a text that is not UTF-8 or contains control characters.
 func (f *File) readable(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		f.lines = []string{""}
@@ -56,7 +56,7 @@ func (f *File) readable(data []byte) bool {
 			r, size := utf8.DecodeRuneInString(rest)
 			column++
 			if r == utf8.RuneError && size == 1 {
-				// Positions count characters, so nothing behind this byte may be shown.
+				// Positions count characters, so the invalid bytes of the line are replaced.
 				f.lines[i] = strings.ToValidUTF8(line, "\uFFFD")
 				f.report(i+1, column, "", fmt.Sprintf("byte %#02x is not UTF-8 text", rest[0]), "save the file as UTF-8")
 				return false
@@ -71,10 +71,10 @@ func (f *File) readable(data []byte) bool {
 	return true
 }
 
-// parse gives the one document of the file, or reports why there is none.
+// parse returns the only document of the file, or reports why there is none.
 func (f *File) parse(text string) (body ast.Node) {
 	defer func() {
-		// The parser is known to panic on some malformed input.
+		// The parser panics on some malformed input.
 		if fault := recover(); fault != nil {
 			f.report(1, 1, "", "this is not YAML that can be read", "")
 			body = nil
@@ -113,9 +113,9 @@ func (f *File) parse(text string) (body ast.Node) {
 	return body
 }
 
-// bounded refuses, before the recursive parser sees them, files that nest too
-// deeply, what no experiment needs (tags and complex keys), and what the parser
-// reports at a wrong place (a missing value in a list).
+// bounded checks the tokens before the recursive parser reads them. It refuses files that nest too deeply,
+// features that no experiment needs (tags and complex keys), and an error that the parser reports at a wrong
+// position (a missing value in a list).
 func (f *File) bounded(tokens token.Tokens) bool {
 	if len(tokens) > maxTokens {
 		at := tokens[maxTokens].Position
@@ -154,7 +154,7 @@ func (f *File) bounded(tokens token.Tokens) bool {
 	return true
 }
 
-// syntaxWords says in plain words what the parser says in its own.
+// syntaxWords are plain texts for the parser's errors.
 var syntaxWords = []struct{ theirs, ours, hint string }{
 	{"found character '\t'", "a tab cannot indent", "use spaces"},
 	{"',' or ']' must be specified", "the list before this has no closing ]", "write ] or ,"},

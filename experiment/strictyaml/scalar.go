@@ -66,7 +66,7 @@ func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
 	v.Set(fresh)
 }
 
-// expectedOf describes a field with its own list of values, if it has one.
+// expectedOf describes the valid values of a field, by its own list of values if it has one.
 func expectedOf(t reflect.Type, field Field) string {
 	if field.Enum != nil {
 		return oneOf(field.Enum)
@@ -104,7 +104,7 @@ func (f *File) word(n *Node, path string, t reflect.Type, field Field) bool {
 	return true
 }
 
-// number parses a plain decimal number into a value of a number kind.
+// number parses a plain decimal number into a number of any Go type.
 func number(n *Node, v reflect.Value) bool {
 	if n.Form != Number {
 		return false
@@ -129,7 +129,7 @@ func number(n *Node, v reflect.Value) bool {
 	panic("strictyaml: fields of type " + v.Type().String() + " are not supported")
 }
 
-// within checks a number or unit against its bounds.
+// within checks a number or quantity against its bounds.
 func (f *File) within(n *Node, path string, v reflect.Value, field Field) bool {
 	b := field.Bounds
 	x := magnitude(v)
@@ -146,7 +146,7 @@ func (f *File) within(n *Node, path string, v reflect.Value, field Field) bool {
 		!broken(b.Below, "below", func(l float64) bool { return x < l })
 }
 
-// limitOf reads a bound in the way of the type that it bounds.
+// limitOf parses a bound like a value of the bounded type.
 func limitOf(bound string, t reflect.Type) float64 {
 	v := reflect.New(t)
 	if u, ok := v.Interface().(encoding.TextUnmarshaler); ok {
@@ -162,7 +162,7 @@ func limitOf(bound string, t reflect.Type) float64 {
 	return x
 }
 
-// magnitude is the value of any number kind. Kinds that have none give 0.
+// magnitude returns the value of any number type, and 0 for other types.
 func magnitude(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():

@@ -1,22 +1,21 @@
-// Package strictyaml decodes YAML into Go structs and reports every problem of
-// a file at once, each at its line and column with a hint what to write
-// instead. Decoders of YAML libraries stop at the first problem, and know
-// nothing of units, nearest matches or swept parameters.
+// Package strictyaml decodes YAML into Go structs and reports all problems of a file at once, each at its line and column
+// with a hint about the correction. Decoders of YAML libraries stop at the first problem, and do not support units,
+// nearest matches or swept parameters.
 //
-// The way is Read (text to a tree of Nodes with positions), then File.Decode
-// (tree to a Go value, by reflection). Problems gather in the File.
+// Read converts the text to a tree of Nodes with positions. File.Decode converts the tree to a Go value, by reflection.
+// The File collects the problems.
 //
-// # How a struct says what it accepts
+// # How a struct describes its valid values
 //
 //	yaml:"name"        the field's name in the file; fields without it are not
 //	                   decoded. An embedded struct without it lends its fields.
-//	also:"other"       another name of the field, which others know it by
-//	doc:"…"            what the field is, for error messages and the JSON Schema
-//	required:"true"    the field must be there
+//	also:"other"       another name of the field, for users who know it by that name
+//	doc:"…"            description of the field, for error messages and the JSON Schema
+//	required:"true"    the file must have the field
 //	min:"1" max:"9"    least and greatest value of a number or unit, written as
 //	                   in the file; for lists and factors, of every element
 //	above:"0%" below:"100%"  the same, with the bound itself excluded
-//	pattern:"^…$"      regular expression that a text must match, described by
+//	pattern:"^…$"      regular expression that a text must match, with its description
 //	form:"…"           ("lower-case letters, digits and dashes")
 //	enum:"a,b"         allowed values of a text
 //	alone:"true"       one value in place of the struct's map sets this field
@@ -24,7 +23,7 @@
 //	factor:"protocol"  name of one level of a factor.Levels field, where the
 //	                   field's own name is a plural ("protocols")
 //
-// Keys of the whole file that begin with x- are not read: anchors stand there.
+// Top-level keys that begin with x- are not read. A file may define anchors there.
 //
 // Values that a struct holds before decoding are its defaults: a field that the
 // file does not mention keeps its value, and lists and maps are replaced, not
@@ -37,9 +36,9 @@
 //
 //	func (Mode) Values() []string { return []string{"auto", "kernel"} }
 //
-// A type of lists may have Words(text string) []string: the items that a text means which stands
-// in place of the list, for the hint. A type with UnmarshalText may also have Pattern() string, a regular
-// expression of what it accepts, for the JSON Schema.
+// A list type may have a method Words(text string) []string. It returns the items that a text in place of the list means,
+// for the hint. A type with UnmarshalText may also have Pattern() string, a regular expression of its valid texts, for the
+// JSON Schema.
 package strictyaml
 
 import (
@@ -50,34 +49,34 @@ import (
 	"strings"
 )
 
-// Bounds on what is read. They are far above any sensible experiment and keep
-// hostile files from using memory or stack.
+// Limits on the size of a file. They are far above any sensible experiment and keep hostile files from filling
+// memory or stack.
 const (
 	maxBytes    = 256 << 10
 	maxTokens   = 10_000  // the parser takes quadratic time for some input
-	maxDepth    = 64      // nested lists and maps
-	maxIndent   = 1000    // column of a key or a dash
-	maxNodes    = 100_000 // after aliases are followed
+	maxDepth    = 64      // the nesting of lists and maps
+	maxIndent   = 1000    // the column of a key or a dash
+	maxNodes    = 100_000 // counted after aliases are followed
 	maxProblems = 100
 )
 
-// File is a YAML file that has been read, with the problems found so far.
+// File is a YAML file after reading, with the problems found so far.
 type File struct {
-	// Root is the document; nil when the file could not be read as YAML.
+	// Root is the document; nil if the file is no valid YAML.
 	Root *Node
-	// Custom decodes types in a way of their own, in place of reflection. The
-	// value is settable and holds the defaults.
+	// Custom decodes values of some types by a function, instead of reflection. The value is settable and holds
+	// the defaults.
 	Custom map[reflect.Type]func(n *Node, path string, v reflect.Value)
 
 	name     string
 	lines    []string
 	problems Problems
-	dropped  bool         // more than maxProblems
-	trying   bool         // what a hint would say is being decoded
-	hidden   map[int]bool // lines that no problem may show
+	dropped  bool         // set if there are more than maxProblems
+	trying   bool         // set while the suggestion of a hint is tried
+	hidden   map[int]bool // the lines that no problem may show
 }
 
-// Problems gives what was found, in the order of the file.
+// Problems returns the problems, in the order of the file.
 func (f *File) Problems() Problems {
 	sorted := slices.Clone(f.problems)
 	slices.SortStableFunc(sorted, func(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
@@ -94,8 +93,8 @@ func (f *File) Report(n *Node, path, message, hint string) {
 	f.report(n.Line, n.Column, path, message, hint)
 }
 
-// ReportAt adds a problem at the value with that path ("arms[1].name"), or at
-// the nearest thing around it where the file has no such value.
+// ReportAt adds a problem at the value with a path ("arms[1].name"). If the file has no such value, the problem
+// is at the innermost value around it.
 func (f *File) ReportAt(path, message, hint string) {
 	n, _ := f.find(path)
 	f.Report(n, path, message, hint)
@@ -110,14 +109,14 @@ func (f *File) ReportKey(path, message, hint string) {
 	f.Report(n, path, message, hint)
 }
 
-// Has says whether the file gives a value at the path.
+// Has reports whether the file has a value at the path.
 func (f *File) Has(path string) bool {
 	_, exact := f.find(path)
 	return exact
 }
 
-// Troubled says whether a problem was already found at the path, inside of it,
-// or at the place in the file where a problem of that path would be shown.
+// Troubled reports whether there is a problem at the path, below it, or at the position in the file where a
+// problem of this path would be shown.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {
@@ -139,7 +138,7 @@ func (f *File) find(path string) (n *Node, exact bool) {
 	return f.Root.find(path)
 }
 
-// report adds a problem with its position brought inside the file.
+// report adds a problem. It moves a position outside the file into the file.
 func (f *File) report(line, column int, path, message, hint string) {
 	if len(f.problems) >= maxProblems {
 		f.dropped = true
@@ -168,8 +167,7 @@ func Join(path, key string) string {
 // Index extends a path by a position in a list.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// name is what messages call a node by: the key that it is the value of, which
-// may hold dots.
+// name returns the name of a node in messages: the key whose value it is, which may contain dots.
 func name(n *Node, path string) string {
 	if n.Key != nil {
 		return shorten(n.Key.Value)
@@ -177,7 +175,7 @@ func name(n *Node, path string) string {
 	return label(path)
 }
 
-// in says in which map something is, for messages; "" for the file's own.
+// in names the map of a value for messages; "" for the file's top-level map.
 func in(path string) string {
 	if path == "" {
 		return ""
@@ -185,7 +183,7 @@ func in(path string) string {
 	return " in " + label(path)
 }
 
-// label is the last part of a path, which messages call the value by.
+// label returns the last part of a path, which names the value in messages.
 func label(path string) string {
 	return path[strings.LastIndexByte(path, '.')+1:]
 }

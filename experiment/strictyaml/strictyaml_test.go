@@ -62,8 +62,7 @@ type part struct {
 	Value int    `yaml:"value"`
 }
 
-// decode decodes a text and gives what came of it and the problems, each in one
-// line.
+// decode decodes a text. It returns the value and the problems, each in one line.
 func decode(text string) (everything, []string) {
 	v := everything{Whole: 3, List: []string{"default"}, Part: &part{Value: 7}}
 	f := Read("f.yaml", []byte(text))
@@ -240,7 +239,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// helpful checks that what hints say to write is read without the problem.
+// helpful checks that a file with the suggested text of a hint is read without the problem.
 func helpful(t *testing.T, text string) {
 	t.Helper()
 	file := Read("f.yaml", []byte(text))
@@ -256,7 +255,7 @@ func helpful(t *testing.T, text string) {
 		}
 		followed, was := hinttest.Follow(text, p.Line, p.Column, p.Hint, ofKey)
 		if !exact || was == "" || was != n.Value && !n.Quoted {
-			continue // the hint does not say what to write, or the place holds more, such as an alias
+			continue // the hint suggests no text, or the position holds more, such as an alias
 		}
 		again := Read("f.yaml", []byte(followed))
 		if again.Root != nil {
@@ -270,7 +269,8 @@ func helpful(t *testing.T, text string) {
 	}
 }
 
-// TestManyProblems checks that the number of problems is bounded, and says so.
+// TestManyProblems checks that the number of problems is limited, and that the file reports when it exceeds the
+// limit.
 func TestManyProblems(t *testing.T) {
 	_, problems := decode("list: [" + strings.Repeat("{}, ", 200) + "]")
 	if len(problems) != 101 || problems[100] != "1:404 more problems follow; only the first 100 are shown" {
@@ -345,8 +345,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that no input makes the decoder panic, and that every
-// problem is placed inside the file.
+// FuzzDecode checks that no input makes the decoder panic, and that every problem has a position inside the
+// file.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"text: a\nwhole: 1\n", "list: [a, {b: c}]\n", "parts:\n- key: a\n  value: 2\n", "map: {a: 5%}", "levels: [1, 2]",
@@ -403,7 +403,7 @@ func sameDocument(t *testing.T, file *File) {
 	}
 }
 
-// shape is a node without its place.
+// shape returns a node without its position.
 func shape(n *Node) any {
 	switch n.Form {
 	case Map:

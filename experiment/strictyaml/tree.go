@@ -8,13 +8,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// tree turns the parser's tree into Nodes. It follows aliases and merge keys
-// and counts what comes of them, so that a small file cannot become huge.
+// tree converts the parser's tree to Nodes. It follows aliases and merge keys and counts the resulting nodes,
+// so that a small file cannot become huge.
 type tree struct {
 	file    *File
-	anchors map[string]*Node // nil value: being defined
+	anchors map[string]*Node // nil value: the anchor is being defined
 	count   int
-	refused bool // a problem that leaves the tree unusable was reported
+	refused bool // set if a problem makes the tree unusable
 }
 
 func (t *tree) refuse(at *Node, message string) {
@@ -78,7 +78,7 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 	return out
 }
 
-// mapping converts a map; merge keys come last and only fill gaps.
+// mapping converts a map. Merge keys are processed last and add only missing keys.
 func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, depth int) {
 	out.Form, out.Value = Map, ""
 	var merges []*Node
@@ -114,7 +114,7 @@ func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, dep
 	}
 }
 
-// merge adds the entries of what a merge key names, where they are missing.
+// merge adds the missing entries of a merge key's map.
 func (t *tree) merge(out, from *Node) {
 	switch from.Form {
 	case Map:
@@ -148,7 +148,7 @@ func (t *tree) anchor(n *ast.AnchorNode, depth int) *Node {
 	return value
 }
 
-// alias gives the anchored value itself; its size counts once more.
+// alias returns the anchored value itself, and counts its size again.
 func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 	name := n.Value.GetToken().Value
 	value, known := t.anchors[name]
@@ -161,11 +161,11 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 		return at
 	}
 	t.count += value.size(maxNodes)
-	copied := *value // a null is given the place of its key, which differs by use
+	copied := *value // a null has the position of its key, which differs by use
 	return &copied
 }
 
-// size counts the nodes below and with n, up to a limit.
+// size counts the node and the nodes below it, up to a limit.
 func (n *Node) size(limit int) int {
 	count := 1
 	for _, item := range n.Items {

@@ -1,20 +1,17 @@
-// Package clusterloader2 reads the report directory of ClusterLoader2, the load
-// test of Kubernetes, file by file: summaries in the form PerfData, usage of
-// resources, scheduling throughput, and junit.xml.
+// Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by
+// file: summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml.
 //
-// A summary's file is called MEASUREMENT_TEST_TIME.json; measurement and test,
-// with the labels of an item, name the cell: "PodStartupLatency_..._load.pod_startup".
-// Each run adds one trial to it. Quantiles are ClusterLoader2's, in part taken from
-// buckets by Prometheus; the 99th percentile is the headline where it is what an
-// objective of Kubernetes is about, of pod startup and network programming for
-// instance. Calls of the API have too many cells for that: there are no headlines
-// among them unless the import is asked for some.
+// A summary's file is called MEASUREMENT_TEST_TIME.json. Measurement and test, with the labels of an item, name
+// the cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to it. The quantiles are
+// ClusterLoader2's; Prometheus computes some of them from buckets. The 99th percentile is the headline if an
+// objective of Kubernetes limits it, as for pod startup and network programming. API calls have too many cells
+// for headlines: they have none unless the user chooses some.
 //
-// junit.xml gives the duration of each test. A test that failed is broken there and
-// only there: ClusterLoader2 also fails a test because a latency was high, and to
-// take away measurements because of their values would make the rest look good.
+// junit.xml contains the duration of each test. A failed test is invalid in junit.xml only. ClusterLoader2 also
+// fails a test if a latency was high, and to drop measurements because of their values would make the rest look
+// good.
 //
-// Summaries of other forms are passed over.
+// Summaries of other types are ignored.
 package clusterloader2
 
 import (
@@ -51,17 +48,17 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return readSummary(f.Name, text)
 }
 
-// origin is what a summary's file name tells.
+// origin holds the parts of a summary's file name.
 type origin struct {
-	name  string // measurement and test
+	name  string // the measurement and the test
 	start time.Time
 }
 
-// stamp is the time at the end of a name; some systems take no colons.
+// stamp matches the time at the end of a name. Some systems replace its colons.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
-// originOf takes a file name apart. Without a time at its end it is not one of
-// ClusterLoader2's, but what the user has made of it, and is taken as it is.
+// originOf splits a file name into its parts. A name that does not end with a time is the user's own, and is
+// not split.
 func originOf(name string) origin {
 	base := strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), ".json")
 	o := origin{name: base}

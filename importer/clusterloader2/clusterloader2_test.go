@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]struct{ name, start string }{
 		"runs/1/Timer_load_2026-11-21T20:15:00Z.json":       {"Timer_load", "2026-11-21T20:15:00Z"},
 		"A_load_2026-11-21T20:15:00+02:00.json":             {"A_load", "2026-11-21T20:15:00+02:00"},
-		`C:\x\A_load_2026-11-21T20-15-00Z.json`:             {"A_load", "2026-11-21T20:15:00Z"}, // as some systems save it
+		`C:\x\A_load_2026-11-21T20-15-00Z.json`:             {"A_load", "2026-11-21T20:15:00Z"}, // a name as some systems write it
 		"GenericPrometheusQuery a b_x_2026-11-21T20:15:00Z": {"GenericPrometheusQuery a b_x", "2026-11-21T20:15:00Z"},
 		"_2026-11-21T20:15:00Z.json":                        {"summary", "2026-11-21T20:15:00Z"},
 		"mine.json":                                         {"mine", ""},
@@ -61,7 +61,7 @@ func TestStable(t *testing.T) {
 	}
 }
 
-// A namespace has a random part that is anew in every run.
+// The random part of a namespace differs in every run.
 func TestNamespace(t *testing.T) {
 	trials, err := importertest.Read(Format, "f", `{"dataItems":[{"data":{"Perc99":1},"unit":"ms","labels":{"namespace":"test-s2fo14-3"}}]}`)
 	if err != nil || len(trials) != 1 || trials[0].Cell != "f.namespace=test-3" {

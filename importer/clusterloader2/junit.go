@@ -14,8 +14,8 @@ import (
 
 // testcase is a test, or one step of it.
 type testcase struct {
-	Name    string   `xml:"name,attr"` // "load overall (testing/load/config.yaml)", "load: [step: 01] …"
-	Time    string   `xml:"time,attr"` // s
+	Name    string   `xml:"name,attr"` // such as "load overall (testing/load/config.yaml)" or "load: [step: 01] …"
+	Time    string   `xml:"time,attr"` // the duration, in s
 	Failure *failure `xml:"failure"`
 	Error   *failure `xml:"error"`
 }
@@ -25,7 +25,7 @@ type failure struct {
 	Text    string `xml:",chardata"`
 }
 
-// overall is what is behind a test's name where it is not one of its steps.
+// overall follows a test's name in the entry of the whole test.
 const overall = " overall ("
 
 func readJUnit(text []byte) ([]importer.Trial, error) {
@@ -63,7 +63,7 @@ func readJUnit(text []byte) ([]importer.Trial, error) {
 			return nil, err
 		}
 		if !strings.Contains(c.Name, overall) {
-			continue // the failure of a step is told of the test, too
+			continue // the entry of the whole test repeats the failure of a step
 		}
 		t, err := c.trial()
 		if err != nil {
@@ -94,8 +94,8 @@ func (c *testcase) trial() (importer.Trial, error) {
 	return t, nil
 }
 
-// reason is the text of a failure on one line, without the places in code around
-// it, which ClusterLoader2 leaves empty.
+// reason returns the text of a failure on one line. It leaves out the source positions around the text, which
+// ClusterLoader2 leaves empty.
 func reason(f *failure) string {
 	var lines []string
 	for line := range strings.Lines(f.Message + "\n" + f.Text) {

@@ -15,12 +15,12 @@ import (
 	"tare/importer"
 )
 
-// summary is a file of any form that is read.
+// summary is the content of a file of any type that this package reads.
 type summary struct {
-	DataItems *[]item `json:"dataItems"` // PerfData
+	DataItems *[]item `json:"dataItems"` // only in PerfData
 
-	// Pods scheduled in intervals of some seconds, 1/s. From Prometheus, there is
-	// only the largest.
+	// Perc50 and the fields below count the pods scheduled per second, over intervals of some seconds. A
+	// summary from Prometheus holds only the largest.
 	Perc50 *float64 `json:"perc50"`
 	Perc90 *float64 `json:"perc90"`
 	Perc99 *float64 `json:"perc99"`
@@ -70,19 +70,19 @@ func readItems(from origin, items []item) ([]importer.Trial, error) {
 	case len(items) == 0:
 		return nil, fmt.Errorf("%w: the summary has no items", importer.ErrBeside)
 	case len(trials) == 0:
-		return nil, fmt.Errorf("%w: no item has a value that says which direction is better and is not 0", importer.ErrBeside)
+		return nil, fmt.Errorf("%w: no item has a value other than 0 whose better direction is known", importer.ErrBeside)
 	}
 	return trials, nil
 }
 
-// counts are labels that tell how often, and not what.
+// counts are labels whose text is a count and names nothing.
 var counts = map[string]bool{"Count": true, "SlowCount": true}
 
-// item makes the trial of an item; false if it tells nothing: where there was no
-// pod or call, all quantiles are 0.
+// item makes the trial of an item. It returns false if the item holds no measurement: without a pod or call,
+// all quantiles are 0.
 func (o origin) item(i *item) (importer.Trial, bool) {
 	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
-	for _, label := range i.order() {
+	for _, label := range i.labelNames() {
 		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
 		t.Levels = append(t.Levels, factor.Level{Factor: strings.ToLower(label), Value: value})
 		switch label {
@@ -106,8 +106,8 @@ func (o origin) item(i *item) (importer.Trial, bool) {
 	return t, true
 }
 
-// order gives the labels that name a cell, those of a call as one says them.
-func (i *item) order() []string {
+// labelNames returns the labels that name a cell. Those of a call are in the usual order.
+func (i *item) labelNames() []string {
 	labels := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
 	for _, label := range slices.Sorted(maps.Keys(i.Labels)) {
 		if label != "" && !counts[label] && !slices.Contains(labels, label) {
@@ -117,8 +117,8 @@ func (i *item) order() []string {
 	return slices.DeleteFunc(labels, func(label string) bool { return i.Labels[label] == "" })
 }
 
-// units are those whose direction is known, and by what to multiply to get base
-// units. What a query of the user's own asked for may be better either way.
+// units are the units with a known direction, and their factors to base units. A user's own query may have
+// either direction.
 var units = map[string]struct {
 	unit   string
 	factor float64
@@ -131,13 +131,13 @@ var units = map[string]struct {
 	"seconds":    {"s", 1, experiment.Lower},
 	"B":          {"B", 1, experiment.Lower},
 	"bytes":      {"B", 1, experiment.Lower},
-	"MB":         {"B", 1 << 20, experiment.Lower}, // as ClusterLoader2 divides
+	"MB":         {"B", 1 << 20, experiment.Lower}, // ClusterLoader2 divides by 1 << 20
 	"GB":         {"B", 1 << 30, experiment.Lower},
 	"kbytes/sec": {"kbytes/sec", 1, experiment.Higher},
 	"pps":        {"1/s", 1, experiment.Higher},
 }
 
-// objectives are the latencies whose 99th percentile an objective is about.
+// objectives are the latencies whose 99th percentile is limited by an objective of Kubernetes.
 var objectives = []string{"pod_startup", "NetworkProgrammingLatency", "claim_allocation"}
 
 func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bool) {

@@ -11,14 +11,14 @@ import (
 	"tare/importer"
 )
 
-// container is what one container used at a percentile of the run's samples.
+// container is the usage of one container at a percentile of the run's samples.
 type container struct {
 	Name string  `json:"Name"` // POD/CONTAINER
-	CPU  float64 `json:"CPU"`  // processors
-	Mem  float64 `json:"Mem"`  // working set, B
+	CPU  float64 `json:"CPU"`  // in CPUs
+	Mem  float64 `json:"Mem"`  // the working set, in bytes
 }
 
-// isUsage says whether a file is a ResourceUsageSummary: containers by percentile.
+// isUsage reports whether a file is a ResourceUsageSummary, which lists containers by percentile.
 func isUsage(usage map[string][]container) bool {
 	for key, containers := range usage {
 		if _, err := strconv.ParseUint(key, 10, 8); err != nil || len(containers) == 0 || containers[0].Name == "" {
@@ -28,8 +28,8 @@ func isUsage(usage map[string][]container) bool {
 	return len(usage) > 0
 }
 
-// readUsage gives a trial for each container. Pods of one set are one: of their
-// containers, the largest counts, as in ClusterLoader2's own charts.
+// readUsage returns a trial for each container. The pods of a set are merged: of their containers, the one with
+// the largest usage counts, as in ClusterLoader2's own charts.
 func readUsage(from origin, usage map[string][]container) []importer.Trial {
 	type quantity struct{ name, unit string }
 	largest := map[string]map[quantity]float64{} // by container
@@ -58,8 +58,8 @@ func readUsage(from origin, usage map[string][]container) []importer.Trial {
 	return trials
 }
 
-// stable takes from a pod's name what is made up anew in every run or cluster:
-// "coredns-6d4b75cb6d-x8w2p/coredns" is "coredns/coredns".
+// stable removes the generated parts of a pod's name, which differ in every run or cluster:
+// "coredns-6d4b75cb6d-x8w2p/coredns" becomes "coredns/coredns".
 func stable(name string) string {
 	pod, container, ok := strings.Cut(name, "/")
 	if !ok {
@@ -75,9 +75,9 @@ func stable(name string) string {
 	return strings.Join(parts, "-") + "/" + container
 }
 
-// madeUp says whether a part of a name is nobody's word. Kubernetes makes up parts of
-// four letters and more without vowels; clouds, for the names of nodes that static pods
-// carry, parts of five and more in which letters follow digits.
+// madeUp reports whether a part of a name is generated. Kubernetes generates parts of four or more letters
+// without vowels. Clouds generate names of nodes, which the names of static pods contain: parts of five or more
+// characters in which letters follow digits.
 func madeUp(part string) bool {
 	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
 		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)
@@ -88,5 +88,5 @@ var (
 	version = regexp.MustCompile(`^v[0-9]+(alpha|beta)[0-9]+$`)
 )
 
-// namespace is one that ClusterLoader2 makes for a run, with a random part in its name.
+// namespace matches a namespace that ClusterLoader2 creates for a run, with a random part in its name.
 var namespace = regexp.MustCompile(`^test-[a-z0-9]{6}-([0-9]+)$`)

@@ -1,5 +1,5 @@
-// Package delimited reads rows of fields that commas, semicolons or tabs separate, below
-// a header, as spreadsheets and scripts write them.
+// Package delimited reads tables of a header and rows, whose fields are separated by commas, semicolons or
+// tabs, as spreadsheets and scripts write them.
 package delimited
 
 import (
@@ -14,8 +14,8 @@ import (
 	"tare/importer"
 )
 
-// Text gives the text of a file, without a byte order mark. What is no text is an error,
-// here where the first buffer of it shows that.
+// Text returns the text of a file without its byte order mark. A binary file is an error: here, if its first
+// buffer shows it, and otherwise when the text is read.
 func Text(f importer.File) (*bufio.Reader, error) {
 	size := 64 << 10
 	if f.Size > 0 {
@@ -28,13 +28,13 @@ func Text(f importer.File) (*bufio.Reader, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	case bytes.HasPrefix(head, []byte("\ufeff")):
-		_, _ = in.Discard(3) // they are in the buffer
+		_, _ = in.Discard(3) // the three bytes are in the buffer, so this cannot fail
 	}
 	return in, nil
 }
 
-// text is a reader that refuses what is no text, before a field of it grows as
-// long as the file. An error of it stays.
+// text is a reader that fails on binary data, before a field of such a file grows as long as the file. Once it
+// has failed, every read returns the same error.
 type text struct {
 	r   io.Reader
 	err error
@@ -51,22 +51,22 @@ func (t *text) Read(p []byte) (n int, err error) {
 	return n, t.err
 }
 
-// Table is a table that is read row by row.
+// Table reads a table row by row.
 type Table struct {
-	Titles []string // of the columns, without blanks around them
-	Comma  rune     // separates the fields
+	Titles []string // the titles of the columns, without blanks around them
+	Comma  rune     // the separator of the fields
 	in     *csv.Reader
-	before int // lines before the header
+	before int // the number of lines before the header
 }
 
-// Open reads the header of a table. What separates the fields is what makes the most titles
-// that the caller knows; where it knows none of them, the error says what is wanted.
+// Open reads the header of a table. The separator is the one that yields the most titles known to the caller.
+// If the caller knows no title, the error contains the text wanted.
 func Open(in *bufio.Reader, known func(title string) bool, wanted string) (*Table, error) {
 	for before := 0; ; before++ {
-		line, err := in.ReadSlice('\n') // as much as the buffer holds
+		line, err := in.ReadSlice('\n') // a line longer than the buffer is cut
 		text := strings.ToLower(strings.TrimSpace(string(line)))
 		switch {
-		case text != "" && !strings.HasPrefix(text, "sep="): // Excel's own first line
+		case text != "" && !strings.HasPrefix(text, "sep="): // Excel begins a file with a line like "sep=;"
 			t := &Table{before: before}
 			return t, t.header(string(line), in, known, wanted)
 		case errors.Is(err, io.EOF):
@@ -77,16 +77,16 @@ func Open(in *bufio.Reader, known func(title string) bool, wanted string) (*Tabl
 	}
 }
 
-// header reads the titles in a line, which the rest follows.
+// header reads the titles from a line. The rest of the file follows in rest.
 func (t *Table) header(line string, rest io.Reader, known func(title string) bool, wanted string) error {
 	most := 0
 	for _, comma := range []rune{',', ';', '\t'} {
 		if comma != ',' && !strings.ContainsRune(line, comma) {
-			continue // it makes one title
+			continue // this separator makes one title of the whole line
 		}
 		in := csv.NewReader(strings.NewReader(line))
 		in.Comma, in.LazyQuotes = comma, true
-		titles, _ := in.Read() // with lazy quotes there is no error
+		titles, _ := in.Read() // reading cannot fail with lazy quotes
 		n := 0
 		for _, title := range titles {
 			if known(strings.TrimSpace(title)) {
@@ -110,7 +110,7 @@ func (t *Table) header(line string, rest io.Reader, known func(title string) boo
 	return t.explain(err, titles)
 }
 
-// Each hands the fields of each row to take, which may keep them no longer than it runs.
+// Each calls take with the fields of each row. The slice is valid only during the call.
 func (t *Table) Each(take func(fields []string) error) error {
 	for n := 1; ; n++ {
 		fields, err := t.in.Read()
@@ -129,20 +129,19 @@ func (t *Table) Each(take func(fields []string) error) error {
 	}
 }
 
-// Position is where a field stands in the file, both counted from 1; the column in bytes.
+// Position is the place of a field in the file: its line and its column in bytes, both counted from 1.
 type Position struct{ Line, Column int }
 
-// String gives "line 2, column 7".
+// String returns text such as "line 2, column 7".
 func (p Position) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }
 
-// At is where a field of the row stands, or of the header before the first row.
+// At returns the position of a field of the current row, or of the header before the first row.
 func (t *Table) At(field int) Position {
 	line, column := t.in.FieldPos(field)
 	return Position{t.before + line, column}
 }
 
-// explain puts an error of package csv into words with the same shape as ours. Other
-// errors stay what they are.
+// explain rewords an error of package csv in the form of Tare's own errors. It returns other errors unchanged.
 func (t *Table) explain(err error, fields []string) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {

@@ -1,15 +1,13 @@
 // Package fio reads the JSON reports of fio 3.x: --output-format=json and json+.
 //
-// Each job is a cell: bandwidth and IOPS of each kind of I/O that it did, latency
-// and its percentiles, and CPU time. One of bandwidth and IOPS is the headline, by the size
-// of the blocks. Jobs between which no stonewall stands ran at the same time, on
-// the same disk; a fact says so.
+// Each job is a cell. Its metrics are the bandwidth and IOPS of each kind of I/O, latencies and their
+// percentiles, and CPU time. Bandwidth or IOPS is the headline, by the size of the blocks. Jobs that no
+// stonewall separates ran at the same time, on the same disk; a fact records this.
 //
-// fio's latencies are three: submission (slat), completion (clat) and both
-// together (lat). Names without more are of completion, which is what fio's
-// percentiles are of by default; "total" is both together.
+// fio measures three latencies: submission (slat), completion (clat) and their sum (lat). A metric's name
+// without a prefix means completion, which fio's percentiles describe by default; "total" means the sum.
 //
-// What the report holds is in package toolformat/fio; this one makes trials of it.
+// Package toolformat/fio reads the report. This package makes trials of it.
 package fio
 
 import (

@@ -7,25 +7,24 @@ import (
 	"tare/toolformat/fio"
 )
 
-// groups says which jobs of a report belong together.
+// groups counts the jobs of a report that belong together.
 type groups struct {
-	together map[float64]int // jobs that ran at the same time, by group; 0: not told
+	together map[float64]int // the number of jobs that ran at the same time, by group; 0: unknown
 	clones   map[clone]int
-	cells    map[string]int // how often a name was given to a cell
+	cells    map[string]int // the number of cells with the same name
 }
 
-// clone is what the clones of a job have in common.
+// clone is the group and name that the clones of a job share.
 type clone struct {
 	group float64
 	name  string
 }
 
-// allClients is the name of the entry that sums up those of several servers.
+// allClients is the name of the entry that sums up the entries of several servers.
 const allClients = "All clients"
 
-// group looks at the jobs as a whole. fio starts all jobs of a group at once, and
-// begins a new group at stonewall. Where a job waits for a time or for another one,
-// nothing is said.
+// group counts the jobs by group. fio starts all jobs of a group at once, and begins a new group at a
+// stonewall. If a job waits for a time or for another job, the number is unknown.
 func group(r *fio.Report) *groups {
 	g := &groups{together: map[float64]int{}, clones: map[clone]int{}, cells: map[string]int{}}
 	waits := map[float64]bool{}
@@ -45,10 +44,10 @@ func group(r *fio.Report) *groups {
 	return g
 }
 
-// alone says that no other job of the group has the job's name.
+// alone reports whether no other job of the group has the job's name.
 func (g *groups) alone(j *fio.Job) bool { return g.clones[clone{j.Group, j.Name}] == 1 }
 
-// cell names the cell of a job, as no other of the report is named.
+// cell returns the name of a job's cell, which is unique in the report.
 func (g *groups) cell(j *fio.Job) string {
 	name := j.Name
 	if strings.TrimSpace(name) == "" {

@@ -10,8 +10,7 @@ import (
 	"tare/toolformat/fio"
 )
 
-// Trials gives one trial for each job of the report, in order. Jobs of the same
-// name are told apart by a number.
+// Trials returns one trial for each job of the report, in order. A number distinguishes jobs of the same name.
 func Trials(r *fio.Report) []importer.Trial {
 	g := group(r)
 	trials := make([]importer.Trial, 0, len(r.Jobs))
@@ -46,7 +45,7 @@ func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
 	return t
 }
 
-// facts are the versions and options that one has to know to compare.
+// facts returns the versions and options that a comparison must know.
 func facts(r *fio.Report, j *fio.Job, g *groups) map[string]string {
 	facts := map[string]string{"fio version": strings.TrimPrefix(r.Version, "fio-")}
 	for _, s := range Settings {
@@ -64,10 +63,10 @@ func facts(r *fio.Report, j *fio.Job, g *groups) map[string]string {
 	return facts
 }
 
-// concurrent is the fact that jobs shared the disk.
+// concurrent is the fact that several jobs used the disk at the same time.
 const concurrent = "concurrent jobs"
 
-// Settings are the options that say what a job does, with fio's defaults.
+// Settings are the options that describe the work of a job, with fio's defaults.
 var Settings = []importer.Setting{
 	{Name: "rw", Default: "read"}, {Name: "rwmixread", Default: "50"},
 	{Name: "bs", Default: "4k"}, {Name: "bsrange", Default: "none"}, {Name: "bssplit", Default: "none"},
@@ -78,17 +77,17 @@ var Settings = []importer.Setting{
 	{Name: "random_distribution", Default: "random"}, {Name: "buffer_compress_percentage", Default: "none"},
 }
 
-// draft is a trial whose values are being added.
+// draft is a trial to which values are being added.
 type draft struct {
 	*importer.Trial
 	report *fio.Report
 	job    *fio.Job
-	ways   []string // that have values
+	ways   []string // the kinds of I/O that have values
 	bytes  float64
 }
 
-// cpu adds what fio's own threads used. What the kernel does for them elsewhere,
-// in the workers of dm-crypt for instance, is not in it.
+// cpu adds the CPU time of fio's own threads. It does not include CPU time that the kernel spends for them
+// elsewhere, for instance in the workers of dm-crypt.
 func (d *draft) cpu() {
 	j := d.job
 	if d.bytes > 0 {
@@ -98,8 +97,8 @@ func (d *draft) cpu() {
 	d.AddFit(importer.Ratio("cpu-system", "CPU", experiment.Lower, false), j.SystemCPU/100)
 }
 
-// loop ties latency and IOPS of a job that does one kind of I/O as fast as it is
-// answered. Little's law counts from submission on.
+// loop ties the latency and IOPS of a job that does one kind of I/O without pauses. By Little's law, the
+// latency counts from submission.
 func (d *draft) loop(alone bool) *experiment.Loop {
 	if len(d.ways) != 1 || d.report.Paced(d.job) {
 		return nil
@@ -118,7 +117,7 @@ func (d *draft) loop(alone bool) *experiment.Loop {
 }
 
 func (d *draft) add(w fio.NamedWay) {
-	// "mixed" repeats the others, where they are told too.
+	// The kind "mixed" repeats the other kinds if the report contains those, too.
 	headline := w.Name != "mixed" || len(d.ways) == 0
 	small := d.report.BlockSize(d.job, w.Name, w.Way) <= fio.SmallBlock
 	bandwidth := d.AddFit(importer.Ratio(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small), w.Bandwidth())
@@ -146,20 +145,20 @@ func (d *draft) sync() {
 	}
 }
 
-// latency adds one in nanoseconds.
+// latency adds a latency, in nanoseconds.
 func (d *draft) latency(name string, ns float64) {
 	d.AddFit(importer.Ratio(name, "s", experiment.Lower, false), ns/1e9)
 }
 
-// percentiles are those that are imported, if the report has them.
+// percentiles are the percentiles that are imported if the report contains them.
 var percentiles = []float64{50, 90, 95, 99, 99.9}
 
-// distribution adds percentiles and the histogram. A percentile that fewer than
-// one I/O lies beyond is the maximum by another name.
+// distribution adds percentiles and the histogram. If fewer than one I/O lies beyond a percentile, the
+// percentile is the maximum under another name, and is left out.
 func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	count := l.Samples()
 	if count == 0 {
-		count = total // before fio 3.18
+		count = total // the report of a version before fio 3.18
 	}
 	for _, p := range percentiles {
 		ns, ok := l.Quantile(p)
@@ -172,7 +171,8 @@ func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	}
 }
 
-// histogram gives the bins in seconds, if there are any and they are such as fio writes.
+// histogram returns the bins in seconds. It returns false if there are none, or if they do not have the form of
+// fio's bins.
 func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
 	h := importer.Histogram{
 		Name: name, Unit: "s",
@@ -180,7 +180,7 @@ func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
 	}
 	last := -1.0
 	for _, b := range l.Bins {
-		const exact = 1 << 53 // whole numbers, as floats
+		const exact = 1 << 53 // larger whole numbers are not exact as floats
 		if !(b.Key > last && b.Key < exact && b.Value >= 0 && b.Value < exact) {
 			return h, false
 		}

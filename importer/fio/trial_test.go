@@ -19,7 +19,7 @@ func parsed(t *testing.T, text string) *fio.Report {
 }
 
 func TestLittle(t *testing.T) {
-	// The jobs keep a fixed number of I/Os under way; what fio counted must say so.
+	// The jobs keep a fixed number of I/Os in flight, which the counts of fio must confirm.
 	for _, trial := range Trials(parsed(t, importertest.Fixture(t, "four-jobs.json"))) {
 		if trial.Loop == nil {
 			t.Fatalf("%s has no loop", trial.Cell)

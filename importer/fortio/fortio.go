@@ -1,24 +1,19 @@
-// Package fortio reads the results of Fortio, the load generator of Istio: HTTP,
-// gRPC, TCP and UDP runs written with -json or -a.
+// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written
+// with -json or -a.
 //
-// A file holds one run, and is one cell: the protocol with the requested rate, the
-// connections and, for HTTP, the path, so that a sweep over rates in one directory
-// stays apart.
+// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP,
+// the path. The files of a sweep over rates in one directory thus are separate cells.
 //
-// What the result of a run is depends on the load. With -qps set, requests go out
-// at a fixed rate and latency is the answer. A run that did not reach 95 % of the
-// rate it was asked for measured another load, and is no data. With -qps 0 ("max")
-// the connections form a closed loop: throughput is the headline, and latency
-// restates it.
+// The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A
+// run that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max")
+// the connections form a closed loop: throughput is the headline, and latency restates it.
 //
-// Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another
-// resolution) and interpolates percentiles within them. On loopback that prints a
-// median of 0.51 ms where the mean, which is exact, is 0.13 ms, and goes on
-// printing 0.51 ms whatever the server does: two such runs look equivalent and may
-// not be. Hence the headline is the mean, and a percentile whose bucket is wider
-// than a quarter of it is left out and named in the facts. Latency counts from when
-// a request was sent, not from when it was due: a stall of the server is seen by
-// the requests under way only.
+// Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates
+// percentiles within them. On loopback it prints a median of 0.51 ms although the mean, which is exact, is 0.13
+// ms. It still prints 0.51 ms if the server becomes slower, so that two such runs look equivalent and may not
+// be. Hence the mean is the headline. A percentile whose bucket is wider than a quarter of it is left out and
+// named in the facts. Latency counts from the time when a request was sent, not when it was due: a stall of the
+// server delays only the requests in flight.
 package fortio
 
 import (
@@ -44,12 +39,10 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// reached is the share of the requested rate below which a run measured another
-// load than it was asked for.
+// reached is a share of the requested rate. A run below it measured another load than requested.
 const reached = 0.95
 
-// result is the part of a result file that is used. Times are in ns, latencies
-// in s.
+// result holds the fields of a result file that are used. Times are in ns, latencies in s.
 type result struct {
 	RunType                 string
 	Labels                  string
@@ -68,15 +61,15 @@ type result struct {
 	Uniform, NoCatchUp      bool
 	Jitter                  bool
 	H2, HTTP10              bool
-	Resolution              float64 // width of the first buckets, s
-	// Error, Message and Exception are set when the run did not take place.
+	Resolution              float64 // the width of the first buckets, in s
+	// Error, Message and Exception are set if the run failed to start.
 	Error     bool   `json:"error"`
 	Message   string `json:"message"`
 	Exception string `json:"exception"`
 }
 
 func read(f importer.File) ([]importer.Trial, error) {
-	// The messages before a result are JSON, too.
+	// The log messages before a result are JSON, too.
 	r, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(r *result) bool { return r.RunType != "" },
 		"no result of Fortio: it writes one with -json or -a")
 	if err != nil {
@@ -125,7 +118,7 @@ func (r *result) trial() (importer.Trial, error) {
 	return t, err
 }
 
-// rate is the requested rate in 1/s; 0 is as fast as the connections allow.
+// rate returns the requested rate in 1/s; 0 means as fast as the connections allow.
 func (r *result) rate() (float64, error) {
 	if r.RequestedQPS == "max" {
 		return 0, nil
@@ -137,7 +130,7 @@ func (r *result) rate() (float64, error) {
 	return rate, nil
 }
 
-// protocol names what was loaded, from a RunType like "GRPC Health for 'x'".
+// protocol returns the protocol in a RunType such as "GRPC Health for 'x'".
 func (r *result) protocol() string {
 	switch {
 	case r.RunType == "HTTP", r.RunType == "TCP", r.RunType == "UDP":
@@ -160,8 +153,8 @@ func (r *result) levels(kind string) []factor.Level {
 	return levels
 }
 
-// errors is the share of requests that Fortio counts as failed: HTTP statuses
-// other than 2xx and 418, gRPC health other than SERVING, and what gave no answer.
+// errors returns the share of requests that Fortio counts as failed: HTTP statuses other than 2xx and 418, gRPC
+// health other than SERVING, and requests without a response.
 func (r *result) errors(kind string) (importer.ErrorRate, error) {
 	total, failed := int64(0), int64(0)
 	for code, n := range r.RetCodes {
@@ -187,7 +180,7 @@ func succeeded(kind, code string) bool {
 	return err == nil && (status >= 200 && status <= 299 || status == 418)
 }
 
-// facts are what the file tells of the load and of who made it.
+// facts returns the facts about the load and the load generator.
 func (r *result) facts() map[string]string {
 	facts := map[string]string{
 		"fortio version":           r.Version,
@@ -219,7 +212,7 @@ func (r *result) facts() map[string]string {
 	return facts
 }
 
-// sizes says how large the answers were, headers included.
+// sizes describes the sizes of the responses, headers included.
 func sizes(h *histogram) string {
 	switch {
 	case h == nil || h.Count <= 0:

@@ -28,7 +28,7 @@ const least = `{"RunType":"HTTP","RequestedQPS":"100","ActualQPS":99,"NumThreads
 func TestRate(t *testing.T) {
 	for _, c := range []struct{ qps, broken, loop string }{
 		{"100", "", ""},
-		{"104.2", "", ""}, // 95.01 %
+		{"104.2", "", ""}, // the run reached 95.01 % of its requested rate
 		{"104.3", "requested rate not reached: 99 of 104.3 requests/s (94.9 %)", ""},
 		{"max", "", "closed"},
 	} {
@@ -58,9 +58,8 @@ func TestRefused(t *testing.T) {
 	importertest.Truncated(t, Format, "http-200qps.json", 1000, "truncated")
 }
 
-// TestResolution reads percentiles that the buckets resolve, and such that they do
-// not: in the first bucket, which is as wide as the resolution, and at the edge of
-// two.
+// TestResolution reads percentiles that the buckets resolve, and some that they do not: in the first bucket,
+// which is as wide as the resolution, and at the boundary of two buckets.
 func TestResolution(t *testing.T) {
 	for _, c := range []struct {
 		buckets, percentile string

@@ -10,19 +10,19 @@ import (
 	"tare/importer"
 )
 
-// histogram is a distribution as Fortio exports it: exact moments, buckets, and
-// percentiles interpolated in them.
+// histogram is a distribution in Fortio's form: exact moments, buckets, and percentiles interpolated in the
+// buckets.
 type histogram struct {
 	Count int64
 	Min   float64
 	Max   float64
 	Avg   float64
-	Data  []struct { // in ascending order
+	Data  []struct { // the buckets, in ascending order
 		Start, End float64
 		Count      int64
 	}
 	Percentiles []struct {
-		Percentile float64 // 50, 99.9
+		Percentile float64 // such as 50 or 99.9
 		Value      float64
 	}
 }
@@ -37,8 +37,7 @@ func closedLoop(connections int) *experiment.Loop {
 	return &experiment.Loop{Latency: meanLatency, Throughput: throughput, Workers: float64(max(0, connections))}
 }
 
-// measure adds the values. At a fixed rate latency is the result, otherwise
-// throughput.
+// measure adds the values. The headline is latency at a fixed rate, and throughput otherwise.
 func (r *result) measure(t *importer.Trial, fixed bool) {
 	h := r.DurationHistogram
 	t.Add(importer.Ratio(throughput, "1/s", experiment.Higher, !fixed), *r.ActualQPS)
@@ -47,7 +46,7 @@ func (r *result) measure(t *importer.Trial, fixed bool) {
 	for _, p := range h.Percentiles {
 		name := "latency-" + quantile(p.Percentile)
 		if seen[name] || p.Value <= 0 || !h.resolved(p.Value) {
-			continue // -p may ask for the same one twice
+			continue // -p may list the same percentile twice
 		}
 		seen[name] = true
 		t.Add(importer.Ratio(name, "s", experiment.Lower, false), p.Value)
@@ -62,11 +61,11 @@ func quantile(percentile float64) string {
 	return "p" + strconv.FormatFloat(percentile, 'f', -1, 64)
 }
 
-// coarse is the width of a bucket, as a share of a percentile in it, above which
-// the percentile says more about where the bucket ends than about the latency.
+// coarse is the largest width of a bucket, as a share of a percentile in it. In a wider bucket, the percentile
+// shows the bucket's boundaries rather than the latency.
 const coarse = 0.25
 
-// resolved says whether the buckets are fine enough for a percentile.
+// resolved reports whether the buckets are narrow enough for a percentile.
 func (h *histogram) resolved(value float64) bool {
 	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
@@ -82,8 +81,7 @@ func (h *histogram) unresolved() []string {
 	return names
 }
 
-// histograms are the distributions of latency, of all requests and of failed
-// ones.
+// histograms returns the latency distributions of all requests and of failed requests.
 func (r *result) histograms() ([]importer.Histogram, error) {
 	var all []importer.Histogram
 	for _, of := range []struct {
@@ -95,7 +93,7 @@ func (r *result) histograms() ([]importer.Histogram, error) {
 		}
 		out := importer.Histogram{Name: of.name, Unit: "s"}
 		for i, b := range of.h.Data {
-			// Buckets meet within rounding, and the last ends at the largest value.
+			// Adjacent buckets meet within rounding, and the last one ends at the largest value.
 			if b.Count < 0 || !(b.Start <= b.End) || math.IsInf(b.End, 0) {
 				return nil, fmt.Errorf("the histogram of %s counts %d values from %g to %g in bucket %d", of.name, b.Count, b.Start, b.End, i+1)
 			}

@@ -1,17 +1,14 @@
-// Package gobench reads the Go benchmark format: what "go test -bench" prints, and
-// what other tools write so that benchstat reads it.
+// Package gobench reads the Go benchmark format: the output of "go test -bench", and files that other tools
+// write for benchstat.
 //
-// Each line of a result is a trial. The cell is the package and the benchmark,
-// with the number of processors behind the dash, as Go writes it; parts of the
-// name like "size=1024" are levels. Lines of the same benchmark, as -count makes
-// them, are its rounds. Go runs one benchmark to the end before it starts the
-// next, so that the same round of two benchmarks has nothing in common.
+// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after
+// the dash, as Go writes it. Parts of the name like "size=1024" are levels. Lines of the same benchmark, as
+// -count makes them, are its rounds. Go runs one benchmark to the end before it starts the next, so that equal
+// rounds of two benchmarks have nothing in common.
 //
-// Values are converted to base units as benchstat does (ns to s, MB to B). The
-// time per operation is the headline. A unit of the benchmark's own needs a line
-// like "Unit frames/s better=higher": without a direction, it is not read, and
-// named in the facts. Text that the program printed in the middle of the results
-// is passed over.
+// Values are converted to base units as benchstat does (ns to s, MB to B). The time per operation is the
+// headline. A benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction
+// is not read, and is named in the facts. Text that the program printed between the results is ignored.
 package gobench
 
 import (
@@ -44,9 +41,9 @@ func read(f importer.File) ([]importer.Trial, error) {
 		return nil, err
 	}
 	var results []*benchfmt.Result
-	var strange int  // lines that begin like a result and are none
-	var first string // what is wrong with the first of them
-	last := 0        // line
+	var strange int  // the number of lines that begin like a result and are none
+	var first string // the error of the first such line
+	last := 0        // the number of the last line read
 	r := benchfmt.NewReader(bytes.NewReader(data), f.Name)
 	for r.Scan() {
 		switch record := r.Result().(type) {
@@ -81,7 +78,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 	trials := make([]importer.Trial, len(results))
 	rounds := map[string]int{}
 	for i, result := range results {
-		t := trial(result, r.Units()) // which may be described behind the results that they are in
+		t := trial(result, r.Units()) // the units may be described after the results
 		rounds[t.Cell]++
 		t.Round = rounds[t.Cell]
 		if strange > 0 {
@@ -105,8 +102,8 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 		t.Cell = "Benchmark"
 	}
 	t.Levels = levels(r.Name)
-	var aimless []string       // units without a direction
-	given := map[string]bool{} // metrics
+	var aimless []string       // the units without a direction
+	given := map[string]bool{} // the metrics that the trial has
 	for _, v := range r.Values {
 		m, ok := metric(v.Unit, units)
 		switch {
@@ -135,8 +132,8 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 
 var perOp = importer.Ratio("time", "s", experiment.Lower, true)
 
-// known are the metrics of the testing package, by the units that they have once
-// converted. An operation may allocate nothing: hence the scale.
+// known are the metrics of the testing package, by their units after conversion. An operation may allocate
+// nothing, hence the scale Difference.
 var known = map[string]experiment.Metric{
 	"sec/op":    perOp,
 	"B/s":       importer.Ratio("throughput", "B/s", experiment.Higher, false),
@@ -144,8 +141,8 @@ var known = map[string]experiment.Metric{
 	"allocs/op": importer.Difference("allocations"),
 }
 
-// metric describes the values in a unit; false where nothing says which direction
-// is better. A unit of the benchmark's own is also the metric's name.
+// metric describes the values in a unit. It returns false if the unit's direction is unknown. A benchmark's own
+// unit is also the metric's name.
 func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, bool) {
 	if m, ok := known[unit]; ok {
 		return m, true
@@ -173,8 +170,7 @@ func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, boo
 	return m, true
 }
 
-// levels are the parts of the name that have the form key=value, and the number of
-// processors.
+// levels returns the parts of the name of the form key=value, and the number of CPUs.
 func levels(name benchfmt.Name) []factor.Level {
 	var all []factor.Level
 	_, parts := name.Parts()

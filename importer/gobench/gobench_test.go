@@ -18,7 +18,7 @@ func FuzzRead(f *testing.F) {
 
 func BenchmarkRead(b *testing.B) { importertest.Benchmark(b, Format, "verbose.txt") }
 
-// TestUnits reads a benchmark with units of its own.
+// TestUnits reads a benchmark with its own units.
 func TestUnits(t *testing.T) {
 	const line = "BenchmarkA-2 10 100 ns/op 0 B/op 7 p99-ns 3 frames/s 0 drops\n"
 	for _, c := range []struct{ name, text, values, aimless string }{

@@ -1,16 +1,14 @@
-// Package hyperfine reads what hyperfine writes with --export-json.
+// Package hyperfine reads the JSON that hyperfine writes with --export-json.
 //
-// hyperfine is made to compare commands on one machine, so a file with several
-// commands is a comparison: each command is an arm, named as hyperfine names it,
-// and all are in the cell "command". A file with one command is one arm's, which
-// the command line names, and the cell is the command; where each arm is one such
-// file, the commands are what is compared, and the cell is "command", too.
+// hyperfine compares commands on one machine. A file with several commands therefore is a comparison: each
+// command is an arm, with hyperfine's name for it, and all are in the cell "command". A file with one command
+// belongs to one arm, named on the command line, and its cell is the command. If each arm is one such file, the
+// commands are compared, and the cell is "command", too.
 //
-// Each run of a command is a trial; hyperfine's own mean and deviation are not
-// used. It runs one command to the end before it starts the next. The number of a
-// run is its round, but runs of the same number had nothing in common: whatever is
-// concluded from such a file is observational. User and system time are given as
-// means over the runs only, and are not read.
+// Each run of a command is a trial. hyperfine's own mean and deviation are not used. hyperfine runs one command
+// to the end before it starts the next. The number of a run is its round, but runs of the same number have
+// nothing in common, so that a result from such a file is observational. User and system time are only means
+// over the runs, and are not read.
 package hyperfine
 
 import (
@@ -37,19 +35,19 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// several is the cell where commands are compared with each other.
+// several is the name of the cell in which commands are compared.
 const several = "command"
 
-// document is an export. Times are in s.
+// document is an exported file. Times are in s.
 type document struct {
 	Results []result `json:"results"`
 }
 
 type result struct {
-	Command    string            `json:"command"` // or its name
+	Command    string            `json:"command"` // the command, or the name that the user gave it
 	Times      []float64         `json:"times"`
-	ExitCodes  []*int            `json:"exit_codes"`        // null: ended by a signal
-	Memory     []float64         `json:"memory_usage_byte"` // largest resident set, B; since 1.19
+	ExitCodes  []*int            `json:"exit_codes"`        // null: a signal ended the run
+	Memory     []float64         `json:"memory_usage_byte"` // the largest resident set, in bytes; since hyperfine 1.19
 	Parameters map[string]string `json:"parameters"`
 }
 
@@ -74,7 +72,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 			switch {
 			case len(names) > 1:
 				t.Arm, t.Cell = names[i], several
-				t.Facts = nil // the arms are what differs
+				t.Facts = nil // the only facts are the command and its parameters, which make up the arm
 			case f.Alone:
 				t.Cell = several
 			default:
@@ -89,10 +87,10 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// longest is the length of the longest command, in bytes, that is its own name.
+// longest is the length, in bytes, of the longest command that is used as a name unchanged.
 const longest = 100
 
-// name makes a name of a command: on one line, and not too long.
+// name turns a command into a name of one line and limited length.
 func name(command string) string {
 	line := safetext.Line(command)
 	if line == "" {
@@ -106,15 +104,15 @@ func name(command string) string {
 	return fmt.Sprintf("%s…~%08x", strings.ToValidUTF8(line[:longest], ""), hash.Sum32())
 }
 
-// names tells the commands apart: by the command, with the parameters where that
-// is the same, with a number where these are, too.
+// names returns a unique name for each command. Equal commands get their parameters added, and a number if
+// these are equal, too.
 func (d *document) names() []string {
 	count := map[string]int{}
 	for _, r := range d.Results {
 		count[r.Command]++
 	}
 	names := make([]string, len(d.Results))
-	taken := map[string]int{} // how often; also names with a number
+	taken := map[string]int{} // the number of uses of a name, before and after numbering
 	for i, r := range d.Results {
 		label := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
@@ -130,7 +128,7 @@ func (d *document) names() []string {
 	return names
 }
 
-// parameters gives "level=9,size=1", by name.
+// parameters returns text such as "level=9,size=1", ordered by name.
 func (r *result) parameters() string {
 	parts := make([]string, 0, len(r.Parameters))
 	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
@@ -157,8 +155,8 @@ var (
 	peakMemory = importer.Ratio("peak-memory", "B", experiment.Lower, false)
 )
 
-// trial makes the trial of run n, counted from 0. A run that failed counts as one
-// failed operation: hyperfine goes on past it only with --ignore-failure.
+// trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine
+// continues after it only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{
 		Round:  n + 1,

@@ -25,7 +25,7 @@ func BenchmarkRead(b *testing.B) { importertest.Benchmark(b, Format, "two.json")
 func TestArms(t *testing.T) {
 	for _, c := range []struct {
 		name, results string
-		want          []string // arm/cell
+		want          []string // ARM/CELL of each trial
 	}{
 		{"one command", `{"command":"a","times":[1]}`, []string{"/a"}},
 		{"one run each", `{"command":"a","times":[1]},{"command":"b","times":[1]}`, []string{"a/command", "b/command"}},
@@ -50,7 +50,7 @@ func TestArms(t *testing.T) {
 	}
 }
 
-// Where each arm is one file, its command is what is compared.
+// If each arm is one file, the commands are compared.
 func TestAlone(t *testing.T) {
 	for alone, want := range map[bool]string{true: "command", false: "zip -9"} {
 		text := strings.NewReader(`{"results":[{"command":"zip -9","times":[1]}]}`)

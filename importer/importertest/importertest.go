@@ -1,10 +1,8 @@
-// Package importertest checks formats: what they make of the fixtures in their
-// testdata against golden files, and that no file makes them break the rules that
-// package importer relies on.
+// Package importertest checks formats. It compares the trials of the fixtures in testdata with golden files,
+// and checks that no file makes a format break the rules that package importer relies on.
 //
-// Every file in testdata is a fixture, except README.md, which says how each was
-// made, the golden files and the corpora of fuzz tests. The golden file of
-// NAME is NAME.golden; an error is golden, too.
+// Every file in testdata is a fixture, except README.md, which describes how each was made, the golden files
+// and the corpora of fuzz tests. The golden file of NAME is NAME.golden. It holds the trials or the error.
 package importertest
 
 import (
@@ -24,7 +22,7 @@ func Read(f importer.Format, name, text string) ([]importer.Trial, error) {
 	return f.Read(importer.File{Name: name, Reader: strings.NewReader(text)})
 }
 
-// Golden compares what the format makes of every fixture with its golden file.
+// Golden compares the format's trials of every fixture with the golden file.
 func Golden(t *testing.T, f importer.Format) {
 	for name, text := range fixtures(t) {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +40,7 @@ func Golden(t *testing.T, f importer.Format) {
 	}
 }
 
-// Refused checks that files are errors: of each, its name, its text, and what the error contains.
+// Refused checks that reading each file fails. A file is its name, its text, and a part of the expected error.
 func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	t.Helper()
 	for _, file := range files {
@@ -52,8 +50,7 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that a fixture cut off at the offset is an error that contains
-// a text.
+// Truncated checks that a fixture cut off at an offset is an error that contains a text.
 func Truncated(t *testing.T, f importer.Format, fixture string, at int, want string) {
 	t.Helper()
 	text := Fixture(t, fixture)
@@ -63,8 +60,7 @@ func Truncated(t *testing.T, f importer.Format, fixture string, at int, want str
 	}
 }
 
-// Appended checks that a file of two results, as a tool leaves it whose output was
-// appended, is refused rather than read in part.
+// Appended checks that a file of two results is an error. Such a file arises if a tool's output is appended.
 func Appended(t *testing.T, f importer.Format, fixture string) {
 	t.Helper()
 	text := strings.TrimRight(Fixture(t, fixture), "\n") + "\n"
@@ -74,8 +70,7 @@ func Appended(t *testing.T, f importer.Format, fixture string) {
 	}
 }
 
-// Fuzz reads mutations of the fixtures, and of further texts, and checks that the
-// format keeps the rules, whatever the file.
+// Fuzz reads mutations of the fixtures and of further texts, and checks that the format keeps the rules.
 func Fuzz(f *testing.F, format importer.Format, more ...string) {
 	for _, text := range fixtures(f) {
 		f.Add(text)
@@ -91,8 +86,8 @@ func Fuzz(f *testing.F, format importer.Format, more ...string) {
 	})
 }
 
-// Large reads units of text repeated to a megabyte. That there is an end to it is
-// what is tested: a format that takes the square of a file's length has none.
+// Large reads units of text repeated to a megabyte. The test is that reading ends: a format whose time grows
+// with the square of the length would not end.
 func Large(t *testing.T, f importer.Format, head, end string, units ...string) {
 	for _, unit := range units {
 		text := head + strings.Repeat(unit, (1<<20)/len(unit)) + end
@@ -101,7 +96,7 @@ func Large(t *testing.T, f importer.Format, head, end string, units ...string) {
 	}
 }
 
-// Benchmark reads a fixture over and over.
+// Benchmark reads a fixture repeatedly.
 func Benchmark(b *testing.B, f importer.Format, fixture string) {
 	text := Fixture(b, fixture)
 	b.SetBytes(int64(len(text)))
@@ -113,7 +108,7 @@ func Benchmark(b *testing.B, f importer.Format, fixture string) {
 	}
 }
 
-// Fixture gives the content of a file in testdata.
+// Fixture returns the content of a file in testdata.
 func Fixture(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))

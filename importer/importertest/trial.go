@@ -22,15 +22,15 @@ func Print(w io.Writer, trials []importer.Trial) {
 	}
 }
 
-// print writes a trial as text, one fact a line, hostile strings quoted.
+// print writes a trial as text, one fact a line, with hostile strings quoted.
 func print(w io.Writer, t importer.Trial) {
 	fmt.Fprintf(w, "trial %q kind %q", t.Cell, t.Kind)
 	for _, l := range t.Levels {
 		fmt.Fprintf(w, " [%s=%s]", safetext.Name(l.Factor), safetext.Name(l.Value))
 	}
 	fmt.Fprintln(w)
-	line := func(told bool, format string, args ...any) {
-		if told {
+	line := func(known bool, format string, args ...any) {
+		if known {
 			fmt.Fprintf(w, "  "+format+"\n", args...)
 		}
 	}
@@ -73,7 +73,7 @@ func print(w io.Writer, t importer.Trial) {
 	}
 }
 
-// Check fails where trials of one file break the rules of importer.Trial.
+// Check fails if trials of one file break the rules of importer.Trial.
 func Check(t *testing.T, trials []importer.Trial) {
 	type place struct {
 		arm, cell string
@@ -95,7 +95,7 @@ func Check(t *testing.T, trials []importer.Trial) {
 			t.Errorf("%v has no value and does not say why", at)
 		}
 		seen[at] = true
-		names := map[string]bool{} // of metrics
+		names := map[string]bool{} // the names of the trial's metrics
 		for _, v := range trial.Values {
 			checkValue(t, at.cell, v)
 			if names[v.Metric.Name] {
@@ -107,8 +107,7 @@ func Check(t *testing.T, trials []importer.Trial) {
 	}
 }
 
-// consistent fails where a metric of a cell is described in two ways, which the
-// import refuses: good files are not to be refused.
+// consistent fails if a metric of a cell has two descriptions, since an import would reject the file.
 func consistent(t *testing.T, trials []importer.Trial) {
 	type column struct{ cell, metric string }
 	described := map[column]experiment.Metric{}

@@ -29,7 +29,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What a file says is a trial, each as its cell and why it is broken.
+// Each test in a file is a trial. The expected text is its cell and the reason why it is broken.
 func TestTests(t *testing.T) {
 	report := importertest.Fixture(t, "3.12-tcp-reverse.json")
 	stream := importertest.Fixture(t, "3.21-stream.json")
@@ -70,8 +70,8 @@ func TestTests(t *testing.T) {
 	}
 }
 
-// Versions that tell what of UDP was received must give the same by the way that
-// is taken for those that do not.
+// Newer versions report the received UDP payload. For these, the computation for older versions must give the
+// same number.
 func TestArrived(t *testing.T) {
 	told := importertest.Fixture(t, "3.16-udp.json")
 	untold := strings.NewReplacer(`"sum_received"`, `"x"`, `"sum_sent"`, `"y"`).Replace(told)

@@ -1,14 +1,12 @@
-// Package iperf3 reads the JSON of iperf3, versions 3.1 to 3.21: -J of the client
-// or the server, and the events of --json-stream.
+// Package iperf3 reads the JSON of iperf3, versions 3.1 to 3.21: the output of -J of the client or the server,
+// and the events of --json-stream.
 //
-// A test is a trial in a cell that protocol, direction and number of streams
-// name. A file may hold several tests, as that of a server does; of the same cell they are
-// told apart by a number. Bandwidth is what was received, of payload, without the
-// warm-up (-O). What differs between versions is in package toolformat/iperf3, which finds the tests
-// of a file.
+// A test is a trial. Its cell is named by protocol, direction and number of streams. A file of a server may
+// hold several tests; a number distinguishes those of the same cell. Bandwidth is the received payload, without
+// the warm-up (-O). Package toolformat/iperf3 finds the tests of a file and hides the differences between
+// versions.
 //
-// ways.go says what was sent and received in them, and trial.go and series.go make
-// trials of them.
+// ways.go computes the amounts sent and received. trial.go and series.go make trials of them.
 package iperf3
 
 import (
@@ -47,7 +45,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 		}
 		cells[trial.Cell]++
 		if n := cells[trial.Cell]; n > 1 {
-			trial.Cell += "-" + strconv.Itoa(n) // no cell of another shape ends like this
+			trial.Cell += "-" + strconv.Itoa(n) // no other cell's name ends with a dash and a number
 		}
 		trials[i] = trial
 	}

@@ -7,7 +7,7 @@ import (
 	"tare/toolformat/iperf3"
 )
 
-// series gives what happened over time, warm-up aside, as this side saw it.
+// series returns the values over time, without the warm-up, as this side measured them.
 func (t *test) series() []importer.Series {
 	if !t.both() {
 		return t.seriesOf("", t.sends(), func(i *iperf3.Interval) *iperf3.Sum { return i.Sum })
@@ -21,8 +21,8 @@ func (t *test) series() []importer.Series {
 	return append(sends, receives...)
 }
 
-// oneWay is what an interval of a test both ways tells of one: by the sums,
-// or where both have the same name (up to 3.10) by the streams.
+// oneWay returns the sum of one direction in an interval of a test in both directions. If both sums have the
+// same name (up to 3.10), it adds up the streams.
 func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
 	switch {
 	case i.Reverse != nil && sends:
@@ -56,14 +56,14 @@ func plus(a, b *float64) *float64 {
 	return &sum
 }
 
-// column is a series in the making.
+// column is a series that is being built.
 type column struct {
 	name, unit string
 	of         func(*iperf3.Interval, *iperf3.Sum) (float64, bool)
 }
 
-// columns are the series of a way. What is lost and how packets jitter only a
-// receiver knows, what is sent again and how long a round trip takes only a sender.
+// columns returns the series of one direction. Only a receiver knows loss and jitter, and only a sender knows
+// retransmits and round-trip times.
 func (t *test) columns(sends bool) []column {
 	list := []column{{"bandwidth", "bit/s", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) {
 		return of(s).rate(), s.Bytes != nil
@@ -85,7 +85,7 @@ func (t *test) columns(sends bool) []column {
 	return list
 }
 
-// intervalRTT is the mean over the streams that this side sends.
+// intervalRTT returns the mean round-trip time of the streams that this side sends.
 func (t *test) intervalRTT(i *iperf3.Interval, _ *iperf3.Sum) (float64, bool) {
 	sum, n := 0.0, 0.0
 	for _, s := range i.Streams {
@@ -96,7 +96,7 @@ func (t *test) intervalRTT(i *iperf3.Interval, _ *iperf3.Sum) (float64, bool) {
 	return sum / max(1, n), n > 0
 }
 
-// seriesOf gives the series of one way. A series with a gap is left out.
+// seriesOf returns the series of one direction. A series with a gap is left out.
 func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *iperf3.Sum) []importer.Series {
 	var ends []float64
 	columns := t.columns(sends)
@@ -107,7 +107,7 @@ func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *i
 		if s == nil || s.Omitted || s.End == nil {
 			continue
 		}
-		// A test that is ended early reports its last interval twice.
+		// A test that is stopped early reports its last interval twice.
 		if len(ends) > 0 && *s.End <= ends[len(ends)-1] {
 			continue
 		}

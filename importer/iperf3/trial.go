@@ -11,7 +11,7 @@ import (
 	"tare/importer"
 )
 
-// directions, as the client sees them and as Tare's own workload names them.
+// The directions, from the client's point of view, with the names that Tare's network workload uses.
 const (
 	upload   = "upload"
 	download = "download"
@@ -28,7 +28,7 @@ func (t *test) direction() string {
 	return upload
 }
 
-// protocol is the transport protocol, in the small letters that metrics begin with.
+// protocol returns the transport protocol in lower case, as metrics' names begin.
 func (t *test) protocol() (string, error) {
 	switch p := t.Start.TestStart.Protocol; p {
 	case "TCP", "UDP", "SCTP":
@@ -83,7 +83,7 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 	for _, w := range ways {
 		all.received = all.received.and(w.received)
 		received += w.received.rate()
-		if w.retransmits != nil && *w.retransmits >= 0 { // -1: the system doesn't tell
+		if w.retransmits != nil && *w.retransmits >= 0 { // -1: the system does not count retransmits
 			retransmits, counted = retransmits+*w.retransmits, true
 		}
 		all.lost = max(all.lost, w.lost)
@@ -113,8 +113,8 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 	add("cpu-server", "s/Gbit", experiment.Lower, server*all.received.seconds/gigabits)
 }
 
-// rtt is the mean round-trip time of the streams that this side sends, in s; 0:
-// not told. What a receiver's kernel has for one is none.
+// rtt returns the mean round-trip time of the streams that this side sends, in s; 0: unknown. A receiver's
+// kernel does not measure it.
 func (t *test) rtt() float64 {
 	sum, n := 0.0, 0.0
 	for _, s := range t.End.Streams {
@@ -131,7 +131,7 @@ func (t *test) rtt() float64 {
 	return sum / n
 }
 
-// cpu is how many CPUs each side's iperf3 kept busy; 0: not told.
+// cpu returns the number of CPUs that the iperf3 of each side kept busy; 0: unknown.
 func (t *test) cpu() (client, server float64) {
 	if t.End.CPU == nil {
 		return 0, 0
@@ -145,14 +145,14 @@ func (t *test) cpu() (client, server float64) {
 
 func (t *test) start() time.Time {
 	ms := max(t.Start.Timestamp.Milliseconds, t.Start.Timestamp.Seconds*1e3)
-	const end = 253402300800e3 // the year 10000
+	const end = 253402300800e3 // the year 10000, in ms since 1970
 	if !(ms > 0 && ms < end) {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(ms)).UTC()
 }
 
-// facts are the versions and options that one has to know to compare.
+// facts returns the versions and options that a comparison must know.
 func (t *test) facts() map[string]string {
 	s := &t.Start
 	facts := map[string]string{
@@ -169,7 +169,7 @@ func (t *test) facts() map[string]string {
 		facts["set-mss"] = bytes(s.MSS)
 	}
 	block := "block"
-	if t.UDP() { // what fits into a packet on this path, unless a size was asked for, which the report does not tell apart
+	if t.UDP() { // the path's largest payload of a packet, or the requested size, which the report does not distinguish
 		block = "packet"
 	}
 	facts[block] = bytes(s.TestStart.Block)
@@ -188,7 +188,7 @@ func (t *test) facts() map[string]string {
 	if s.TestStart.Duration > 0 {
 		facts["duration"] = whole(s.TestStart.Duration) + " s"
 	}
-	// As uname -a: "Linux host 6.1.0 …".
+	// The format is that of uname -a: "Linux host 6.1.0 …".
 	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
 		facts["kernel"] = uname[2]
 	}

@@ -6,16 +6,16 @@ import (
 	"tare/toolformat/iperf3"
 )
 
-// way is what went one way in a test or a part of it.
+// way holds the data sent in one direction during a test or a part of it.
 type way struct {
-	sends       bool // this side sends
+	sends       bool // set if this side sends
 	received    amount
 	retransmits *float64
-	lost        float64 // UDP: share of the packets
-	jitter      float64 // UDP: s; 0: not told
+	lost        float64 // the share of lost packets, UDP only
+	jitter      float64 // in s, UDP only; 0: unknown
 }
 
-// amount is a payload; zero where it is not told.
+// amount is a payload and its duration, in s; both are zero if unknown.
 type amount struct{ bytes, seconds float64 }
 
 func (a amount) rate() float64 {
@@ -32,8 +32,8 @@ func of(s *iperf3.Sum) amount {
 	return amount{iperf3.Count(*s.Bytes), *s.Seconds}
 }
 
-// both says whether data went both ways. Versions 3.7 to 3.12 don't tell, other
-// than by streams of both kinds.
+// both reports whether data were sent in both directions. Versions 3.7 to 3.12 show this only by streams of
+// both kinds.
 func (t *test) both() bool {
 	if t.Start.TestStart.Bidir != 0 || t.End.ReceivedReverse != nil || t.End.SumReverse != nil {
 		return true
@@ -53,7 +53,7 @@ func (t *test) both() bool {
 	return t.Start.TestStart.Reverse == 0 && sending > 0 && sending < streams
 }
 
-// sends says whether this side sends, in a test one way.
+// sends reports whether this side sends in a test of one direction.
 func (t *test) sends() bool { return (t.Start.Accepted == nil) == (t.Start.TestStart.Reverse == 0) }
 
 func (t *test) ways() []way {
@@ -89,8 +89,8 @@ func (t *test) way(sends bool, udp, sent, received *iperf3.Sum) way {
 	return w
 }
 
-// arrived is what of UDP arrived, where the version (up to 3.10) gives only the
-// bytes that were sent: whole packets that were not lost.
+// arrived returns the received UDP payload for versions up to 3.10, which report only the sent bytes. It counts
+// the packets that were not lost, each with a whole block.
 func (t *test) arrived(s *iperf3.Sum) amount {
 	if s == nil || s.Packets == nil || s.Lost == nil || s.Seconds == nil {
 		return amount{}
@@ -98,8 +98,8 @@ func (t *test) arrived(s *iperf3.Sum) amount {
 	return amount{(iperf3.Count(*s.Packets) - iperf3.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
 }
 
-// fromStreams adds up the streams of a test both ways of a version (up to 3.10)
-// that gives both sums the same name, so that one hides the other.
+// fromStreams adds up the streams of one direction. It is needed up to 3.10, where both sums have the same name
+// and one hides the other.
 func (t *test) fromStreams(sends bool) way {
 	w := way{sends: sends}
 	var packets, lost, jitter, streams float64
@@ -122,10 +122,10 @@ func (t *test) fromStreams(sends bool) way {
 	return w
 }
 
-// and adds what was moved at the same time.
+// and adds an amount that was sent at the same time.
 func (a amount) and(b amount) amount { return amount{a.bytes + b.bytes, max(a.seconds, b.seconds)} }
 
-// positive is a number that cannot be below zero; 0 if it is missing.
+// positive returns a count as a number of at least 0; 0 if the count is missing.
 func positive(v *float64) float64 {
 	if v == nil {
 		return 0

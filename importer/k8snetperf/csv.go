@@ -13,23 +13,22 @@ import (
 	"tare/importer/table"
 )
 
-// required are the columns without which no row can be understood.
+// required are the columns without which no row can be read.
 var required = []string{"Driver", "Profile", "Host Network", "Service", "Parallelism", "Message Size", "Avg Throughput", "Throughput Metric"}
 
-// about are the columns of what is set for a whole run.
+// about are the columns with properties of a whole run.
 var about = map[string]string{
 	"VM mode": "virtual machines", "External Server": "external server", "UDN Info": "user-defined network",
 	"Bridge Info": "bridge", "SR-IOV Info": "SR-IOV", "Macvlan Info": "macvlan", "Localnet Info": "localnet",
 }
 
-// readCSV reads result-N.csv. Versions differ in their columns, which are found by
-// their titles.
+// readCSV reads result-N.csv. It finds columns by their titles, since versions differ in them.
 func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) {
 	head, rest, _ := bytes.Cut(text, []byte("\n"))
 	first, _, _ := bytes.Cut(rest, []byte("\n"))
 	comma := []byte(",")
 	if bytes.Count(first, comma) == bytes.Count(head, comma)+1 && !bytes.Contains(head, []byte("Burst")) {
-		// In 2024, versions wrote a burst behind the message size without a title for it.
+		// Some versions of 2024 write a burst after the message size without a title for it.
 		head = bytes.Replace(head, []byte("Message Size"), []byte("Message Size,Burst"), 1)
 	}
 	f.Size = int64(len(text))
@@ -68,7 +67,7 @@ func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) 
 	return trials, err
 }
 
-// rowTrial makes the trial of a row. A column that is not there has no value.
+// rowTrial makes the trial of a row. A missing column has no value.
 func rowTrial(r *table.Row) (importer.Trial, error) {
 	throughput := number(r, "Avg Throughput")
 	d := document{
@@ -90,7 +89,7 @@ func rowTrial(r *table.Row) (importer.Trial, error) {
 
 func number(r *table.Row, title string) float64 {
 	text := r.Field(title)
-	if text == "" || strings.EqualFold(text, "NaN") { // no sample told it
+	if text == "" || strings.EqualFold(text, "NaN") { // no sample measured the value
 		return 0
 	}
 	v, err := r.Number(text)

@@ -10,7 +10,7 @@ import (
 	"tare/toolformat/jsondoc"
 )
 
-// document is one element of what --json prints, or a row of the table.
+// document is one element of the output of --json, or a row of the table.
 type document struct {
 	Timestamp      time.Time `json:"timestamp"`
 	Driver         string    `json:"driver"`
@@ -25,9 +25,9 @@ type document struct {
 	MessageSize    int       `json:"messageSize"`
 	Burst          int       `json:"burst"`
 	Samples        int       `json:"samples"`
-	Duration       int       `json:"duration"` // of a sample, s
+	Duration       int       `json:"duration"` // the duration of a sample, in s
 	Throughput     *float64  `json:"throughput"`
-	Latency        float64   `json:"latency"` // mean of the samples' 99th percentiles; 0: not told
+	Latency        float64   `json:"latency"` // the mean of the samples' 99th percentiles; 0: unknown
 	TputMetric     string    `json:"tputMetric"`
 	LtcyMetric     string    `json:"ltcyMetric"`
 	Retransmits    *float64  `json:"tcpRetransmits"`
@@ -49,14 +49,13 @@ type document struct {
 		Workers  string `json:"workerNodesType"`
 	} `json:"metadata"`
 
-	about map[string]string // facts of the table
+	about map[string]string // facts from the table's columns
 }
 
 // microseconds is the only unit of Latency that is read.
 const microseconds = "usec"
 
-// node is how a node spent its CPU time, in %. Where nothing was collected, all are
-// zero.
+// node is the CPU time of a node by use, in %. If the tool collected none, all are zero.
 type node struct {
 	Idle   float64 `json:"idleCPU"`
 	User   float64 `json:"userCPU"`
@@ -67,7 +66,7 @@ type node struct {
 	Soft   float64 `json:"softCPU"`
 }
 
-// busy is the time neither idle nor waiting; nil: not collected.
+// busy returns the share of time neither idle nor waiting; nil if the tool collected none.
 func (n node) busy() *float64 {
 	sum := n.User + n.System + n.Nice + n.IRQ + n.Soft
 	if sum == 0 && n.Idle == 0 {
@@ -76,7 +75,7 @@ func (n node) busy() *float64 {
 	return &sum
 }
 
-// readJSON reads what --json prints, between the tool's messages.
+// readJSON reads the output of --json, which stands between the tool's messages.
 func readJSON(data []byte) ([]importer.Trial, error) {
 	docs, err := jsondoc.First(bytes.NewReader(data), func(list *[]document) bool {
 		return len(*list) > 0 && (*list)[0].Driver != "" && (*list)[0].Profile != ""

@@ -1,17 +1,14 @@
-// Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and
-// what it prints with --json, which tells losses, retransmissions and the CPU time
-// of the nodes as well.
+// Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and the output of --json, which
+// also contains losses, retransmissions and the CPU time of the nodes.
 //
-// Each row is a trial in the cell of its driver, profile, node placement, network,
-// service, parallelism, message size and burst. What is set for a whole run, such
-// as a secondary network or virtual machines, is a fact: it may be what tells the
-// arms apart.
+// Each row is a trial. Its cell is named by driver, profile, node placement, network, service, parallelism,
+// message size and burst. Properties of a whole run, such as a secondary network or virtual machines, are
+// facts, since arms may differ in them.
 //
-// A row is not a measurement but the mean of several samples, often three, which
-// k8s-netperf does not write down one by one. Its confidence interval is about
-// these samples, within one deployment, and is not used: how much results vary from
-// run to run, only several files tell. The latency of a row is even a mean of
-// 99th percentiles, and is named so.
+// A row is the mean of several samples, often three, which k8s-netperf does not print one by one. Its
+// confidence interval describes these samples, within one deployment, and is not used: only several files show
+// how much results vary from run to run. The latency of a row is a mean of 99th percentiles, and is named
+// accordingly.
 package k8snetperf
 
 import (
@@ -54,20 +51,20 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return readJSON(data)
 }
 
-// epoch is in the name of result-N.csv: when it was written, in seconds since 1970.
+// epoch matches the time in the name result-N.csv, in seconds since 1970. The file was written then.
 var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
 
-// written is the time that the name of a table tells; zero: none.
+// written returns the time in the name of a table; zero if there is none.
 func written(name string) time.Time {
 	m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(name)))
 	if m == nil {
 		return time.Time{}
 	}
-	seconds, _ := strconv.ParseInt(m[1], 10, 64) // it is a number
+	seconds, _ := strconv.ParseInt(m[1], 10, 64) // the pattern admits only digits
 	return time.Unix(seconds, 0).UTC()
 }
 
-// units are those of the throughput, and by what to multiply to get base units.
+// units are the units of the throughput, and their factors to base units.
 var units = map[string]struct {
 	metric string
 	unit   string
@@ -108,15 +105,15 @@ func (d *document) trial() (importer.Trial, error) {
 	}
 	tcp, udp := d.Profile == "TCP_STREAM" || d.Profile == "TCP_STREAM_LAT", d.Profile == "UDP_STREAM"
 	for _, v := range []struct {
-		name   string
-		value  *float64
-		factor float64
-		told   bool // the other of the first two is written, too, as 0
+		name     string
+		value    *float64
+		factor   float64
+		measured bool // set if the profile measures the value; of loss and retransmits, the tool writes the one not measured as 0
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},
 	} {
-		if v.value != nil && v.told {
+		if v.value != nil && v.measured {
 			t.AddFit(importer.Difference(v.name), *v.value*v.factor)
 		}
 	}

@@ -56,8 +56,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestNoSample reads a row for which no sample succeeded: a throughput of 0 is for
-// the import to refuse, as on every scale without a zero.
+// TestNoSample reads a row of which no sample succeeded. Its throughput is 0, which the import rejects as on
+// every ratio scale.
 func TestNoSample(t *testing.T) {
 	trials, err := importertest.Read(Format, "f", header+strings.Replace(row1, "100.5", "NaN", 1))
 	if err != nil || len(trials) != 1 || trials[0].Values[0].Value != 0 {
@@ -65,7 +65,7 @@ func TestNoSample(t *testing.T) {
 	}
 }
 
-// A version of 2024 writes a burst without a title behind the message size.
+// A version of 2024 writes a burst without a title after the message size.
 func TestBurstWithoutTitle(t *testing.T) {
 	trials, err := importertest.Read(Format, "f", strings.Replace(header, "Burst,", "", 1)+row1+row1)
 	if err != nil || len(trials) != 2 || !strings.Contains(trials[1].Cell, "message=64.parallelism=1.burst=4") {
@@ -78,7 +78,7 @@ func TestLarge(t *testing.T) {
 	importertest.Large(t, Format, "", "", "a,", `[{"driver":1},`)
 }
 
-// The name of a table tells when it was written.
+// The name of a table contains the time when it was written.
 func TestWritten(t *testing.T) {
 	for name, want := range map[string]string{
 		"runs/1/result-1795302000.csv": "2026-11-21T23:00:00Z", "result-2023.csv": "", "result-1795302000.csv.gz": "", "my-result-1795302000.csv": "",

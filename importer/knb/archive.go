@@ -14,18 +14,18 @@ import (
 	"tare/importer"
 )
 
-// An archive comes from anywhere. It is read as a stream, its entries are kept in
-// memory by their plain names and nothing is ever written; what knb would not put
-// into one is refused all the same, since such a file is not knb's.
+// An archive may come from anywhere. It is read as a stream. Its entries are kept in memory by their plain
+// names, and nothing is written to disk. An entry that knb would not write is an error, since the archive is
+// not knb's.
 const (
-	mostEntries = 1000    // knb's has about 40
-	mostFile    = 8 << 20 // bytes of one entry; a log of an hour has 300 kB
+	mostEntries = 1000    // knb writes about 40
+	mostFile    = 8 << 20 // the size of one entry, in bytes; the log of an hour has 300 kB
 )
 
-// endings are those of the files that are read, besides those in environment.
+// endings are those of the files that are read, besides the files in environment.
 var endings = []string{".bw", ".log", ".avg", ".metrics"}
 
-// environment are the files that tell of the system.
+// environment lists the files that describe the system.
 var environment = map[string]bool{"env": true, "cpu": true, "kernel": true, "k8s-version": true, "mtu": true}
 
 func readArchive(r io.Reader) (*report, error) {
@@ -39,7 +39,7 @@ func readArchive(r io.Reader) (*report, error) {
 	return assemble(files)
 }
 
-// unpack gives the contents of the files in an archive that are knb's, by name.
+// unpack returns the contents of knb's files in an archive, by name.
 func unpack(r io.Reader) (map[string]string, error) {
 	packed, err := gzip.NewReader(importer.Bound(r, importer.Limit, "it"))
 	if err != nil {
@@ -48,11 +48,11 @@ func unpack(r io.Reader) (map[string]string, error) {
 	unpacked := importer.Bound(packed, importer.Limit, "what it unpacks to")
 	entries := tar.NewReader(unpacked)
 	files := map[string]string{}
-	left := int64(importer.Limit) // sparse files are longer than what is read of them
+	left := int64(importer.Limit) // counted from the headers, since a sparse file is longer than its data
 	for n := 1; ; n++ {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, unpacked) // up to the checksum
+			_, err := io.Copy(io.Discard, unpacked) // the rest is read so that the checksum is checked
 			return files, err
 		}
 		if err != nil {
@@ -80,8 +80,7 @@ func unpack(r io.Reader) (map[string]string, error) {
 	}
 }
 
-// plainName checks an entry and gives its name without directories; "" for a
-// directory.
+// plainName checks an entry and returns its name without directories; "" for a directory.
 func plainName(h *tar.Header) (string, error) {
 	if !filepath.IsLocal(h.Name) || strings.ContainsAny(h.Name, "\\\x00") {
 		return "", fmt.Errorf("entry %.60q leads out of the archive", h.Name)

@@ -13,7 +13,7 @@ import (
 	"tare/importer/importertest"
 )
 
-// archive packs entries; the content of each is its name, if it has none.
+// archive packs entries. The content of each entry is its name, if it has none.
 func archive(t testing.TB, entries ...tar.Header) string {
 	t.Helper()
 	var packed bytes.Buffer
@@ -94,7 +94,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 	whole := importertest.Fixture(t, "report.knbdata")
 	bent := []byte(whole)
-	bent[len(bent)-6] ^= 1 // in the checksum
+	bent[len(bent)-6] ^= 1 // a bit of the checksum
 	for _, c := range []struct{ name, archive, want string }{
 		{"up", archive(t, entry("./env"), entry("../../etc/cron.d/x")), `the archive: entry "../../etc/cron.d/x" leads out of the archive`},
 		{"up within", archive(t, entry("a/../../env")), `the archive: entry "a/../../env" leads out of the archive`},
@@ -138,14 +138,14 @@ func gzipped(t *testing.T, text string) string {
 	return packed.String()
 }
 
-// A sparse file is as long as its header says, and takes no room in the archive.
+// A sparse file is as long as its header says, but takes no space in the archive.
 func TestSparse(t *testing.T) {
-	header := make([]byte, 512) // as GNU tar writes it, before PAX
+	header := make([]byte, 512) // a header of GNU tar before PAX
 	for at, text := range map[int]string{
 		0: "./tcp.log", 100: "0000644", 108: "0000000", 116: "0000000", 124: "00000000001", 136: "00000000000", 148: "        ", 156: "S",
 		257: "ustar  ",
-		386: "00000000000", 398: "00000000001", // one byte at the beginning
-		483: "77777777777", // of 8 GiB
+		386: "00000000000", 398: "00000000001", // one byte at offset 0
+		483: "77777777777", // the length of the file, 8 GiB
 	} {
 		copy(header[at:], text)
 	}

@@ -9,9 +9,8 @@ import (
 	"tare/importer"
 )
 
-// assemble makes a result of the files of an archive. The file env tells which
-// tests were run, and what their files are named by: that of a test is the name of
-// its client's pod.
+// assemble makes a result of the files of an archive. The file env lists the tests that ran and the names of
+// their files: a test's file is named after the pod of its client.
 func assemble(files map[string]string) (*report, error) {
 	env, ok := files["env"]
 	if !ok {
@@ -36,7 +35,7 @@ func assemble(files map[string]string) (*report, error) {
 	} {
 		pod := settings[t.setting]
 		if pod == "" {
-			continue // the test was not asked for
+			continue // the test was not requested
 		}
 		var err error
 		if *t.into, err = assembleTest(files, pod); err != nil {
@@ -46,8 +45,8 @@ func assemble(files map[string]string) (*report, error) {
 	return r, nil
 }
 
-// parseEnv reads assignments as knb writes them, NAME="value". knb itself has its
-// shell execute the file; here nothing is.
+// parseEnv reads assignments of the form NAME="value". knb lets its shell execute the file; parseEnv executes
+// nothing.
 func parseEnv(text string) map[string]string {
 	settings := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -76,13 +75,13 @@ func assembleTest(files map[string]string, pod string) (*test, error) {
 	return t, nil
 }
 
-// average reads a line of titles and one of user, nice, system, iowait and steal in
-// per cent, and memory in MiB.
+// average reads a line of titles and a line of values: user, nice, system, iowait and steal in percent, and
+// memory in MiB.
 func (n *node) average(text string) error {
 	_, line, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
 	if len(fields) == 0 {
-		return nil // the monitor had nothing of that time
+		return nil // the monitor has no readings of that time
 	}
 	if len(fields) < 6 {
 		return fmt.Errorf("there are %d numbers, and 6 are expected", len(fields))
@@ -96,14 +95,13 @@ func (n *node) average(text string) error {
 	return nil
 }
 
-// total is the CPU time of a reading, as knb adds it up and rounds it: waiting and
-// steal are in it.
+// total returns the CPU time of a reading, added up and rounded as knb does, including waiting and steal.
 func total(numbers []float64) float64 {
 	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
 }
 
-// parseReadings reads what average sums up, with the time in s since 1970 as
-// the seventh number. Lines that are none are left out.
+// parseReadings reads the single readings, which average reads summed up, with the time in s since 1970 as the
+// seventh number. It skips lines of another form.
 func parseReadings(text string) []reading {
 	var list []reading
 	for line := range strings.Lines(text) {

@@ -1,15 +1,13 @@
-// Package knb reads the results of knb 1.5, the Kubernetes network benchmark of
-// k8s-bench-suite: its JSON and YAML, and its archive of raw data (-o data).
+// Package knb reads the results of knb 1.5, the Kubernetes network benchmark of k8s-bench-suite: its JSON and
+// YAML, and its archive of raw data (-o data).
 //
-// A file holds up to five tests, each a cell: pod to pod and pod to service, over
-// TCP and UDP, and both nodes at rest. knb runs them in that order, one after the
-// other. Bandwidth is in whole Mbit/s, as knb has it from iperf3. CPU and memory
-// are of the whole node, mean over the test, and not of iperf3. The archive holds
-// iperf3's own words and the readings of each second besides, and with them
-// retransmits, loss, jitter and series.
+// A file holds up to five tests, each a cell: pod to pod and pod to service, over TCP and UDP, and both nodes
+// idle. knb runs them in that order, one after the other. Bandwidth is in whole Mbit/s, as knb takes it from
+// iperf3. CPU and memory are means over the test of the whole node, not of iperf3. The archive also holds
+// iperf3's output and the readings of each second, from which come retransmits, loss, jitter and series.
 //
-// report.go is a result as data. text.go reads it from JSON and YAML,
-// archive.go and log.go from the archive; trial.go makes trials of it.
+// report.go defines the result. text.go reads it from JSON and YAML, archive.go and log.go from the archive;
+// trial.go makes trials of it.
 package knb
 
 import (
@@ -42,12 +40,12 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// mostText is the largest size of a result in JSON or YAML, which take about 3 kB.
+// mostText is the largest size of a result in JSON or YAML, in bytes. A result usually has about 3 kB.
 const mostText = 1 << 20
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// open tells the three forms apart by what is in them.
+// open recognises the form of a file by its content, and reads it.
 func open(f importer.File) (*report, error) {
 	in := bufio.NewReader(f)
 	if start, _ := in.Peek(len(gzipMagic)); bytes.Equal(start, gzipMagic) {
@@ -61,7 +59,7 @@ func open(f importer.File) (*report, error) {
 		return nil, errors.New("the file is empty")
 	}
 	at := 0
-	for line := range bytes.Lines(text) { // knb's own messages may stand before the result
+	for line := range bytes.Lines(text) { // knb's own messages may precede the result
 		switch {
 		case bytes.HasPrefix(line, []byte("{")):
 			return readJSON(text[at:])

@@ -20,7 +20,7 @@ func BenchmarkJSON(b *testing.B)    { importertest.Benchmark(b, Format, "report.
 func BenchmarkYAML(b *testing.B)    { importertest.Benchmark(b, Format, "report.yaml") }
 func BenchmarkArchive(b *testing.B) { importertest.Benchmark(b, Format, "report.knbdata") }
 
-// The three forms are of the same data: knb wrote the first two from the third.
+// All three forms hold the same data: knb wrote the JSON and YAML from the archive.
 func TestSame(t *testing.T) {
 	want := values(t, "report.json")
 	for _, name := range []string{"report.yaml", "report.knbdata"} {
@@ -76,7 +76,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// knb's own messages may stand around a result.
+// knb's own messages may precede and follow a result.
 func TestMessages(t *testing.T) {
 	for _, name := range []string{"report.json", "report.yaml"} {
 		text := "2026-11-21 23:40:00 \x1b[0;36m[INFO]\x1b[0m Starting\n" + importertest.Fixture(t, name) + "2026-11-21 23:41:00 [INFO] Cleaning kubernetes resources ...\n"

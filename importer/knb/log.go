@@ -6,19 +6,19 @@ import (
 	"tare/importer"
 )
 
-// log is what iperf3 said to its client, of the test without the warm-up.
+// log holds the numbers in the output of iperf3's client, without the warm-up.
 type log struct {
 	intervals   []interval
-	retransmits *float64 // TCP
-	lost        *float64 // UDP: share of the packets
-	jitter      *float64 // UDP: s
-	failure     string   // why iperf3 failed
+	retransmits *float64 // TCP only
+	lost        *float64 // UDP only: the share of lost packets
+	jitter      *float64 // UDP only, in s
+	failure     string   // the reason why iperf3 failed
 }
 
 type interval struct {
-	end         float64 // s since the beginning
-	rate        float64 // bit/s, as the client sent it
-	retransmits float64 // TCP; -1: not told
+	end         float64 // in s since the beginning
+	rate        float64 // in bit/s, as the client sent it
+	retransmits float64 // TCP only; -1: unknown
 }
 
 // parseLog reads iperf3's text output of one stream:
@@ -48,8 +48,8 @@ func parseLog(text string) *log {
 	return l
 }
 
-// second takes the line of an interval in. What follows the rate is retransmits
-// and the congestion window for TCP, and a number of packets for UDP.
+// second reads the line of an interval. After the rate stand retransmits and the congestion window for TCP, or
+// a number of packets for UDP.
 func (l *log) second(fields []string) {
 	_, end, _ := strings.Cut(fields[0], "-")
 	at, errEnd := importer.Number(end)

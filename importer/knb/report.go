@@ -1,18 +1,17 @@
 package knb
 
-// report is a result. Pointers tell what is missing from what is zero: knb writes
-// nothing where a test failed.
+// report is a result. Pointers distinguish a missing value from zero: knb writes no value if a test failed.
 type report struct {
 	Metadata struct {
 		Generator  string `json:"generator"`
 		Version    string `json:"version"`
-		Date       string `json:"date"` // "2020-08-22 19:46:20", UTC
+		Date       string `json:"date"` // in UTC, such as "2020-08-22 19:46:20"
 		ServerNode string `json:"server-node"`
 		ClientNode string `json:"client-node"`
-		Buffer     string `json:"socket-buffer-size"` // of UDP
+		Buffer     string `json:"socket-buffer-size"` // of UDP sockets
 	} `json:"metadata"`
 	Data struct {
-		CPU        string `json:"cpu"` // of the server's node, as are the next
+		CPU        string `json:"cpu"` // of the server's node, like the next fields
 		Kernel     string `json:"kernel"`
 		Kubernetes string `json:"k8s-version"`
 		MTU        string `json:"mtu"`
@@ -28,23 +27,23 @@ type tests struct {
 }
 
 type test struct {
-	Bandwidth *float64 `json:"bandwidth"` // Mbit/s received
+	Bandwidth *float64 `json:"bandwidth"` // the received payload, in Mbit/s
 	Client    node     `json:"client"`
 	Server    node     `json:"server"`
-	log       *log     // of iperf3; only in the archive
+	log       *log     // iperf3's output; only in the archive
 }
 
-// node is what one of the nodes did meanwhile.
+// node is the load of one of the nodes during a test.
 type node struct {
 	CPU struct {
-		Total *float64 `json:"total"` // % of all of its CPUs
+		Total *float64 `json:"total"` // % of all CPUs of the node
 	} `json:"cpu"`
-	Memory   *float64  `json:"ram"` // MiB
+	Memory   *float64  `json:"ram"` // in MiB
 	readings []reading // only in the archive
 }
 
 // reading is the state of a node in one second.
 type reading struct {
-	at          float64 // s since 1970
-	cpu, memory float64 // % and MiB, as above
+	at          float64 // in s since 1970
+	cpu, memory float64 // in % and MiB
 }

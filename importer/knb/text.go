@@ -12,14 +12,14 @@ import (
 	"tare/toolformat/jsondoc"
 )
 
-// knb prints its JSON piece by piece. What it has no value for it leaves out after
-// the colon, and where only the idle test was run, a comma is too many.
+// knb prints its JSON piece by piece. A missing value leaves nothing after the colon. If only the idle test
+// ran, there is an extra comma.
 var (
 	noValue   = regexp.MustCompile(`(":[ \t]*)(,|\r?\n)`)
 	lastComma = regexp.MustCompile(`,(\s*\})`)
 )
 
-// readJSON reads the result, in JSON as it should be or as knb writes it.
+// readJSON reads a result in valid JSON, or in JSON with knb's defects.
 func readJSON(text []byte) (*report, error) {
 	r, err := decode(text)
 	var syntax *json.SyntaxError
@@ -35,14 +35,13 @@ func readJSON(text []byte) (*report, error) {
 	return r, nil
 }
 
-// decode reads the first document of the text; messages may follow it.
+// decode reads the first document of the text. Messages may follow it.
 func decode(text []byte) (*report, error) {
 	var r report
 	return &r, json.NewDecoder(bytes.NewReader(text)).Decode(&r)
 }
 
-// readYAML reads the result as knb prints it in YAML. Messages may follow it, which do
-// not begin with a blank.
+// readYAML reads a result in knb's YAML. Messages may follow it, if they do not begin with a blank.
 func readYAML(text []byte) (*report, error) {
 	end := 0
 	for line := range bytes.Lines(text) {
@@ -52,7 +51,7 @@ func readYAML(text []byte) (*report, error) {
 		end += len(line)
 	}
 	if bytes.ContainsRune(text[:end], '&') {
-		return nil, errors.New("the YAML has an anchor (&), and knb writes none") // nothing is multiplied by aliases
+		return nil, errors.New("the YAML has an anchor (&), and knb writes none") // aliases could multiply the size of the text
 	}
 	var values map[string]any
 	err := yaml.UnmarshalStrict(text[:end], &values)
@@ -65,7 +64,7 @@ func readYAML(text []byte) (*report, error) {
 	return readJSON(text)
 }
 
-// begins says whether a line begins the result, or the second part of it.
+// begins reports whether a line begins the result, or the second part of it.
 func begins(line []byte) bool {
 	word := string(bytes.TrimRight(line, " \t\r\n"))
 	return word == "metadata:" || word == "data:"

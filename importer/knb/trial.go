@@ -8,7 +8,7 @@ import (
 	"tare/importer"
 )
 
-// trials gives a trial for each test, in the order in which knb runs them.
+// trials returns a trial for each test, in the order in which knb runs them.
 func (r *report) trials() []importer.Trial {
 	var list []importer.Trial
 	for _, t := range []struct {
@@ -88,7 +88,7 @@ func (t *test) nodes(trial *importer.Trial) {
 		}
 		var at, cpu, memory []float64
 		for _, r := range side.readings {
-			at = append(at, r.at-side.readings[0].at+1) // each is of one second
+			at = append(at, r.at-side.readings[0].at+1) // each interval lasts one second
 			cpu, memory = append(cpu, r.cpu), append(memory, r.memory*(1<<20))
 		}
 		trial.Series = append(trial.Series,
@@ -97,14 +97,14 @@ func (t *test) nodes(trial *importer.Trial) {
 	}
 }
 
-// add adds a value in a base unit, if there is one.
+// add adds a value in a base unit, unless the value is missing.
 func add(trial *importer.Trial, m experiment.Metric, v *float64, unit float64) {
 	if v != nil && trial.Broken == "" && *v >= 0 {
 		trial.AddFit(m, *v*unit)
 	}
 }
 
-// start is when knb began: it tells no other time.
+// start returns the time when knb began, which is the only time in the result.
 func (r *report) start() time.Time {
 	at, err := time.Parse(time.DateTime, r.Metadata.Date)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"tare/toolformat/fio"
 )
 
-// synonyms are names of options in job files that fio's reports use another name for.
+// synonyms maps names of options in job files to the names in fio's reports.
 var synonyms = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 
 // complete adds the options of the job file that kubestr left out of the report.
@@ -19,7 +19,7 @@ func complete(r *fio.Report, jobFile string) {
 	}
 }
 
-// join gives the options with those added that only more has.
+// join returns the options, with those added that only more contains.
 func join(options, more fio.Options) fio.Options {
 	all := fio.Options{}
 	maps.Copy(all, more)
@@ -27,9 +27,8 @@ func join(options, more fio.Options) fio.Options {
 	return all
 }
 
-// parse reads a job file: the options of [global] and those of each job. A job
-// is called as its section, or as its option name has it. An option without a
-// value is on.
+// parse reads a job file: the options of [global] and those of each job. A job's name is the title of its
+// section, or its option name. An option without a value has the value 1.
 func parse(text string) (global fio.Options, jobs map[string]fio.Options) {
 	global, jobs = fio.Options{}, map[string]fio.Options{}
 	section, options := "", global

@@ -1,14 +1,12 @@
-// Package kubestr reads what `kubestr fio -o json` writes.
+// Package kubestr reads the output of `kubestr fio -o json`.
 //
-// It holds the report of fio, which package fio makes trials of, but not all of
-// it: kubestr reads the report into types of its own and writes those, which keeps
-// mean latencies and drops percentiles, the histogram and most options. The job
-// file stands beside it, so that options are had from there (jobfile.go).
+// The output holds a part of fio's report, of which package fio makes trials. kubestr reads the report into its
+// own types and writes these. They keep mean latencies and drop percentiles, the histogram and most options.
+// Options are therefore read from the job file, which the output also holds (jobfile.go).
 //
-// kubestr's own job runs four jobs at the same time, on one volume: without a
-// stonewall between them, fio starts them all at once. What it calls read_iops is random
-// reading while two jobs write and one reads, and no figure of the volume alone.
-// A fact of the trials says so.
+// kubestr's default job file runs four jobs at the same time, on one volume: without a stonewall between them,
+// fio starts them all at once. The result read_iops therefore is random reading while two jobs write and one
+// reads, and is no property of the volume alone. A fact of the trials records this.
 package kubestr
 
 import (
@@ -102,8 +100,8 @@ func find(f importer.File) (*output, error) {
 	return nil, errors.New("no result of kubestr fio: it writes one with -o json")
 }
 
-// isDefault says whether the jobs are those that kubestr runs if it is not told
-// otherwise: of these names, of one group and without latencies.
+// isDefault reports whether the jobs are kubestr's default ones: of these names, in one group and without
+// latencies.
 func isDefault(r *fio.Report) bool {
 	names := []string{"read_iops", "write_iops", "read_bw", "write_bw"}
 	if len(r.Jobs) != len(names) || r.Options["gtod_reduce"] != "1" {

@@ -13,7 +13,7 @@ import (
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		want       []string // cell, arm and levels of each trial; or the error
+		want       []string // the cell, arm and levels of each trial, or the error
 	}{
 		{"factors", "arm,Factor:QPS,factor: size,metric,better,value\na,100,4KiB,x,lower,1\nb,100,4KiB,x,lower,2\na,500,4KiB,x,lower,3\n",
 			[]string{"results.QPS=100.size=4KiB a [QPS=100 size=4KiB]", "results.QPS=100.size=4KiB b [QPS=100 size=4KiB]", "results.QPS=500.size=4KiB a [QPS=500 size=4KiB]"}},

@@ -11,7 +11,7 @@ import (
 
 func TestGolden(t *testing.T) { importertest.Golden(t, longcsv.Format) }
 
-// TestErrors checks that what is wrong is named with its line and column.
+// TestErrors checks that an error names the line and column.
 func TestErrors(t *testing.T) {
 	const header = "arm,round,metric,unit,better,value\n"
 	for _, test := range []struct{ name, text, want string }{
@@ -65,15 +65,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestValues checks what numbers may look like, and how a useless one breaks its
-// trial.
+// TestValues checks the accepted forms of numbers, and that an unusable number makes its trial invalid.
 func TestValues(t *testing.T) {
 	for _, test := range []struct {
 		separator string
 		values    []string
-		want      float64 // of the last
+		want      float64 // the value of the last trial
 		broken    string
-		whole     bool // the whole file is refused
+		whole     bool // set if the whole file is an error
 	}{
 		{",", []string{"12.5"}, 12.5, "", false},
 		{",", []string{`"12,5"`}, 0, `line 2, column 9: value: x: "12,5" is not a number: write it without thousands separators`, true},
@@ -103,7 +102,7 @@ func TestValues(t *testing.T) {
 			text += strings.Join([]string{"x", "lower", v}, test.separator) + "\n"
 		}
 		trials, err := importertest.Read(longcsv.Format, "x.csv", text)
-		if err != nil && test.broken != "" && len(trials) == 0 { // the whole file
+		if err != nil && test.broken != "" && len(trials) == 0 { // the whole file is an error
 			if !test.whole || !strings.Contains(err.Error(), test.broken) {
 				t.Errorf("%q gives %v, want %q", text, err, test.broken)
 			}
@@ -129,8 +128,7 @@ func FuzzRead(f *testing.F) {
 
 func BenchmarkRead(b *testing.B) { importertest.Benchmark(b, longcsv.Format, "rounds.csv") }
 
-// TestAttempts checks that the last attempt at a round is the trial, wherever it
-// stands.
+// TestAttempts checks that the last attempt at a round is the trial, wherever it stands in the file.
 func TestAttempts(t *testing.T) {
 	trials, err := importertest.Read(longcsv.Format, "x.csv", `arm,round,attempt,metric,better,value,valid
 a,1,1,x,lower,,false
@@ -162,8 +160,8 @@ a,1,3,y,lower,31,true
 	}
 }
 
-// TestTooManyRows: rows are counted while they are read. Each takes much more memory than
-// its text.
+// TestTooManyRows checks that rows are counted while they are read, since each takes much more memory than its
+// text.
 func TestTooManyRows(t *testing.T) {
 	rows := strings.NewReader("metric,better,value\n" + strings.Repeat("x,lower,1\n", importer.MostTrials+200_000))
 	all := rows.Len()
@@ -176,8 +174,8 @@ func TestTooManyRows(t *testing.T) {
 	}
 }
 
-// TestPaired checks that one row is enough to say that a trial has no partners,
-// and that a table which says nothing leaves it to the user.
+// TestPaired checks that one row with paired=false suffices, and that a table without that column leaves the
+// pairing to the user.
 func TestPaired(t *testing.T) {
 	for _, test := range []struct {
 		paired   []string

@@ -1,18 +1,16 @@
-// Package netperf reads the output of netperf's omni tests, in each of its three
-// forms: comma-separated (-- -o), columns (-- -O) and KEY=value (-- -k). The last is
-// also what the super-netperf of k8s-netperf prints.
+// Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (--
+// -o), columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
 //
-// Each result is a trial. The cell is the test with the sizes that the output
-// tells: "tcp-rr.request=1.response=1". Results of the same cell in one file, of
-// netperfs run one after the other or at the same time, are trials of their own.
+// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1".
+// Results of the same cell in one file come from netperfs that ran one after the other or at the same time, and
+// are separate trials.
 //
-// The headline is the bandwidth of a stream, as received, or the transactions of a
-// request/response test. Such a test is a closed loop, with as many transactions
-// under way as its burst has, plus one: round-trip is calculated from the rate and
-// restates it. What netperf's quantiles and means of latency measure is a
-// transaction, a call of send or receive in a stream, and with a burst the time from
-// a send to the next answer. They are in whole microseconds: a quantile of less than
-// four is left out, since its neighbours are further away than a quarter of it.
+// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a
+// test is a closed loop, with as many transactions in flight as its burst, plus one. round-trip is calculated
+// from the rate and restates it. netperf's quantiles and means of latency measure a transaction, or in a stream
+// a call of send or receive; with a burst, they measure the time from a send to the next response. They are in
+// whole microseconds. A quantile below 4 µs is left out, since its neighbours are further away than a quarter
+// of it.
 package netperf
 
 import (

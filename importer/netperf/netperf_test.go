@@ -23,8 +23,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// demo is what a netperf configured with --enable-demo prints with -D, from its
-// source: the one at hand is not.
+// demo is the output of -D of a netperf configured with --enable-demo. It is made from netperf's source, since
+// the installed netperf has no demo mode.
 const demo = `MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : demo
 Interim result: 9414.92 10^6bits/s over 1.000 seconds ending at 1795302375.120
 Interim result: 9300.50 10^6bits/s over 1.250 seconds ending at 1795302376.370
@@ -56,8 +56,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestBurst reads how many transactions are under way, and which latency goes with
-// them.
+// TestBurst reads the number of transactions in flight, and the latency that belongs to it.
 func TestBurst(t *testing.T) {
 	const banner = "MIGRATED TCP REQUEST/RESPONSE TEST from x : first burst "
 	for _, c := range []struct {

@@ -10,26 +10,26 @@ import (
 )
 
 type result struct {
-	banner  string            // the line that begins it; empty with -P 0
+	banner  string            // the line that begins the result; empty with -P 0
 	fields  map[string]string // by netperf's name: "THROUGHPUT_UNITS"
 	interim []interim
 }
 
-// interim is what demo mode (-D) prints during the test.
+// interim is a line that demo mode (-D) prints during the test.
 type interim struct {
 	value   float64
 	unit    string
-	seconds float64 // that it is about
+	seconds float64 // the length of the interval
 }
 
 type parser struct {
-	done    func(*result) error // takes each result once it is complete
-	result  *result             // under way; nil before the first
-	results int                 // that were complete
-	tests   int                 // that have begun
-	columns []string            // of the block under way: lines of titles, and last the values
-	titles  []string            // of the comma-separated values that come next
-	bare    bool                // there are values without titles
+	done    func(*result) error // called with each complete result
+	result  *result             // the result that is being read; nil before the first
+	results int                 // the number of complete results
+	tests   int                 // the number of tests that have begun
+	columns []string            // the lines of the columns being read: titles, and the values last
+	titles  []string            // the titles of the comma-separated values on the next line
+	bare    bool                // set if there are values without titles
 }
 
 // all reads the output of any number of tests.
@@ -65,7 +65,7 @@ func (p *parser) all(text string) error {
 	return fmt.Errorf("the file has no result of netperf; it begins with %.80q", first)
 }
 
-// begin begins a result, which ends the one before.
+// begin begins a new result and ends the one before.
 func (p *parser) begin(banner string) error {
 	last := p.result
 	p.result = &result{banner: banner, fields: map[string]string{}}
@@ -77,8 +77,8 @@ func (p *parser) begin(banner string) error {
 	return p.done(last)
 }
 
-// set notes a value. One that is known already belongs to the next result, which
-// has no banner with -P 0.
+// set records a value. If the result has that value already, a new result begins, since with -P 0 no banner
+// separates results.
 func (p *parser) set(key, value string) error {
 	known := p.result == nil
 	if !known {
@@ -114,7 +114,7 @@ func (p *parser) line(line string) error {
 			return err
 		}
 		p.titles = titles
-	case line == "": // a line of blanks is one of titles
+	case line == "": // a line of blanks, unlike an empty line, is a line of titles
 		return p.block()
 	case p.result != nil:
 		p.columns = append(p.columns, line)
@@ -124,7 +124,7 @@ func (p *parser) line(line string) error {
 	return nil
 }
 
-// key gives the name in "THROUGHPUT_UNITS=Trans/s"; empty if there is none.
+// key returns the name in "THROUGHPUT_UNITS=Trans/s"; empty if there is none.
 func key(line string) string {
 	name, _, ok := strings.Cut(line, "=")
 	if !ok || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
@@ -133,7 +133,7 @@ func key(line string) string {
 	return name
 }
 
-// values takes in the comma-separated values below their titles.
+// values reads the comma-separated values below their titles.
 func (p *parser) values(line string) error {
 	values, err := split(line)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p *parser) values(line string) error {
 	return nil
 }
 
-// split splits comma-separated values; the command line is one, in quotes.
+// split splits comma-separated values. One of them is the command line, in quotes.
 func split(line string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(line))
 	r.LazyQuotes = true
@@ -163,9 +163,9 @@ func split(line string) ([]string, error) {
 // most is the largest number of lines of titles.
 const most = 4
 
-// block ends a block of columns: lines of titles, one above the other, and below
-// them the values. A column begins where a value does; one without a value is
-// taken for a part of the column before, and that is not known then.
+// block ends a block of columns: lines of titles, one above the other, and a line of values below. A column
+// begins where its value begins. A column without a value is joined with the column before, and both values are
+// unknown.
 func (p *parser) block() error {
 	lines := p.columns
 	p.columns = nil
@@ -181,7 +181,7 @@ func (p *parser) block() error {
 	}
 	for _, at := range words(values) {
 		if values[at.from] == '"' {
-			at.to = len(values) // the command line is the last, in quotes
+			at.to = len(values) // the last column is the command line, in quotes
 		}
 		var title []string
 		for _, line := range titles {
@@ -198,10 +198,10 @@ func (p *parser) block() error {
 	return nil
 }
 
-// span is a part of a line; the last of a line ends nowhere.
+// span is a part of a line. The last one has no end.
 type span struct{ from, to int }
 
-// words gives where each word of a line begins, and where the next does.
+// words returns, for each word of a line, the positions where it and the next word begin.
 func words(line string) []span {
 	var all []span
 	for i := range len(line) {
@@ -215,7 +215,7 @@ func words(line string) []span {
 	return all
 }
 
-// demo takes in "Interim result: 9414.92 10^6bits/s over 1.000 seconds ending at …".
+// demo reads a line such as "Interim result: 9414.92 10^6bits/s over 1.000 seconds ending at …".
 func (p *parser) demo(line string) {
 	f := strings.Fields(line)
 	if p.result == nil || len(f) < 6 || f[4] != "over" {
@@ -229,7 +229,7 @@ func (p *parser) demo(line string) {
 	p.result.interim = append(p.result.interim, interim{value, f[3], seconds})
 }
 
-// names are netperf's names of what is read, by the titles of -o and -O.
+// names are netperf's names of the values that are read, by the titles of -o and -O.
 var names = map[string]string{
 	"Throughput":                           "THROUGHPUT",
 	"Throughput Units":                     "THROUGHPUT_UNITS",

@@ -36,7 +36,7 @@ func (r *result) trial() (importer.Trial, error) {
 		r.stream(&t, throughput*u.factor)
 		r.common(&t)
 		return t, nil
-	case !u.transactions: // -f asked for another unit
+	case !u.transactions: // the user chose another unit with -f
 		if throughput, ok = r.number("TRANSACTION_RATE"); !ok {
 			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
 		}
@@ -49,7 +49,7 @@ func (r *result) trial() (importer.Trial, error) {
 	return t, nil
 }
 
-// need gives a number without which there is no trial.
+// need returns a number. Without it there is no trial.
 func (r *result) need(name string) (float64, error) {
 	text, ok := r.fields[name]
 	if !ok {
@@ -62,15 +62,13 @@ func (r *result) need(name string) (float64, error) {
 	return v, nil
 }
 
-// number gives a number that may be missing. What netperf does not know is -1, or
-// no number at all.
+// number returns a number that may be missing. For an unknown value, netperf writes -1 or a text.
 func (r *result) number(name string) (float64, bool) {
 	v, err := importer.Number(r.fields[name])
 	return v, err == nil && v >= 0
 }
 
-// units are those of THROUGHPUT, and by what to multiply to get bit/s. Bytes are
-// counted in powers of 1024.
+// units are the units of THROUGHPUT, and their factors to bit/s. Multiples of bytes are powers of 1024.
 var units = map[string]struct {
 	factor       float64
 	transactions bool
@@ -86,10 +84,10 @@ var units = map[string]struct {
 	"GBytes/s":   {8 << 30, false},
 }
 
-// tests are the short names of those in the line that begins a result.
+// tests maps the tests in the line that begins a result to their short names.
 var tests = strings.NewReplacer("migrated ", "", "connect/request/response", "crr", "request/response", "rr", " ", "-", "|", "-")
 
-// test names the test: as the banner does, or by protocol and direction.
+// test names the test: by the banner, or by protocol and direction.
 func (r *result) test(transactions bool) string {
 	for _, mark := range []string{" TEST from ", " TEST to "} {
 		name, _, ok := strings.Cut(r.banner, mark)
@@ -114,14 +112,14 @@ func (r *result) asks() bool {
 	return strings.HasSuffix(name, "-rr") || strings.HasSuffix(name, "-crr")
 }
 
-// levels are the sizes and the burst that the output tells, where there are any.
+// levels returns the sizes and the burst in the output.
 func (r *result) levels() []factor.Level {
 	var levels []factor.Level
 	for _, l := range []struct{ name, key string }{
 		{"send", "LOCAL_SEND_SIZE"}, {"remote-send", "REMOTE_SEND_SIZE"},
 		{"request", "REQUEST_SIZE"}, {"response", "RESPONSE_SIZE"},
 	} {
-		asks := r.asks() // the sizes of sends follow from those of requests
+		asks := r.asks() // the sizes of sends follow from the sizes of requests
 		if v, ok := r.number(l.key); ok && v > 0 && (!asks || !strings.HasSuffix(l.name, "send")) {
 			levels = append(levels, factor.Level{Factor: l.name, Value: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
@@ -147,7 +145,7 @@ func (r *result) facts() map[string]string {
 	return facts
 }
 
-// burst is how many transactions are under way besides the first.
+// burst returns the number of transactions in flight besides the first.
 func (r *result) burst() float64 {
 	burst, ok := r.number("BURST_SIZE")
 	if _, after, found := strings.Cut(r.banner, ": first burst "); found && !ok {
@@ -156,8 +154,8 @@ func (r *result) burst() float64 {
 	return max(0, burst)
 }
 
-// loop ties the rate of transactions to their latency. With a burst, what netperf
-// measures is not that of a transaction, but from a send to the next answer.
+// loop ties the rate of transactions to their latency. With a burst there is no loop, since netperf then
+// measures the time from a send to the next response.
 func (r *result) loop() *experiment.Loop {
 	l := experiment.Loop{Throughput: rate, Workers: 1 + r.burst()}
 	if v, ok := r.number("MEAN_LATENCY"); ok && v > 0 && l.Workers == 1 {
@@ -170,7 +168,7 @@ func (r *result) loop() *experiment.Loop {
 	return &l
 }
 
-// series is what demo mode printed during the test, in bit/s or 1/s.
+// series returns the values that demo mode printed during the test, in bit/s or 1/s.
 func (r *result) series() []importer.Series {
 	s := importer.Series{Name: rate, Unit: "1/s"}
 	end := 0.
@@ -192,7 +190,7 @@ func (r *result) series() []importer.Series {
 	return []importer.Series{s}
 }
 
-// The metrics that others refer to.
+// The metrics that other parts refer to.
 const (
 	bandwidth = "bandwidth"
 	rate      = "throughput"
@@ -209,10 +207,10 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 	}
 }
 
-// fewest is the smallest quantile, in µs, that is told finely enough.
+// fewest is the smallest quantile, in µs, whose resolution suffices.
 const fewest = 4
 
-// latencies adds what netperf measures, in µs, of every call or transaction.
+// latencies adds the latencies, in µs, of calls or transactions.
 func (r *result) latencies(t *importer.Trial, what string) {
 	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
 	for _, l := range []struct{ name, key string }{
@@ -224,9 +222,8 @@ func (r *result) latencies(t *importer.Trial, what string) {
 	}
 }
 
-// common adds the values of every test: what it cost, and what was sent again. A
-// service demand is the CPU time of a whole machine, per transaction or per KB of
-// 1024 bytes, which is converted to a Gbit.
+// common adds the values that every test has: CPU time and retransmits. A service demand is the CPU time of a
+// whole machine, per transaction or per KB of 1024 bytes, which is converted to a Gbit.
 func (r *result) common(t *importer.Trial) {
 	unit, perUnit := "s/Gbit", 1e-6/(8<<10)*1e9
 	if r.fields["SD_UNITS"] == "usec/Tran" {
@@ -245,7 +242,7 @@ func (r *result) common(t *importer.Trial) {
 	}
 }
 
-// positive adds a value that is no headline, if it is told and not zero.
+// positive adds a value that is no headline, if the output contains it and it is not zero.
 func (r *result) positive(t *importer.Trial, name, unit, key string, perUnit float64) {
 	if v, ok := r.number(key); ok {
 		t.AddFit(importer.Ratio(name, unit, experiment.Lower, false), v*perUnit)

@@ -14,8 +14,8 @@ import (
 	"tare/importer/delimited"
 )
 
-// ReadLong reads a table with one value a row, which the row itself describes. Package
-// longcsv says what its columns are.
+// ReadLong reads a table with one value a row, whose columns describe the value. Package longcsv documents the
+// columns.
 func ReadLong(f importer.File) ([]importer.Trial, error) {
 	in, err := delimited.Text(f)
 	if err != nil {
@@ -52,24 +52,24 @@ func ReadLong(f importer.File) ([]importer.Trial, error) {
 	return trials.all()
 }
 
-// columns are the names of those that are read. Others are passed over.
+// columns are the names of the columns that are read. Others are ignored.
 var columns = []string{
 	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
 
-// required are the columns without which no row can be understood. Which way is
-// better is among them: guessed wrong, it turns every verdict around.
+// required are the columns without which no row can be read. The better direction is one of them, since a wrong
+// guess would invert every verdict.
 var required = []string{"metric", "better", "value"}
 
-// factorPrefix begins the name of a column that tells the levels of a factor.
+// factorPrefix begins the name of a column with the levels of a factor.
 const factorPrefix = "factor:"
 
-// column gives the name of a column that is read, whatever its case; "" for another one.
+// column returns the known name of a column, in lower case, or "" for a column that is not read.
 func (m *mapping) column(title string, titles []string) (string, error) {
 	name := strings.ToLower(title)
 	switch {
 	case strings.HasPrefix(name, factorPrefix):
-		named := strings.TrimSpace(title[len(factorPrefix):]) // as written
+		named := strings.TrimSpace(title[len(factorPrefix):]) // a factor's name keeps its case
 		if named == "" {
 			return "", fmt.Errorf("the column %s names no factor: it is as in factor:qps", name)
 		}
@@ -78,14 +78,14 @@ func (m *mapping) column(title string, titles []string) (string, error) {
 	case name == "levels" || slices.Contains(columns, name):
 		return name, nil
 	}
-	// A column of the user's own is welcome, a misspelt one is not.
+	// The user's own columns are allowed, misspelt names are not.
 	if near := strictyaml.Nearest(name, columns); near != "" && !slices.ContainsFunc(titles, func(t string) bool { return strings.ToLower(t) == near }) {
 		return "", fmt.Errorf("unknown column %q: did you mean %s?", name, near)
 	}
 	return "", nil
 }
 
-// describe gives the metric that a row describes.
+// describe returns the metric that a row describes.
 func describe(r *Row) fieldMetric {
 	m := experiment.Metric{Name: r.needed("metric", "name of a metric"), Unit: r.Field("unit"), Scale: experiment.Ratio}
 	m.Better = experiment.Better(r.either("better", string(experiment.Higher), string(experiment.Lower)))
@@ -99,9 +99,9 @@ func describe(r *Row) fieldMetric {
 	return fieldMetric{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
 }
 
-// exported are the levels that tare export wrote, of the cell and of the arm:
-// "mtu=1500;rules=8", without those that have columns of their own. A column of that
-// name with anything else is passed over.
+// exported returns the levels in a column that tare export wrote, of the cell or of the arm:
+// "mtu=1500;rules=8". It leaves out levels that have their own columns. A column of that name with other text
+// is ignored.
 func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 	for part := range strings.SplitSeq(r.Field(field), ";") {
 		name, value, ok := strings.Cut(part, "=")
@@ -115,8 +115,8 @@ func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 	return list
 }
 
-// keep takes up the levels that tare export gave a row. Those that not all rows of the cell
-// have are of the arm.
+// keep adds the levels that tare export gave to a row. Levels that some rows of the cell lack belong to the
+// arm.
 func (r *assembler) keep(cell string, exported []factor.Level) {
 	known, ok := r.shared[cell]
 	if !ok {

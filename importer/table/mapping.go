@@ -12,53 +12,54 @@ import (
 	"tare/importer"
 )
 
-// mapping is the file that says what the fields of rows are. Names of fields are as the
-// file has them: titles of columns, keys, paths in JSON, and named groups of Parse.
+// mapping is the file that describes the fields of rows. Fields have their names in the file: titles of
+// columns, keys, paths in JSON, and named groups of Parse.
 type mapping struct {
 	APIVersion string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind       string            `yaml:"kind" required:"true" enum:"Table" doc:"kind of document: Table"`
 	Rows       string            `yaml:"rows" doc:"path of the list in a JSON document whose elements are the rows"`
-	Parse      map[string]string `yaml:"parse" doc:"by field, an expression whose named groups are further fields, made of parts of its text"`
-	Arm        string            `yaml:"arm" doc:"field that tells the arm"`
-	Cell       []string          `yaml:"cell" doc:"fields that tell the cell together"`
+	Parse      map[string]string `yaml:"parse" doc:"by field, an expression whose named groups are additional fields, with parts of its text"`
+	Arm        string            `yaml:"arm" doc:"field with the arm"`
+	Cell       []string          `yaml:"cell" doc:"fields that together name the cell"`
 	Workload   string            `yaml:"workload" doc:"kind of workload, such as network"`
-	Round      string            `yaml:"round" doc:"field that tells the round"`
-	Start      string            `yaml:"start" doc:"field that tells when the trial began, as 2026-01-02T15:04:05Z or in seconds since 1970"`
-	Levels     map[string]string `yaml:"levels" doc:"by factor, the field that tells its level"`
-	Facts      map[string]string `yaml:"facts" doc:"by name, the field that tells something of the system"`
+	Round      string            `yaml:"round" doc:"field with the round"`
+	Start      string            `yaml:"start" doc:"field with the start of the trial, as 2026-01-02T15:04:05Z or in seconds since 1970"`
+	Levels     map[string]string `yaml:"levels" doc:"by factor, the field with its level"`
+	Facts      map[string]string `yaml:"facts" doc:"by name, the field with a fact about the system"`
 	Metrics    []mappedMetric    `yaml:"metrics" required:"true" doc:"fields that are measured values"`
 
 	parse  map[string]*regexp.Regexp
 	levels []levelField
 
-	// What only a table with one value a row has: fields, and what describes the value.
+	// The following fields apply only to a table with one value a row. The strings name fields. describe
+	// returns the row's metric.
 	workload, attempt, errors, valid, paired, exported string
 	describe                                           func(*Row) fieldMetric
 }
 
-// levelField is a factor, the field that tells its level, and that in words.
+// levelField is a factor, the field with its level, and a description of the level for errors.
 type levelField struct{ factor, field, what string }
 
 func levelOf(factor, field string) levelField { return levelField{factor, field, "level of " + factor} }
 
-// mappedMetric is a measured field, or many of which each is in a cell of its own.
+// mappedMetric is a measured field, or a pattern of measured fields, each in its own cell.
 type mappedMetric struct {
-	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression for the whole of it; a group (?P<cell>...) tells the cell"`
-	Where    map[string]string `yaml:"where" doc:"what other fields of the row have to be"`
+	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression that matches the whole name; a group (?P<cell>...) matches the cell"`
+	Where    map[string]string `yaml:"where" doc:"texts that other fields of the row must have"`
 	Name     string            `yaml:"name" required:"true" doc:"name of the metric"`
 	Unit     string            `yaml:"unit" doc:"base unit, such as s, bit/s or B; none for a count"`
-	Times    multiplier        `yaml:"times" doc:"what the number is to be multiplied by to be in the unit"`
-	Better   string            `yaml:"better" required:"true" enum:"higher,lower" doc:"which direction is better"`
-	Scale    string            `yaml:"scale" enum:"ratio,difference" doc:"ratio, or difference for what may be zero"`
-	Headline *bool             `yaml:"headline" doc:"whether it is judged; metrics on the scale ratio are unless this says false"`
+	Times    multiplier        `yaml:"times" doc:"factor that converts the number to the unit"`
+	Better   string            `yaml:"better" required:"true" enum:"higher,lower" doc:"better direction"`
+	Scale    string            `yaml:"scale" enum:"ratio,difference" doc:"ratio, or difference for a metric that may be zero"`
+	Headline *bool             `yaml:"headline" doc:"true: the metric gets a verdict; the default is true on the scale ratio"`
 
 	field *regexp.Regexp
 }
 
-// multiplier is a positive number, also as 1e6.
+// multiplier is a positive number, also written like 1e6.
 type multiplier float64
 
-// UnmarshalText reads it.
+// UnmarshalText reads a multiplier.
 func (m *multiplier) UnmarshalText(text []byte) error {
 	v, err := importer.Number(string(text))
 	if err == nil && v <= 0 {
@@ -82,7 +83,7 @@ func load(name string, text []byte) (*mapping, error) {
 	return &m, nil
 }
 
-// compile checks what tags cannot say.
+// compile checks the conditions that struct tags cannot express.
 func (m *mapping) compile(f *strictyaml.File) {
 	for _, field := range slices.Sorted(maps.Keys(m.Parse)) {
 		at := strictyaml.Join("parse", field)
@@ -127,15 +128,15 @@ func (m *mapping) compile(f *strictyaml.File) {
 	m.Workload = cmp.Or(m.Workload, name)
 }
 
-// cellGroup is the group in the expression of a metric's field that tells the cell.
+// cellGroup is the group in a metric's field that matches the cell.
 const cellGroup = "cell"
 
-// groups are the named groups of an expression.
+// groups returns the named groups of an expression.
 func groups(re *regexp.Regexp) []string {
 	return slices.DeleteFunc(slices.Clone(re.SubexpNames()), func(name string) bool { return name == "" })
 }
 
-// described is the metric as a run has it.
+// described returns the metric in the form of a run.
 func (c *mappedMetric) described() experiment.Metric {
 	headline := c.Scale == string(experiment.Ratio) && (c.Headline == nil || *c.Headline)
 	return experiment.Metric{

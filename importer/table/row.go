@@ -12,21 +12,21 @@ import (
 	"tare/importer/delimited"
 )
 
-// Row is one row of named fields. One Row is used again for each line of a table.
-// Methods that read a field keep the first error in Err.
+// Row is one row of named fields. The same Row is reused for each line of a table. Methods that read a field
+// record the first error in Err.
 type Row struct {
-	unit  string           // what line counts: "line", or "row" of a document
-	line  int              // from 1
-	table *delimited.Table // that it is a line of; nil: none
-	names []string         // of the fields, first those of the table's columns
-	index map[string]int   // of the fields, by name
+	unit  string           // the unit that line counts: "line", or "row" of a document
+	line  int              // counted from 1
+	table *delimited.Table // the table that the line belongs to; nil: none
+	names []string         // the names of the fields, the table's columns first
+	index map[string]int   // positions of the fields, by name
 	texts []string
-	point byte  // the decimal point of the numbers so far; 0: none had one
-	Err   error // the first
+	point byte  // the decimal point of the numbers so far; 0: no number had one
+	Err   error // the first error
 }
 
-// NewRow gives a Row for the lines of a table, which Each reads. The function name gives
-// each column its name: "" for a column that is not read.
+// NewRow returns a Row for the lines of a table, which Each reads. The function name returns the field of a
+// column, or "" for a column that is not read.
 func NewRow(t *delimited.Table, name func(title string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", line: t.At(0).Line, table: t, index: map[string]int{}}
 	for i, title := range t.Titles {
@@ -53,7 +53,7 @@ func (r *Row) Each(take func(*Row) error) error {
 	})
 }
 
-// set gives a field its text. A new one stands behind the others. What has no name is no field.
+// set sets the text of a field, and adds the field if it is new. An empty name is ignored.
 func (r *Row) set(name, text string) {
 	if name == "" {
 		return
@@ -70,22 +70,22 @@ func (r *Row) set(name, text string) {
 	r.texts[i] = text
 }
 
-// Has says whether there is a field of the name.
+// Has reports whether the row has a field of this name.
 func (r *Row) Has(field string) bool {
 	_, ok := r.index[field]
 	return ok
 }
 
-// Field gives the text of a field, without blanks around it; "" where there is none.
+// Field returns the text of a field, without blanks around it; "" if the row has no such field.
 func (r *Row) Field(name string) string {
 	i, ok := r.index[name]
-	if !ok || i >= len(r.texts) { // not a part of the text in this row
+	if !ok || i >= len(r.texts) { // this row has fewer fields
 		return ""
 	}
 	return strings.TrimSpace(r.texts[i])
 }
 
-// needed gives the text of a field that must have one. A field without a name is not looked for.
+// needed returns the text of a field, which must not be empty. An empty name returns "".
 func (r *Row) needed(field, what string) string {
 	text := r.Field(field)
 	switch {
@@ -98,7 +98,7 @@ func (r *Row) needed(field, what string) string {
 	return text
 }
 
-// is says whether fields are what they have to be.
+// is reports whether fields have the given texts.
 func (r *Row) is(where map[string]string) bool {
 	for field, text := range where {
 		if r.Field(field) != text {
@@ -108,8 +108,8 @@ func (r *Row) is(where map[string]string) bool {
 	return true
 }
 
-// Fail keeps an error about a field, or about the whole row where the field has no name. Only
-// the first error of a row is kept.
+// Fail records an error about a field, or about the whole row if the name is empty. Only the first error of a
+// row is kept.
 func (r *Row) Fail(field, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = r.wrong(field, format, args...)
@@ -127,7 +127,7 @@ func (r *Row) wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
 }
 
-// Count reads a number of something that counts from the first; 0 where the field is empty.
+// Count reads a number that counts from first; 0 if the field is empty.
 func (r *Row) Count(field, what string, first int) int {
 	text := r.Field(field)
 	if text == "" {
@@ -140,7 +140,7 @@ func (r *Row) Count(field, what string, first int) int {
 	return n
 }
 
-// time reads when something was; zero where the field is empty.
+// time reads a time; zero if the field is empty.
 func (r *Row) time(field string) (at time.Time) {
 	text := r.Field(field)
 	if text == "" {
@@ -162,7 +162,7 @@ func (r *Row) either(field, one, other string) string {
 	return text
 }
 
-// Yes reads what spreadsheets and scripts write for true and false.
+// Yes reads true or false in the spellings of spreadsheets and scripts.
 func (r *Row) Yes(field string, empty bool) bool {
 	switch text := strings.ToLower(r.Field(field)); text {
 	case "":
@@ -176,13 +176,12 @@ func (r *Row) Yes(field string, empty bool) bool {
 	return false
 }
 
-// semicolons says whether semicolons separate the fields.
+// semicolons reports whether semicolons separate the fields.
 func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
 
-// Number reads a number. Where a semicolon separates fields, a comma may be its
-// decimal point, as spreadsheets of many countries write it. Which of the two a
-// file uses shows in its first number with either; one with the other could be a
-// thousand times larger than it looks, and is refused.
+// Number reads a number. If semicolons separate fields, a comma may be the decimal point, as spreadsheets of
+// many countries write it. The first number with a point or a comma decides which of them the file uses. A
+// number with the other one could be a thousand times larger than it looks, and is an error.
 func (r *Row) Number(text string) (float64, error) {
 	at := strings.IndexAny(text, ",.")
 	if at < 0 {
@@ -217,5 +216,5 @@ func (r *Row) share(field string) importer.ErrorRate {
 	return importer.ErrorRate{Share: share, Known: true}
 }
 
-// intern gives a text that keeps no row alive.
+// intern returns a copy of a text that does not keep the row in memory.
 func intern(text string) string { return unique.Make(text).Value() }

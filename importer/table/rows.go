@@ -19,13 +19,13 @@ import (
 	"tare/toolformat/jsondoc"
 )
 
-// assignment begins a line of KEY=VALUE.
+// assignment matches the beginning of a line KEY=VALUE.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
-// eachRow finds out what a text is, and hands each of its rows to take; list is where
-// they are in a JSON document.
+// eachRow recognises the form of a text, and calls take with each row. list is the path of the list of rows in
+// a JSON document.
 func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
-	head, _ := in.Peek(in.Size()) // what is wrong with it shows when it is read
+	head, _ := in.Peek(in.Size()) // the following read returns the same error
 	head = bytes.TrimLeft(head, " \t\r\n")
 	values := 0
 	counted := func(r *Row) error {
@@ -38,7 +38,7 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	case bytes.IndexByte(head, '#') == 0 || assignment.Match(head):
 		return assignments(in, counted)
 	}
-	// What separates the most columns of a table, separates its fields.
+	// The separator is the one that yields the most columns.
 	table, err := delimited.Open(in, func(string) bool { return true }, "")
 	if err != nil {
 		return err
@@ -50,8 +50,7 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	return r.Each(counted)
 }
 
-// assignments reads lines KEY=VALUE, all of which are one row. Comments and empty lines
-// are passed over.
+// assignments reads lines KEY=VALUE, which together are one row. Comments and empty lines are ignored.
 func assignments(text io.Reader, take func(*Row) error) error {
 	all := &Row{unit: "line", line: 1, index: map[string]int{}}
 	in := bufio.NewScanner(text)
@@ -83,8 +82,7 @@ func assignments(text io.Reader, take func(*Row) error) error {
 	return take(all)
 }
 
-// documents reads JSON documents, one after the other: each is a row, or each element of
-// the list in it.
+// documents reads JSON documents. A row is a whole document, or an element of the list in it.
 func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()
@@ -116,7 +114,7 @@ func documents(in io.Reader, list string, take func(*Row) error) error {
 	}
 }
 
-// at gives the elements of the list at a path, or the document itself where it is none.
+// at returns the elements of the list at a path, or the document itself if it is no list.
 func at(doc any, path string) ([]any, error) {
 	for step := range strings.SplitSeq(path, ".") {
 		if path == "" {
@@ -135,11 +133,11 @@ func at(doc any, path string) ([]any, error) {
 	return []any{doc}, nil
 }
 
-// longestPath is how long the path of a field may be, in bytes; those that are longer
-// nobody could write into a mapping.
+// longestPath is the length of the longest path of a field, in bytes. Nobody would write a longer one into a
+// mapping.
 const longestPath = 500
 
-// leaves hands on every leaf of a value with its path.
+// leaves calls leaf with every leaf of a value and its path.
 func leaves(path string, v any, leaf func(path, text string)) {
 	below := func(name string, member any) {
 		if path != "" {

@@ -1,16 +1,15 @@
-// Package table reads what no other format does: tables with a column for each
-// metric, lines KEY=VALUE and JSON documents, as a mapping file says.
+// Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE
+// and JSON documents. A mapping file describes them.
 //
-// All three are rows of named fields. The columns of a table are the fields of
-// each line; lines KEY=VALUE are one row; the fields of a JSON document are its
-// leaves by their paths ("knb.pod2pod.tcp_bw_mbit"), and a list is a row for each element. The
-// mapping names the fields that are metrics, and those that tell arm, cell, round,
-// start, levels and facts (docs/import.md explains it). Which of the three a file is,
-// it tells itself.
+// All three forms are rows of named fields. In a table, each line is a row and the columns are its fields.
+// Lines KEY=VALUE are one row. In a JSON document, the fields are the leaves by their paths
+// ("knb.pod2pod.tcp_bw_mbit"), and each element of a list is a row. The mapping names the fields that are
+// metrics, and the fields with arm, cell, round, start, levels and facts (docs/import.md explains it). The form
+// of a file is recognised by its content.
 //
-// A row is a trial in each cell that a metric of it is in. Where a field says that
-// there is no value (empty, null, NaN, a dash) and it is a headline, the trial is invalid. Text where a number should be is an error for
-// the whole file, since what was misread once is misread everywhere.
+// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a
+// dash), the trial is invalid. A text instead of a number is an error for the whole file, since such a mistake
+// affects every row.
 package table
 
 import (
@@ -21,7 +20,7 @@ import (
 	"tare/importer/delimited"
 )
 
-// Format stands for the files that a mapping describes.
+// Format reads files that a mapping file describes.
 var Format = importer.Format{
 	Name:   name,
 	Doc:    doc,
@@ -33,10 +32,10 @@ const (
 	doc  = "tables with a column for each metric, KEY=VALUE lines and JSON documents, as a mapping file says (--map)"
 )
 
-// extensions are those of the files of a directory that are read.
+// extensions are those of the files that are read in a directory.
 var extensions = []string{".csv", ".tsv", ".json", ".jsonl", ".env", ".results", ".txt", ".out"}
 
-// mapped gives the format that reads by a mapping file.
+// mapped returns the format that reads by a mapping file.
 func mapped(file string, text []byte) (importer.Format, error) {
 	m, err := load(file, text)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"tare/importer/importertest"
 )
 
-// example gives the format of a mapping in examples/import.
+// example returns the format of a mapping in examples/import.
 func example(t testing.TB, name string) importer.Format {
 	t.Helper()
 	file := filepath.Join("..", "..", "examples", "import", name+".yaml")
@@ -26,7 +26,7 @@ func example(t testing.TB, name string) importer.Format {
 	return format(t, string(text))
 }
 
-// format gives the format of a mapping.
+// format returns the format of a mapping.
 func format(t testing.TB, mapping string) importer.Format {
 	t.Helper()
 	f, err := Format.Mapped("map.yaml", []byte(mapping))
@@ -36,7 +36,7 @@ func format(t testing.TB, mapping string) importer.Format {
 	return f
 }
 
-// Every mapping that is shipped reads the form that it is for.
+// Every mapping in examples/import reads the files that it is made for.
 func TestExamples(t *testing.T) {
 	maps, err := filepath.Glob(filepath.Join("..", "..", "examples", "import", "*.yaml"))
 	if err != nil || len(maps) == 0 {
@@ -78,7 +78,7 @@ metrics:
   - {field: lost, name: lost, better: lower, scale: difference}
 `
 
-// The three forms of the same values give the same trials.
+// The same values in the three forms give the same trials.
 func TestForms(t *testing.T) {
 	f := format(t, plain)
 	for _, text := range []string{
@@ -100,7 +100,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Rows are in a list of the document, and one after the other.
+// Rows may be elements of a list in the document, or documents one after the other.
 func TestRows(t *testing.T) {
 	f := format(t, "rows: all.runs\n"+strings.TrimPrefix(plain, "\n")+"arm: who\nround: n\n")
 	trials, err := importertest.Read(f, "f", `{"all": {"runs": [{"ms": 1, "who": "a", "n": 1}, {"ms": 2, "who": "b", "n": 1}]}} {"all": {"runs": {"ms": 3, "who": "a", "n": 2}}}`)
@@ -142,9 +142,9 @@ func TestRefused(t *testing.T) {
 	importertest.Refused(t, format(t, "rows: runs\n"+plain), [][3]string{{"no list", `{"run": []}`, "there is no runs, where the rows are to be: there are run"}})
 }
 
-// Numbers are read as in the long CSV: a comma may be the decimal point where semicolons
-// separate fields, and what may be thousands is refused. Rows of one arm, cell and round
-// are one trial, with one value of each metric.
+// Numbers are read as in the long CSV: a comma may be the decimal point if semicolons separate fields, and a
+// possible thousands separator is an error. Rows of one arm, cell and round are one trial, with one value of
+// each metric.
 func TestLikeLong(t *testing.T) {
 	f := format(t, plain+"round: n\n")
 	for text, want := range map[string]string{
@@ -173,7 +173,7 @@ func TestLikeLong(t *testing.T) {
 	}
 }
 
-// A value that is not there makes its trial invalid where it is a headline.
+// A missing value of a headline makes its trial invalid.
 func TestMissing(t *testing.T) {
 	for _, text := range []string{"", "-", "null", "NaN", "n/a"} {
 		trials, err := importertest.Read(format(t, plain), "f", "ms,lost\n"+text+",1\n")
@@ -205,7 +205,7 @@ func TestMappings(t *testing.T) {
 	}
 }
 
-// FuzzRead reads any file by any mapping.
+// FuzzRead reads any file with any mapping.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"infrabuilder.results", "istio-perf.csv", "constellation.json", "k8s-netperf-loss.csv"} {
 		file := filepath.Join("..", "..", "examples", "import", strings.TrimSuffix(name, filepath.Ext(name))+".yaml")

@@ -20,30 +20,30 @@ import (
 type assembler struct {
 	*mapping
 	rows      int
-	first     string                    // fields of the first row
-	metricsOf map[string][]fieldMetric  // by the name of a field, what it measures
-	list      []*assembled              // in the order in which they first appeared
-	latest    map[trialKey]*assembled   // the last attempt so far
-	metrics   map[[2]string]*described  // by cell and name
-	with      int                       // line of the first row with a round; 0: none had one
-	without   int                       // line of the first row without
-	decimal   bool                      // some number can only have a decimal point
-	grouped   []*described              // that have a value as "1.021"
-	shared    map[string][]factor.Level // by cell: what tare export says of all its rows
+	first     string                    // the fields of the first row, for messages
+	metricsOf map[string][]fieldMetric  // the metrics that a field measures, by its name
+	list      []*assembled              // the trials, in the order in which they first appeared
+	latest    map[trialKey]*assembled   // the last attempt so far at each trial
+	metrics   map[[2]string]*described  // the metrics, by cell and name
+	with      int                       // the first line with a round; 0: none
+	without   int                       // the first line without a round; 0: none
+	decimal   bool                      // set if a number shows that the point or comma is a decimal one
+	grouped   []*described              // the metrics that have a value such as "1.021"
+	shared    map[string][]factor.Level // the levels that tare export gave to all rows of a cell, by cell
 }
 
 func newAssembler(m *mapping) *assembler {
 	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*assembled{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
 }
 
-// fieldMetric is a metric whose value a field holds.
+// fieldMetric is a metric and the field with its value.
 type fieldMetric struct {
 	experiment.Metric
-	field string // that holds the value
-	named string // that tells which metric it is of
+	field string // the field with the value
+	named string // the field with the metric's name
 	cell  string
-	times float64           // what the number is to be multiplied by
-	where map[string]string // what other fields have to be
+	times float64           // the factor by which the number is multiplied
+	where map[string]string // the texts that other fields must have
 }
 
 type trialKey struct {
@@ -55,27 +55,27 @@ type trialKey struct {
 type assembled struct {
 	importer.Trial
 	attempt int
-	undone  bool   // a later attempt took its place
-	seen    []seen // values so far, also those that are none
+	undone  bool   // set if a later attempt replaces this one
+	seen    []seen // the values so far, also unusable ones
 }
 
-// seen is a metric that has a value, and the line of it.
+// seen is a metric that has a value, and the value's line.
 type seen struct {
 	*described
 	line int
 }
 
-// described is a metric as it was first described in its cell. In a table with semicolons,
-// a point or comma in its values may be either a decimal point or a thousands separator.
+// described is a metric as its first row in the cell describes it. In a table with semicolons, a point or comma
+// in its values may be a decimal point or a thousands separator.
 type described struct {
 	experiment.Metric
 	line    int
-	counts  map[string]int // by arm, values so far without a round
-	whole   bool           // some value has neither point nor comma
-	grouped error          // what is wrong with its first value as "1.021" beside whole ones; nil: there is none
+	counts  map[string]int // by arm, the number of values so far; for tables without rounds
+	whole   bool           // set if a value has neither point nor comma
+	grouped error          // the error if a value such as "1.021" stands beside whole numbers; nil: there is no such value
 }
 
-// add takes up the values of a row.
+// add adds the values of a row.
 func (r *assembler) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
@@ -136,11 +136,11 @@ func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 	}
 }
 
-// numeric begins what was meant for a number, unlike "-", "n/a" and "#DIV/0!".
+// numeric matches the beginning of a text meant as a number, unlike "-", "n/a" and "#DIV/0!".
 var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
-// missing says whether a text that is no number stands for a missing value. The reason is why
-// the trial is invalid then; it is empty where the trial stays valid.
+// missing reports whether a text that is no number stands for a missing value. The reason is empty if the trial
+// stays valid.
 func (r *assembler) missing(in *Row, f fieldMetric, err error) (is bool, reason string) {
 	text := in.Field(f.field)
 	switch {
@@ -154,7 +154,7 @@ func (r *assembler) missing(in *Row, f fieldMetric, err error) (is bool, reason 
 	return slices.Contains([]string{"", "-", "null", "nan", "n/a", "none"}, strings.ToLower(text)), reason
 }
 
-// described gives a metric as it was first described in this cell.
+// described returns a metric as its first row in this cell describes it.
 func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	m := f.Metric
 	at := [2]string{cell, m.Name}
@@ -170,8 +170,8 @@ func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	return known
 }
 
-// round gives the number of the trial in its arm and cell: the round of the row. Without
-// rounds each row is a trial, and in a long table each further value of a metric is one.
+// round returns the number of the trial in its arm and cell, which is the round of the row. Without rounds,
+// each row is a trial; in a long table, each further value of a metric begins a trial.
 func (r *assembler) round(in *Row, arm string, m *described) int {
 	n := in.Count(r.Round, "a round", 1)
 	switch {
@@ -191,8 +191,7 @@ func (r *assembler) round(in *Row, arm string, m *described) int {
 	return n
 }
 
-// trial gives the trial that a row belongs to; nil where a later attempt at it stands in
-// the file already.
+// trial returns the trial that a row belongs to; nil if the file has already had a later attempt at it.
 func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
 	attempt := 1
 	if r.with > 0 {
@@ -225,8 +224,8 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	return t
 }
 
-// about takes up what a row says of its trial rather than of its values. It may stand in
-// any of the trial's rows.
+// about reads the parts of a row that describe its trial rather than its values. They may stand in any row of
+// the trial.
 func (t *assembled) about(in *Row, m *mapping) {
 	if t.Start.IsZero() {
 		t.Start = in.time(m.Start)
@@ -240,9 +239,9 @@ func (t *assembled) about(in *Row, m *mapping) {
 	}
 }
 
-// all gives the trials once all rows are read.
+// all returns the trials after all rows were read.
 func (r *assembler) all() ([]importer.Trial, error) {
-	// Where all values of a metric are written alike, no ratio of them depends on what the point is.
+	// If all values of a metric have the same form, their ratios do not depend on the meaning of the point.
 	for _, m := range r.grouped {
 		if m.whole && !r.decimal {
 			return nil, m.grouped
@@ -259,13 +258,13 @@ func (r *assembler) all() ([]importer.Trial, error) {
 }
 
 var (
-	// grouped is a number that may be thousands.
+	// grouped matches a number that may have a thousands separator.
 	grouped = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}[.,][0-9]{3}$`)
 	whole   = regexp.MustCompile(`^[-+]?[0-9]+$`)
 )
 
-// number reads the value of a metric, and notes how it is written: one as "1.021" may be
-// a thousand times larger than it looks.
+// number reads the value of a metric, and records its form: a value such as "1.021" may be a thousand times
+// larger than it looks.
 func (r *assembler) number(in *Row, field string, m *described) (float64, error) {
 	text := in.Field(field)
 	value, err := in.Number(text)
@@ -274,7 +273,7 @@ func (r *assembler) number(in *Row, field string, m *described) (float64, error)
 	case whole.MatchString(text):
 		m.whole = true
 	case !grouped.MatchString(text):
-		r.decimal = true // no thousands look like this
+		r.decimal = true // no number with a thousands separator has this form
 	case m.grouped == nil:
 		m.grouped = in.wrong(field, "%q may be a thousand times as much, beside whole numbers of the same metric: write all values with decimals, or without thousands separators", text)
 		r.grouped = append(r.grouped, m)
@@ -282,7 +281,7 @@ func (r *assembler) number(in *Row, field string, m *described) (float64, error)
 	return value, err
 }
 
-// split makes fields of the parts of others.
+// split adds fields that are parts of other fields.
 func (r *assembler) split(in *Row) {
 	for _, field := range slices.Sorted(maps.Keys(r.parse)) {
 		text, re := in.Field(field), r.parse[field]
@@ -303,7 +302,7 @@ func (r *assembler) split(in *Row) {
 	}
 }
 
-// of gives what a field measures.
+// of returns the metrics that a field measures.
 func (r *assembler) of(name string) []fieldMetric {
 	list, ok := r.metricsOf[name]
 	if ok {
@@ -320,10 +319,10 @@ func (r *assembler) of(name string) []fieldMetric {
 	return list
 }
 
-// results is the cell where nothing tells it.
+// results is the name of the cell if no field names one.
 const results = "results"
 
-// cell names a cell by what the fields for it say, what the name of the measured field says, and the levels.
+// cell names a cell by the fields for its name, the cell in the measured field's name, and the levels.
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	name := ""
 	for _, field := range r.Cell {
@@ -336,7 +335,7 @@ func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	return name
 }
 
-// join puts a point between the parts of a name that are there.
+// join puts a point between the parts of a name, unless one is empty.
 func join(name, part string) string {
 	if name == "" || part == "" {
 		return name + part

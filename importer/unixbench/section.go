@@ -14,27 +14,27 @@ import (
 	"tare/importer"
 )
 
-// section is the run of all tests with one number of copies.
+// section is one run of all tests with a number of copies.
 type section struct {
 	start   time.Time
 	copies  string
 	tests   []*test
 	titled  map[string]*test
-	indexes bool    // the table of indexes has begun
-	ended   bool    // and its score has been seen
-	score   float64 // over all tests of the system; 0: not told
+	indexes bool    // set once the table of indexes has begun
+	ended   bool    // set once its score was read
+	score   float64 // the score over all tests of the system; 0: unknown
 }
 
 type test struct {
-	title  string // as in the report
+	title  string // the name in the report
 	values []importer.Value
 	wall   time.Duration
 	broken string
 }
 
-// newSection reads when a section began: "Sat Nov 21 2026 23:06:44 - 23:13:32", in
-// the time of the machine, which is taken for UTC since no zone is told. It is not
-// told at all where months have other names.
+// newSection reads the time when a section began: "Sat Nov 21 2026 23:06:44 - 23:13:32". It is the machine's
+// local time, which is read as UTC since the report has no time zone. With names of months in another language,
+// the time is unknown.
 func newSection(when string) section {
 	from, _, _ := strings.Cut(when, " - ")
 	start, err := time.Parse("Mon Jan _2 2006 15:04:05", from)
@@ -44,7 +44,7 @@ func newSection(when string) section {
 	return section{start: start, titled: map[string]*test{}}
 }
 
-// running takes in the line "2 CPUs in system; running 1 parallel copy of tests".
+// running reads the line "2 CPUs in system; running 1 parallel copy of tests".
 func (s *section) running(text string) error {
 	_, text, _ = strings.Cut(text, " running ")
 	copies, _, _ := strings.Cut(text, " ")
@@ -55,7 +55,7 @@ func (s *section) running(text string) error {
 	return nil
 }
 
-// units gives a rate's unit in base units, and by what to multiply.
+// units maps the units of rates to base units, each with its factor.
 var units = map[string]struct {
 	unit   string
 	factor float64
@@ -66,11 +66,11 @@ var units = map[string]struct {
 	"fps":  {"1/s", 1},
 }
 
-// results is a line of results: the test, its rate, the unit, the time of a sample
-// and how many there were, "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
+// results matches a line of results: the test, its rate, the unit, the duration of a sample and the number of
+// samples, as in "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
 var results = regexp.MustCompile(`^(.*[^ ]) +([^ ]+) +([^ ]+) *\(([^(]*) s, ([^(]*) samples\)$`)
 
-// add takes in a line of results. A test that failed has no number.
+// add reads a line of results. A failed test has no number.
 func (s *section) add(text string) error {
 	m := results.FindStringSubmatch(text)
 	if m == nil {
@@ -115,14 +115,13 @@ func last(text string) (rest, word string) {
 	return strings.TrimRight(text[:cut], " "), text[cut:]
 }
 
-// index takes in a line of the table of indexes: the test, its baseline, its rate
-// and its index.
+// index reads a line of the table of indexes: the test, its baseline, its rate and its index.
 func (s *section) index(text string) error {
 	rest, value := last(text)
 	rest, _ = last(rest)
 	title, _ := last(rest)
 	t := s.titled[title]
-	if t == nil || value == "---" { // which has no baseline
+	if t == nil || value == "---" { // the test has no baseline
 		return nil
 	}
 	v, err := importer.Number(value)
@@ -135,8 +134,8 @@ func (s *section) index(text string) error {
 	return nil
 }
 
-// total takes in the score over all tests of a category. That of some of them, and
-// of graphics, is passed over.
+// total reads the score over all tests of the system. Scores of a part of the tests, and of graphics, are
+// ignored.
 func (s *section) total(text string) error {
 	title, value := last(text)
 	if title != "System Benchmarks Index Score" {
@@ -150,8 +149,8 @@ func (s *section) total(text string) error {
 	return nil
 }
 
-// whole says whether the section was written to its end, which is a table of
-// indexes with a score, or a line that there is none.
+// whole returns an error if the section is truncated. A complete section ends with a table of indexes and a score,
+// or with a line that reports that there are none.
 func (s *section) whole() error {
 	switch {
 	case s.copies == "":
@@ -160,7 +159,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.titled["System Call Overhead"] != nil: // which has an index
+	case !s.ended && s.titled["System Call Overhead"] != nil: // this test always has an index
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil
@@ -189,7 +188,7 @@ func (s *section) trial(name, kind string, t *test, facts map[string]string) imp
 	}
 }
 
-// cells are Run's own names of the tests in a report, and what they load.
+// cells are Run's own names of the tests in a report, with their kinds of workload.
 var cells = map[string]struct{ name, kind string }{
 	"Dhrystone 2 using register variables":   {"dhry2reg", "cpu"},
 	"Double-Precision Whetstone":             {"whetstone-double", "cpu"},

@@ -1,13 +1,12 @@
-// Package unixbench reads the text reports of byte-unixbench, the files called
-// HOST-DATE-NN in its directory of results.
+// Package unixbench reads the text reports of byte-unixbench, the files called HOST-DATE-NN in its directory of
+// results.
 //
-// A report has a section for each number of parallel copies, and each section a
-// line for each test. Test and copies make a cell, named as on the command line of
-// Run: "execl", "execl.copies=2". The rate of a test is its headline; it is itself
-// the geometric mean of the better two thirds of several samples, which Tare does
-// not get to see. The index of a test, the rate as a multiple of that of a SPARCstation
-// of 1995, and the score over all tests say the same thing once more, and are
-// exploratory. A score over a part of the tests is not read.
+// A report has a section for each number of parallel copies, and each section a line for each test. Test and
+// copies name a cell, as on the command line of Run: "execl", "execl.copies=2". The rate of a test is its
+// headline. UnixBench computes it as the geometric mean of the better two thirds of several samples, which the
+// report does not contain. The index of a test is its rate as a multiple of the rate of a SPARCstation of 1995.
+// The indexes and the score over all tests restate the rates, and are exploratory. A score over a part of the
+// tests is not read.
 package unixbench
 
 import (
@@ -64,11 +63,10 @@ func read(f importer.File) ([]importer.Trial, error) {
 type report struct {
 	facts    map[string]string
 	sections []section
-	indexed  bool // the lines are those of the table of indexes
+	indexed  bool // set within the table of indexes
 }
 
-// line takes in the next line. What is not understood is passed over: reports
-// differ in what they tell of the system.
+// line reads the next line. Unknown lines are ignored, since reports differ in how they describe the system.
 func (r *report) line(text string) error {
 	if when, ok := strings.CutPrefix(text, "Benchmark Run: "); ok {
 		r.indexed = false
@@ -119,7 +117,7 @@ func (r *report) about(text string) {
 	}
 }
 
-// indexOf are the metrics that restate rates.
+// indexOf returns a metric that restates a rate.
 func indexOf(name string) experiment.Metric {
 	return importer.Ratio(name, "", experiment.Higher, false)
 }

@@ -58,7 +58,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// before gives the small report up to a text.
+// before returns the small report up to a text.
 func before(text string) string {
 	head, _, _ := strings.Cut(least, text)
 	return head
@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 	importertest.Truncated(t, Format, "index", strings.Index(index, "System Benchmarks Index"), "has no indexes: the file is truncated")
 }
 
-// TestBeside reads what Run writes beside a report.
+// TestBeside reads the files that Run writes beside a report.
 func TestBeside(t *testing.T) {
 	for name, text := range map[string]string{
 		"h-2026-11-21-01.log":  "####\nDhrystone 2 using register variables -- 1 copy\n",

@@ -1,17 +1,15 @@
-// Package vaultbench reads the results of hashicorp/vault-benchmark, written with
-// report_mode=json.
+// Package vaultbench reads the results of hashicorp/vault-benchmark, written with report_mode=json.
 //
-// A file holds one run: the statistics of all requests ("total") and those of each
-// test in the mix ("transit_sign_test_1"), as the load generator vegeta computed
-// them, with times in nanoseconds. Each is a cell of its own.
+// A file holds one run: the statistics of all requests ("total") and of each test in the mix
+// ("transit_sign_test_1"), as the load generator vegeta computed them, with times in nanoseconds. Each is a
+// cell of its own.
 //
-// vault-benchmark is a closed loop unless it was given a rate: a fixed number of
-// workers, each waiting for its answer. Mean latency and throughput then say the
-// same thing. The file tells neither the number of workers nor the rate, so that
-// the analysis has to find out from the values. Both, of total, are headlines: in a
-// closed loop they count as one claim and the latency is marked as throughput
-// restated; at a fixed rate the latency is what is measured. Latency counts failed requests, too, and those are often fast:
-// hence the share of them goes along, to be held against the limit on errors.
+// vault-benchmark is a closed loop unless the user gave it a rate: a fixed number of workers, each of which
+// waits for its response. Mean latency and throughput then restate each other. The file contains neither the
+// number of workers nor the rate, so that the analysis has to infer from the values whether there was a loop.
+// Both metrics are headlines of total: in a closed loop they count as one claim, and the latency is marked as
+// throughput restated. At a fixed rate, the latency is the result. Latency includes failed requests, which are
+// often fast. The share of failed requests is therefore imported, too, and checked against the limit on errors.
 package vaultbench
 
 import (
@@ -35,21 +33,21 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// document is the part of a result file that is used.
+// document holds the fields of a result file that are used.
 type document struct {
 	Metrics map[string]*statistics `json:"metrics"`
 }
 
-// statistics are vegeta's, of all requests or those of one test. Pointers tell
-// what is missing from what is zero.
+// statistics are vegeta's statistics of all requests or of one test. Pointers distinguish a missing value from
+// zero.
 type statistics struct {
-	Latencies  map[string]float64 `json:"latencies"` // ns
+	Latencies  map[string]float64 `json:"latencies"` // in ns
 	Earliest   time.Time          `json:"earliest"`
-	Duration   int64              `json:"duration"` // from the first request to the last, ns
-	Wait       int64              `json:"wait"`     // from the last request to its answer, ns
+	Duration   int64              `json:"duration"` // from the first request to the last, in ns
+	Wait       int64              `json:"wait"`     // from the last request to its response, in ns
 	Requests   *int64             `json:"requests"`
-	Throughput *float64           `json:"throughput"` // successful answers in Duration + Wait, 1/s
-	Success    *float64           `json:"success"`    // share of the requests
+	Throughput *float64           `json:"throughput"` // successful responses during Duration + Wait, in 1/s
+	Success    *float64           `json:"success"`    // the share of successful requests
 }
 
 // total is the name of the statistics of all requests.
@@ -61,7 +59,7 @@ const (
 	throughput  = "throughput"
 )
 
-// latencies are vegeta's names of the statistics and ours, in the order shown.
+// latencies are vegeta's and Tare's names of the statistics, in the order shown.
 var latencies = []struct{ theirs, ours string }{
 	{"mean", meanLatency},
 	{"50th", "latency-p50"},
@@ -109,7 +107,7 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		Wall:   wall(s.Duration, s.Wait),
 		Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true},
 	}
-	if name == total { // the workers of one test are as many as happen to be in it
+	if name == total { // the number of workers in a single test varies, so only total has a loop
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}
 	}
 	if *s.Requests <= 0 {
@@ -119,7 +117,7 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	for _, l := range latencies {
 		ns, ok := s.Latencies[l.theirs]
 		if !ok {
-			continue // versions differ in the quantiles that they give
+			continue // versions differ in the quantiles that they write
 		}
 		headline := name == total && l.ours == meanLatency
 		t.Add(experiment.Metric{Name: l.ours, Unit: "s", Better: experiment.Lower, Headline: headline, Scale: experiment.Ratio}, ns/1e9)
@@ -128,8 +126,8 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	return t, nil
 }
 
-// wall is the time from the first request to the last answer; 0, not told, where
-// the file has no sensible one.
+// wall returns the time from the first request to the last response; 0 (unknown) if the file has no sensible
+// duration.
 func wall(duration, wait int64) time.Duration {
 	if duration < 0 || wait < 0 || wait > math.MaxInt64-duration {
 		return 0

@@ -14,7 +14,7 @@ import (
 	"tare/importer/vaultbench/vaultbenchtest"
 )
 
-// fixtures are what testdata holds besides the study.
+// fixtures returns the files in testdata, without the study.
 func fixtures(t testing.TB) map[string]string {
 	study := vaultbenchtest.Study(t)
 	failing := study[0]
@@ -65,9 +65,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestStudy reads files with the numbers of the published runs and computes the
-// study's table from what was read: mean and population variance over the runs of
-// each statistic, in seconds, to the last digit that was published.
+// TestStudy reads files with the numbers of the published runs and computes the study's table from them: mean
+// and population variance over the runs of each statistic, in seconds, to the last published digit.
 func TestStudy(t *testing.T) {
 	values := map[string][]float64{}
 	for _, run := range vaultbenchtest.Study(t) {
@@ -112,13 +111,12 @@ func meanVariance(x []float64) string {
 	return fmt.Sprintf("%.6f (%.6f)", mean, squares/float64(len(x)))
 }
 
-// TestLittlesLaw checks on the published runs that the two metrics named by Loop
-// restate each other: their product is the number of requests under way, which
-// was at most that of the 1300 workers.
+// TestLittlesLaw checks on the published runs that the two metrics of Loop restate each other: their product is
+// the number of requests in flight, which cannot exceed the 1300 workers.
 func TestLittlesLaw(t *testing.T) {
 	for _, run := range vaultbenchtest.Study(t) {
 		if run.Success < 1 {
-			continue // throughput counts only what succeeded
+			continue // throughput counts only successful requests
 		}
 		workers := float64(run.Latencies.Mean) / 1e9 * run.Throughput
 		if workers > 1300 || workers < 0.8*1300 || math.IsNaN(workers) {

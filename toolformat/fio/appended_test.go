@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAppended tells the reports of one run, of which the last counts, from those
-// of several runs that were appended to one file.
+// TestAppended distinguishes the reports of one run, the last of which counts, from the reports of several runs
+// that were appended to one file.
 func TestAppended(t *testing.T) {
 	fixture := func(name string) string {
 		text, err := os.ReadFile("../../importer/fio/testdata/" + name)
@@ -23,7 +23,7 @@ func TestAppended(t *testing.T) {
 	first := report(1_700_000_010_000, 10, 1_700_000_000_100, "")
 	for _, c := range []struct {
 		name, before, after string
-		one                 bool // run
+		one                 bool // set if both are reports of one run
 	}{
 		{"interval reports", "", fixture("status-interval.json"), true},
 		{"two files of different jobs", fixture("four-jobs.json"), fixture("json-plus.json"), false},

@@ -11,7 +11,7 @@ type NamedWay struct {
 	*Way
 }
 
-// Ways are the kinds of I/O that the job did any of.
+// Ways returns the kinds of I/O that the job did.
 func (j *Job) Ways() []NamedWay {
 	var ways []NamedWay
 	for _, w := range []NamedWay{{"read", j.Read}, {"write", j.Write}, {"trim", j.Trim}, {"mixed", j.Mixed}} {
@@ -22,7 +22,7 @@ func (j *Job) Ways() []NamedWay {
 	return ways
 }
 
-// Wall is how long the job did I/O.
+// Wall returns the duration of the job's I/O.
 func (j *Job) Wall() time.Duration {
 	longest := 0.0
 	for _, w := range j.Ways() {
@@ -31,8 +31,8 @@ func (j *Job) Wall() time.Duration {
 	return seconds(longest / 1e3)
 }
 
-// Failures gives the share of failed I/Os, if that is known, and why the job is no
-// data if it is none. With continue_on_error fio goes on and counts.
+// Failures returns the share of failed I/Os, if it is known, and the reason why the job is invalid, if it is.
+// With continue_on_error, fio continues after failures and counts them.
 func (j *Job) Failures() (share float64, known bool, broken string) {
 	if j.TotalErrors == nil || j.Error != 0 && j.Error != j.FirstError {
 		if j.Error != 0 {
@@ -53,7 +53,7 @@ func (j *Job) Failures() (share float64, known bool, broken string) {
 	return min(1, *j.TotalErrors/issued), true, ""
 }
 
-// meanings are of the error numbers, Linux's, that fio usually ends with.
+// meanings maps the error numbers of Linux with which fio usually ends to their texts.
 var meanings = map[float64]string{
 	2:  "no such file",
 	5:  "input/output error",
@@ -64,7 +64,7 @@ var meanings = map[float64]string{
 	84: "verification found other data than was written",
 }
 
-// Bandwidth is in B/s. The report has it in KiB/s only before fio 3.2.
+// Bandwidth returns the bandwidth in B/s. Before fio 3.2, the report has it in KiB/s only.
 func (w *Way) Bandwidth() float64 {
 	switch {
 	case w.BytesRate > 0:
@@ -75,7 +75,7 @@ func (w *Way) Bandwidth() float64 {
 	return w.KiBRate * 1024
 }
 
-// PerSecond is how many I/Os were done in a second.
+// PerSecond returns the number of I/Os per second.
 func (w *Way) PerSecond() float64 {
 	if w.IOPS > 0 || w.Runtime == 0 {
 		return w.IOPS
@@ -83,7 +83,7 @@ func (w *Way) PerSecond() float64 {
 	return w.Total / w.Runtime * 1e3
 }
 
-// Start is when the job began, or as near as the report tells: when the run did.
+// Start returns the time when the job began, or if the report lacks it, the time when the run began.
 func (r *Report) Start(j *Job) time.Time {
 	if at := moment(j.JobStart); !at.IsZero() || r.End.IsZero() {
 		return at
@@ -91,10 +91,10 @@ func (r *Report) Start(j *Job) time.Time {
 	return r.began(j)
 }
 
-// began is when the run did, of which a job tells how long it took so far.
+// began returns the time when the run began: its end less the elapsed time, which each job reports.
 func (r *Report) began(j *Job) time.Time { return r.End.Add(-seconds(j.Elapsed)) }
 
-// seconds is a duration; 0 if the number cannot be one of a benchmark.
+// seconds returns a duration; 0 if the number is not a sensible one.
 func seconds(s float64) time.Duration {
 	const most = 10 * 365 * 24 * 3600
 	if !(s > 0 && s < most) {

@@ -17,17 +17,17 @@ type Latency struct {
 	Bins Pairs `json:"bins"`
 }
 
-// Pairs is a JSON object of numbers by number, in the order of the file.
+// Pairs is a JSON object with numbers as keys and values, in the order of the file.
 type Pairs []Pair
 
-// mostPairs is the size of fio's histogram (FIO_IO_U_PLAT_NR), and some.
+// mostPairs is a little more than the size of fio's histogram (FIO_IO_U_PLAT_NR).
 const mostPairs = 1 << 12
 
-// Pair is one member of it.
+// Pair is one member of a Pairs object.
 type Pair struct{ Key, Value float64 }
 
-// UnmarshalJSON reads the object. It is by far the longest part of json+, and a
-// map of it would be sorted anew.
+// UnmarshalJSON reads the object. It is by far the longest part of json+, and reading it into a map would lose
+// the order.
 func (p *Pairs) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -36,7 +36,7 @@ func (p *Pairs) UnmarshalJSON(data []byte) error {
 	if !ok {
 		return fmt.Errorf("%.40q is not an object of numbers", data)
 	}
-	inner = bytes.TrimSpace(inner[:len(inner)-1]) // JSON that ends with its brace
+	inner = bytes.TrimSpace(inner[:len(inner)-1]) // the JSON decoder has checked that the text ends with a brace
 	n := bytes.Count(inner, []byte(":"))
 	if n > mostPairs {
 		return fmt.Errorf("%d bins, and fio has at most %d", n, mostPairs)
@@ -59,7 +59,7 @@ func (p *Pairs) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Samples is how many latencies were counted; 0: not told.
+// Samples returns the number of measured latencies; 0: unknown.
 func (l *Latency) Samples() float64 {
 	if l.Count > 0 || len(l.Bins) == 0 {
 		return l.Count
@@ -71,8 +71,9 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile is a percentile (99.9), as fio gives it or else from the bins: the
-// first that the share is reached in, as fio itself counts. False: neither tells.
+// Quantile returns a percentile, such as 99.9, from fio's percentiles or else from the bins. From the bins, it
+// is the first bin at which the share is reached, as in fio's own computation. It returns false if the report
+// has neither.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {
@@ -88,12 +89,12 @@ func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	return 0, false
 }
 
-// binBits is how many bits of a latency fio's histogram keeps below the first
-// (FIO_IO_U_PLAT_BITS in its stat.h; the same in all of 3.x).
+// binBits is the number of bits of a latency that fio's histogram keeps after the first (FIO_IO_U_PLAT_BITS in
+// its stat.h; the same in all of 3.x).
 const binBits = 6
 
-// BinBounds are the bounds of the bin that the middle is given of: exact below 128 ns,
-// and above it 64 bins for each power of two.
+// BinBounds returns the bounds of the bin with a given middle. Bins are exact below 128 ns. Above, there are 64
+// bins for each power of two.
 func BinBounds(middle float64) (lower, upper float64) {
 	ns := uint64(middle)
 	lost := max(bits.Len64(ns)-1-binBits, 0)
@@ -101,5 +102,5 @@ func BinBounds(middle float64) (lower, upper float64) {
 	return lower, lower + float64(uint64(1)<<lost)
 }
 
-// Known says whether the distribution is told.
+// Known reports whether the report contains the distribution.
 func (l *Latency) Known() bool { return len(l.Percentiles) > 0 || len(l.Bins) > 0 }

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Job options of fio are written as in its job files: names that have synonyms
-// there are reported by the one they stand for.
+// Options of jobs have their names in job files. A synonym is reported under the name that it stands for.
 
-// Option is an option of the job, or else of the [global] section.
+// Option returns an option of the job, or else of the [global] section.
 func (r *Report) Option(j *Job, name string) string {
 	return cmp.Or(j.Options[name], r.Options[name])
 }
 
-// Setting is an option by its own name or the other one that it has, written in one way wherever values mean the same:
-// sizes as "4k", and what turns a limit off as no value at all.
+// Setting returns an option, also by its synonym, in a form that is the same for equal values: sizes as "4k",
+// and "" for a value that turns a limit off.
 func (r *Report) Setting(j *Job, name string) string {
 	value := r.Option(j, name)
 	switch name {
@@ -33,10 +32,10 @@ func (r *Report) Setting(j *Job, name string) string {
 	return value
 }
 
-// off are the settings that 0 turns off.
+// off are the options that the value 0 turns off.
 var off = map[string]bool{"rate_iops": true, "thinktime": true, "latency_target": true, "runtime": true, "ramp_time": true, "buffer_compress_percentage": true, "rate": true}
 
-// number is an option that is a plain number; 0 where it is absent or none.
+// number returns an option as a number; 0 if it is absent or no number.
 func (r *Report) number(j *Job, name string) float64 {
 	n, err := strconv.ParseUint(r.Option(j, name), 10, 32)
 	if err != nil {
@@ -45,13 +44,13 @@ func (r *Report) number(j *Job, name string) float64 {
 	return float64(n)
 }
 
-// SmallBlock is up to which block size, in bytes, I/O per second are the headline,
-// and from which on bandwidth is. With a fixed block size each is a multiple
-// of the other and the comparison comes out the same: it is about which number people expect.
+// SmallBlock is a block size in bytes. Up to it, the headline is I/O per second; above it, bandwidth. With a
+// fixed block size, each is a multiple of the other and a comparison gives the same result, so that the choice
+// only meets people's expectations.
 const SmallBlock = 32 << 10
 
-// BlockSize is the size of one kind of I/O in bytes: as the options have it, or
-// where they give none or several, the mean.
+// BlockSize returns the size of one kind of I/O, in bytes: the block size in the options, or the mean if they
+// have none or several.
 func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	sizes := strings.Split(r.Option(j, "bs"), ",")
 	place := map[string]int{"write": 1, "trim": 2}[way]
@@ -66,9 +65,8 @@ func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	return 0
 }
 
-// parseSize reads a size as fio writes them: "4096", "4k", "1M", "1MiB". A kilobyte
-// is 1024 bytes, unless the job turns that around (kb_base), which makes no
-// difference to what the size is needed for.
+// parseSize reads a size in fio's forms: "4096", "4k", "1M", "1MiB". A kilobyte is 1024 bytes. A job can
+// redefine it (kb_base), but this does not matter for the use of these sizes.
 func parseSize(text string) (bytes float64, ok bool) {
 	text = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text), "b"), "i")
 	factor := 1.0
@@ -82,8 +80,8 @@ func parseSize(text string) (bytes float64, ok bool) {
 	return float64(n) * factor, err == nil && n > 0
 }
 
-// plainSize writes a size in the largest unit that it is a multiple of: "4096" and "4KiB" as "4k". What is no plain size
-// stays as it is.
+// plainSize writes a size in the largest unit that divides it: "4096" and "4KiB" as "4k". Other texts stay as
+// they are.
 func plainSize(text string) string {
 	size, ok := parseSize(text)
 	if !ok {
@@ -99,18 +97,16 @@ func plainSize(text string) string {
 	return strconv.FormatFloat(size, 'f', -1, 64) + unit
 }
 
-// synchronous are the engines that have one I/O under way at a time, whatever
-// iodepth says.
+// synchronous are the engines that have one I/O in flight at a time, with any iodepth.
 var synchronous = map[string]bool{
 	"sync": true, "psync": true, "vsync": true, "pvsync": true, "pvsync2": true, "mmap": true, "ftruncate": true,
 	"filecreate": true, "filestat": true, "filedelete": true,
 }
 
-// Workers is how many I/Os the job keeps under way; 0: not told. Threads are those
-// that the entry stands for: one, or numjobs of them where group_reporting has
-// put them together, which only shows in that the entry is alone, without others
-// of its name. Where the time that threads ran for says otherwise, jobs of several
-// kinds were put together.
+// Workers returns the number of I/Os that the job keeps in flight; 0: unknown. It counts the threads behind an
+// entry of the report: one, or numjobs of them if group_reporting merged them. Merged threads show only in that
+// no other entry has the job's name (alone). If the threads' run time contradicts this, jobs of several kinds
+// were merged.
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {
@@ -124,7 +120,7 @@ func (r *Report) Workers(j *Job, alone bool) float64 {
 	switch {
 	case synchronous[engine] || depth == 1:
 		return threads
-	case engine == "": // depends on the system that fio was built for
+	case engine == "": // the default engine depends on the system that fio was built for
 		return 0
 	}
 	return threads * depth
@@ -137,7 +133,7 @@ func (r *Report) depth(j *Job) float64 {
 	return max(1, r.number(j, "iodepth"))
 }
 
-// Paced says that the job does not send as fast as it is answered.
+// Paced reports whether the job pauses between I/Os, and so is no closed loop.
 func (r *Report) Paced(j *Job) bool {
 	for _, name := range []string{"rate", "rate_iops", "rate_min", "thinktime", "latency_target"} {
 		if value := r.Option(j, name); value != "" && value != "0" {

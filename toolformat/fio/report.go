@@ -1,9 +1,8 @@
-// Package fio is the JSON that fio 3.x writes (--output-format=json and json+) as
-// data. The workload measures by it and the importer makes trials of it, each by
-// rules of its own.
+// Package fio reads the JSON that fio 3.x writes (--output-format=json and json+). The storage workload
+// measures with it and the importer makes trials of it, each by its own rules.
 //
-// report.go is the file as it is, job.go what its figures come to, latency.go the
-// distributions, and options.go what the options of a job mean.
+// report.go defines the file, job.go computes figures from it, latency.go reads distributions, and options.go
+// interprets the options of a job.
 package fio
 
 import (
@@ -18,54 +17,53 @@ import (
 
 // Report is the output of one run of fio.
 type Report struct {
-	Version string    // as fio writes it: "fio-3.33"
-	End     time.Time // when the report was made; zero: not told
-	Options Options   // of the [global] section
+	Version string    // in fio's form, "fio-3.33"
+	End     time.Time // when the report was made; zero: unknown
+	Options Options   // the options of the [global] section
 	Jobs    []Job
 
-	clients bool // of servers that fio drives with --client
+	clients bool // set if fio drove servers with --client
 }
 
-// Job is one entry of the report: a job, one of its clones, or with
-// group_reporting all jobs of a group taken together.
+// Job is one entry of the report: a job, one of its clones, or with group_reporting all jobs of a group merged.
 type Job struct {
 	Name        string   `json:"jobname"`
 	Group       float64  `json:"groupid"`   // jobs of a group run at the same time
-	JobStart    float64  `json:"job_start"` // ms since 1970; since fio 3.36
-	Error       float64  `json:"error"`     // errno of the first failure; 0: none
-	TotalErrors *float64 `json:"total_err"` // failed I/Os; only with continue_on_error
+	JobStart    float64  `json:"job_start"` // in ms since 1970; since fio 3.36
+	Error       float64  `json:"error"`     // the errno of the first failure; 0: none
+	TotalErrors *float64 `json:"total_err"` // the number of failed I/Os; only with continue_on_error
 	FirstError  float64  `json:"first_error"`
-	Elapsed     float64  `json:"elapsed"`     // s, of the whole run of fio so far
-	Runtime     float64  `json:"job_runtime"` // ms, added up over threads; since fio 3.8
-	UserCPU     float64  `json:"usr_cpu"`     // % of one CPU, mean of the threads
+	Elapsed     float64  `json:"elapsed"`     // how long all of fio has run so far, in s
+	Runtime     float64  `json:"job_runtime"` // in ms, added up over threads; since fio 3.8
+	UserCPU     float64  `json:"usr_cpu"`     // in % of one CPU, mean of the threads
 	SystemCPU   float64  `json:"sys_cpu"`
-	Depth       float64  `json:"latency_depth"` // iodepth, also where no option tells it
+	Depth       float64  `json:"latency_depth"` // the iodepth, also if no option sets it
 	Options     Options  `json:"job options"`
 	Read        *Way     `json:"read"`
 	Write       *Way     `json:"write"`
 	Trim        *Way     `json:"trim"`
-	Mixed       *Way     `json:"mixed"` // unified_rw_reporting: all of them together
-	Sync        *Way     `json:"sync"`  // fsync and its like: a count and a latency
+	Mixed       *Way     `json:"mixed"` // all kinds of I/O merged, with unified_rw_reporting
+	Sync        *Way     `json:"sync"`  // fsync and similar calls: a count and a latency
 }
 
-// Way is what a job did of one kind of I/O: fio's data direction.
+// Way holds the results for one kind of I/O, which fio calls a data direction.
 type Way struct {
 	Bytes     float64 `json:"io_bytes"`
-	BytesRate float64 `json:"bw_bytes"` // per second; since fio 3.2
+	BytesRate float64 `json:"bw_bytes"` // bytes per second; since fio 3.2
 	KiBRate   float64 `json:"bw"`
 	IOPS      float64 `json:"iops"`
-	Runtime   float64 `json:"runtime"`   // ms
-	Total     float64 `json:"total_ios"` // issued, failed ones included
-	Complete  Latency `json:"clat_ns"`   // from submission to completion
-	Whole     Latency `json:"lat_ns"`    // submission included
+	Runtime   float64 `json:"runtime"`   // in ms
+	Total     float64 `json:"total_ios"` // issued I/Os, including failed ones
+	Complete  Latency `json:"clat_ns"`   // the latency from submission to completion
+	Whole     Latency `json:"lat_ns"`    // the latency including submission
 }
 
-// Options are options by name, as they were written: "bs": "4k".
+// Options are options by name, with the text that the user wrote: "bs": "4k".
 type Options map[string]string
 
-// Parse reads the report of a run of fio. Text around the JSON, such as warnings,
-// is passed over. With --status-interval fio writes a report at each interval, of
-// everything so far; Parse gives the last. Reports of two runs are an error.
+// Parse reads the report of a run of fio. It ignores text around the JSON, such as warnings. With
+// --status-interval, fio writes a report of everything so far at each interval, and Parse returns the last one.
+// Reports of two runs are an error.
 func Parse(r io.Reader) (*Report, error) {
 	documents := jsondoc.New(r)
 	var last *Report
@@ -86,14 +84,13 @@ func Parse(r io.Reader) (*Report, error) {
 	return last, err
 }
 
-// slack is how far the start of a run may seem to move from one report to the next:
-// fio tells the elapsed time in whole seconds.
+// slack is the largest difference between the computed starts of a run in two of its reports, since fio writes
+// the elapsed time in whole seconds.
 const slack = 2 * time.Second
 
-// continuedBy says whether a later report can be of the same run: no job started
-// at another time, and time went by as the run's own clock says. A report without
-// these is taken for one of the same run, and so is one of servers, which answer in
-// any order.
+// continuedBy reports whether a later report can be of the same run: jobs have the same start, and time has
+// passed according to the run's own clock. It also returns true if the reports lack these times, or come from
+// servers, which answer in any order.
 func (r *Report) continuedBy(later *Report) bool {
 	if r.clients && later.clients {
 		return true
@@ -111,8 +108,8 @@ func (r *Report) continuedBy(later *Report) bool {
 	return true
 }
 
-// decode reads one document, a job at a time, which holds the memory down to what
-// is kept of it. It gives nil for a document that is not fio's.
+// decode reads one document, a job at a time, so that only the fields it keeps need memory. It returns nil for
+// a document that is not fio's.
 func decode(d *json.Decoder) (*Report, error) {
 	open, err := d.Token()
 	if err != nil {
@@ -130,7 +127,7 @@ func decode(d *json.Decoder) (*Report, error) {
 		if err != nil {
 			return nil, jsondoc.Explain(err)
 		}
-		if key == "jobs" || key == "client_stats" { // the second when fio drives servers with --client
+		if key == "jobs" || key == "client_stats" { // the key is client_stats if fio drives servers with --client
 			ours, r.clients = true, key == "client_stats"
 			if r.Jobs, err = decodeJobs(d); err != nil {
 				return nil, err
@@ -158,13 +155,13 @@ func decode(d *json.Decoder) (*Report, error) {
 	return &r, nil
 }
 
-// skipped is a value that nothing is kept of.
+// skipped is a value that is read and dropped.
 type skipped struct{}
 
-// UnmarshalJSON takes any value.
+// UnmarshalJSON accepts any value.
 func (skipped) UnmarshalJSON([]byte) error { return nil }
 
-// mostJobs is many times what fio can run at once.
+// mostJobs is far more than the number of jobs that fio can run at once.
 const mostJobs = 1 << 16
 
 func decodeJobs(d *json.Decoder) ([]Job, error) {
@@ -190,7 +187,7 @@ func decodeJobs(d *json.Decoder) ([]Job, error) {
 	return jobs, jsondoc.Explain(err)
 }
 
-// moment is a time in milliseconds since 1970; zero if that cannot be one.
+// moment returns a time in milliseconds since 1970; zero if the number is not a sensible time.
 func moment(ms float64) time.Time {
 	const end = 253402300800e3 // the year 10000
 	if !(ms > 0 && ms < end) {

@@ -20,8 +20,7 @@ func parseFixture(t *testing.T, name string) *Report {
 	return r
 }
 
-// fio itself computes its percentiles from the bins that it prints: both ways must
-// give the same.
+// fio computes its percentiles from the bins that it prints, so both ways must give the same.
 func TestQuantileFromBins(t *testing.T) {
 	job := parseFixture(t, "json-plus.json").Jobs[0]
 	for name, l := range map[string]Latency{"read": job.Read.Complete, "write": job.Write.Complete, "sync": job.Sync.Whole} {
@@ -37,8 +36,8 @@ func TestQuantileFromBins(t *testing.T) {
 	}
 }
 
-// fio tells a bin by its middle, which plat_idx_to_val in its stat.c computes
-// from the bin's number: the bounds must lie around it and meet those of the next bin.
+// fio prints the middle of each bin, which plat_idx_to_val in its stat.c computes from the bin's number. The
+// bounds must enclose it and meet those of the next bin.
 func TestBinBounds(t *testing.T) {
 	middle := func(bin int) float64 {
 		if bin < 128 {

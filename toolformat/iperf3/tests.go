@@ -22,14 +22,13 @@ type document struct {
 
 type stream struct {
 	tests  []*Report
-	failed string  // why a test failed before it was set up
-	open   *Report // test whose events are being read
-	cookie string  // of the last test whose events were read
+	failed string  // the reason why a test failed before it was set up
+	open   *Report // the test whose events are being read
+	cookie string  // the cookie of the last test whose events were read
 }
 
-// Tests gives the reports of the tests of a file in order. A server also reports connections
-// that never became a test, such as the probes of a load balancer: they are
-// passed over, unless there is nothing else.
+// Tests returns the reports of the tests of a file, in order. A server also reports connections that never
+// became a test, such as the probes of a load balancer. They are ignored, unless the file has no test.
 func Tests(r io.Reader) ([]*Report, error) {
 	var s stream
 	if err := jsondoc.Each(r, s.take); err != nil {
@@ -43,7 +42,7 @@ func (s *stream) take(d *document) error {
 		return s.event(d)
 	}
 	if d.Start.Version == "" && d.Start.TestStart == nil && d.Error == "" {
-		return nil // not iperf3's
+		return nil // the document is not iperf3's
 	}
 	s.close(cutOff)
 	if s.cookie == "" || d.Start.Cookie != s.cookie { // --json-stream-full-output repeats the events as a report
@@ -52,7 +51,7 @@ func (s *stream) take(d *document) error {
 	return nil
 }
 
-// event takes an event in. A test that fails at once has no start.
+// event reads an event. A test that fails at once has no start.
 func (s *stream) event(d *document) error {
 	if d.Event == "start" {
 		s.close(cutOff)
@@ -72,7 +71,7 @@ func (s *stream) event(d *document) error {
 	case "end":
 		into = &s.open.End
 	default:
-		return nil // what the server wrote, with --get-server-output
+		return nil // the server's output, with --get-server-output
 	}
 	if len(d.Data) == 0 {
 		return fmt.Errorf("event %q has no data", d.Event)
@@ -101,7 +100,7 @@ func (s *stream) close(failure string) {
 	s.finish(r)
 }
 
-// finish takes a test in that is complete.
+// finish adds a complete test.
 func (s *stream) finish(r *Report) {
 	if r.Start.TestStart == nil {
 		s.failed = cmp.Or(r.Error, "no test (start.test_start is missing)")

@@ -7,18 +7,16 @@ import (
 	"io"
 )
 
-// First gives the first document of a stream that is wanted, decoded, and refuses a
-// second one: a tool that appends to its file makes two trials of it, of which one
-// would vanish. Each document is decoded once, into a value of its own.
+// First decodes the documents of a stream and returns the only wanted one. A second wanted document is an
+// error: a tool that appends to its file has written two results, one of which would be lost.
 //
-// A document in which a member is of the wrong kind is wanted by what could be
-// decoded of it: a tool's own result is then refused with the member's name, and
-// a log line that happens to have a member of that name is passed over. Where no
-// document is wanted, the error is none, with the first of these members.
+// If a member of a document has the wrong type, wanted sees the members that could be decoded. A tool's own
+// result is then rejected with the member's name, and a log line that happens to have a member of that name is
+// ignored. If no document is wanted, the error is the text none, with the first member of a wrong type.
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T
-	var other error // what is wrong with the first document that was passed over
+	var other error // the error of the first document that was ignored
 	err := documents.Each(func(decoder *json.Decoder) error {
 		doc := new(T)
 		err := decoder.Decode(doc)
@@ -28,7 +26,7 @@ func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 		case first != nil && whole && wanted(doc):
 			return documents.Second()
 		case first != nil && !whole:
-			return fmt.Errorf("behind the result, at byte %d: %w", documents.Start()+1, Explain(err))
+			return fmt.Errorf("after the result, at byte %d: %w", documents.Start()+1, Explain(err))
 		case first != nil:
 		case err == nil && wanted(doc):
 			first = doc
@@ -48,7 +46,7 @@ func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	return nil, errors.New(none)
 }
 
-// Each decodes every document of a stream, and hands each to take.
+// Each decodes every document of a stream, and calls take with each.
 func Each[T any](r io.Reader, take func(*T) error) error {
 	return New(r).Each(func(decoder *json.Decoder) error {
 		doc := new(T)
@@ -59,8 +57,8 @@ func Each[T any](r io.Reader, take func(*T) error) error {
 	})
 }
 
-// Second is the error for a file in which the last document that Each handed on is
-// another result. It counts bytes from 1, as tail -c does.
+// Second returns the error that the last document is a second result in the file. It counts bytes from 1, as
+// tail -c does.
 func (r *Reader) Second() error {
 	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.Start()+1)
 }

@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// result is the document that is looked for: one with jobs.
+// result is the wanted document: one with jobs.
 type result struct {
 	Jobs  []int `json:"jobs"`
 	Inner struct {
@@ -44,8 +44,8 @@ func TestFirst(t *testing.T) {
 		{name: "a list before", text: "[{\"jobs\": [2]}]\n{\"jobs\": [1]}\n", want: 1},
 		{name: "text follows", text: "{\"jobs\": [1]}\nbye {\n", want: 1},
 		{name: "a log follows", text: "{\"jobs\": [1]}\n{\"level\": \"info\"}\n{\"jobs\": \"done\"}\n", want: 1},
-		{name: "what is cut off follows", text: "{\"jobs\": [1]}\n{\"jobs\": ", err: "behind the result, at byte 15: " + cut},
-		{name: "what is malformed follows", text: "{\"jobs\": [1]}\n{\"jobs\" 1}", err: "behind the result, at byte 15: not valid JSON: invalid character '1' after object key"},
+		{name: "what is cut off follows", text: "{\"jobs\": [1]}\n{\"jobs\": ", err: "after the result, at byte 15: " + cut},
+		{name: "what is malformed follows", text: "{\"jobs\": [1]}\n{\"jobs\" 1}", err: "after the result, at byte 15: not valid JSON: invalid character '1' after object key"},
 		{name: "two in a line", text: `{"jobs": [1]} {"jobs": [2]}`, err: second(15)},
 		{name: "two lines", text: "{\"jobs\": [1]}\n{\"jobs\": [2]}", err: second(15)},
 		{name: "two behind logs", text: "\ufefflog\n{\"a\": 1}\n{\"jobs\": [1]}\nlog\n {\"a\": 1}\n\n{\"jobs\": [2]}", err: second(46)},
@@ -83,8 +83,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// FuzzFirst checks that what is found is wanted, and that how a file arrives makes
-// no difference.
+// FuzzFirst checks that the returned document is wanted, and that the result does not depend on the pieces in
+// which a file is read.
 func FuzzFirst(f *testing.F) {
 	for _, text := range []string{`{"jobs": [1]}`, "[WARN]\n{\"jobs\": [1]}", "{\"a\": 1}\n[{\"jobs\": {}}]", "{\"jobs\": [1,", "{\"jobs\": [1]}\n{} {\"jobs\": [2]}", "[[[[", "\ufeff\n{"} {
 		f.Add(text)

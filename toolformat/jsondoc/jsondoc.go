@@ -1,12 +1,10 @@
 // Package jsondoc finds the JSON documents in a stream of text.
 //
-// Tools print warnings and progress before their result, and a log holds both.
-// Some print several documents: one for each status interval, each client or
-// each event. A document begins at the start of a line, or right behind another
-// one, with a brace before a member or with the bracket of a list of objects. It
-// is decoded where it stands, so that a format may take a large one piece by
-// piece and never has its text in memory as a whole (Reader); where only one
-// document is to be of interest, First gives it.
+// Tools print warnings and progress before their result, and a log holds both. Some tools print several
+// documents: one for each status interval, each client or each event. A document begins at the start of a line,
+// or directly after another document, with a brace before a member or with the bracket of a list of objects.
+// Reader decodes each document from the stream, so that a format may read a large one piece by piece, and never
+// has its text in memory as a whole. First returns the only wanted document.
 package jsondoc
 
 import (
@@ -18,25 +16,23 @@ import (
 	"reflect"
 )
 
-// Reader gives the documents of a stream, one after the other.
+// Reader reads the documents of a stream, one after the other.
 type Reader struct {
 	text    text
-	decoder *json.Decoder // of the last document; nil before the first
-	blank   bool          // nothing but white space has been seen
-	begun   int64         // bytes before the text that decoder reads
-	start   int64         // bytes before the last document
+	decoder *json.Decoder // the decoder of the last document; nil before the first
+	blank   bool          // set while only white space was read
+	begun   int64         // the number of bytes before the text that decoder reads
+	start   int64         // the number of bytes before the last document
 }
 
-// New reads documents from r.
+// New returns a Reader for the documents in r.
 func New(r io.Reader) *Reader { return &Reader{text: newText(r), blank: true} }
 
-// Start says how many bytes of the stream stand before the document that Each handed
-// on last.
+// Start returns the number of bytes of the stream before the last document.
 func (r *Reader) Start() int64 { return r.start }
 
-// Each hands on a decoder for each document, which stands before its first token: take
-// decodes one whole value from it, or gives up. A stream of nothing but white space is
-// an error.
+// Each calls take with a decoder at the first token of each document. take decodes one whole value from it, or
+// returns an error. A stream of white space only is an error.
 func (r *Reader) Each(take func(*json.Decoder) error) error {
 	for {
 		decoder, err := r.next()
@@ -54,16 +50,16 @@ func (r *Reader) Each(take func(*json.Decoder) error) error {
 	}
 }
 
-// next gives a decoder that stands before the first token of the next document. The
-// error is io.EOF where no more document begins.
+// next returns a decoder at the first token of the next document. The error is io.EOF if there are no more
+// documents.
 func (r *Reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
 		r.text.skipMark()
 	} else {
-		// Events stand line upon line: one decoder takes all that are in its buffer.
+		// Events follow one another line by line, so that one decoder reads all of them in its buffer.
 		left := r.decoder.Buffered()
 		glimpse := make([]byte, glance)
-		n, _ := io.ReadFull(left, glimpse) // from memory: fewer are what there is
+		n, _ := io.ReadFull(left, glimpse) // reading from memory cannot fail; the buffer may hold fewer bytes
 		next := bytes.TrimLeft(glimpse[:n], space)
 		if begins(next) == yes {
 			r.start = r.begun + r.decoder.InputOffset() + int64(n-len(next))
@@ -83,7 +79,7 @@ func (r *Reader) next() (*json.Decoder, error) {
 
 const space = " \t\r\n"
 
-// skip passes over lines until one that a document begins in.
+// skip skips lines until a document begins.
 func (r *Reader) skip() error {
 	for {
 		if err := r.text.skipSpace(); err != nil {
@@ -103,20 +99,20 @@ func (r *Reader) skip() error {
 	}
 }
 
-// glance is how far is looked ahead: longer than the indentation of a member.
+// glance is the number of bytes that begins looks at, more than the indentation of a member.
 const glance = 128
 
-type answer int
+type beginning int
 
 const (
-	no answer = iota
+	no beginning = iota
 	unknown
 	yes
 )
 
-// begins says whether a document begins here. Job files and logs have brackets
-// too: "[global]", "[  5] local 10.0.0.1".
-func begins(text []byte) answer {
+// begins reports whether a document begins here. Job files and logs contain brackets, too: "[global]", "[  5]
+// local 10.0.0.1".
+func begins(text []byte) beginning {
 	after := ""
 	switch {
 	case len(text) == 0:
@@ -138,8 +134,7 @@ func begins(text []byte) answer {
 	return no
 }
 
-// Explain says what is wrong with a document in the words of whoever has the
-// file. A nil error stays nil.
+// Explain rewords an error in a document for the user of the file. It returns nil for nil.
 func Explain(err error) error {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -158,7 +153,7 @@ func Explain(err error) error {
 	return err
 }
 
-// found is a kind of JSON value as encoding/json names it: "array", "number 1e999".
+// found returns the kind of a JSON value that encoding/json names: "array", "number 1e999".
 func found(value string) string {
 	switch value {
 	case "object":
@@ -173,7 +168,7 @@ func found(value string) string {
 	return "a " + value
 }
 
-// expected is the JSON value that is read into a kind of Go value.
+// expected returns the kind of JSON value that fits a kind of Go value.
 func expected(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Struct, reflect.Map:

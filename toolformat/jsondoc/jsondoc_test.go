@@ -115,7 +115,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A stream of events is read in time that grows with its length only.
+// The time to read a stream of events grows only with its length.
 func BenchmarkEvents(b *testing.B) {
 	text := strings.Repeat(`{"event":"interval","data":{"sum":{"bytes":12345678,"seconds":1.000123}}}`+"\n", 1<<14)
 	b.SetBytes(int64(len(text)))

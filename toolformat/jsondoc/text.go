@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// text is a stream that can be looked at ahead, and that takes back what a
-// decoder read too much. Its source goes on giving the error that it ended with.
+// text is a stream with lookahead, which takes back the text that a decoder has read too much. After the end of
+// the source, every read returns the error that ended it.
 type text struct {
 	*bufio.Reader
 	source io.Reader
-	passed int64 // bytes that were passed on or passed over
+	passed int64 // the number of bytes read or skipped
 }
 
-// chunk is how much is read from the source at a time.
+// chunk is the number of bytes read from the source at a time.
 const chunk = 4096
 
 func newText(source io.Reader) text {
 	return text{Reader: bufio.NewReaderSize(source, chunk), source: source}
 }
 
-// Read passes on what comes next.
+// Read returns the next bytes.
 func (t *text) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	t.passed += int64(n)
@@ -32,22 +32,22 @@ func (t *text) Read(p []byte) (int, error) {
 
 func (t *text) back(data []byte) {
 	t.passed -= int64(len(data))
-	ahead, _ := t.Peek(t.Buffered()) // which is there
+	ahead, _ := t.Peek(t.Buffered()) // peeking into the buffer cannot fail
 	t.source = io.MultiReader(bytes.NewReader(append(data, ahead...)), t.source)
 	t.Reset(t.source)
 }
 
-// byteOrder is the mark at the start of files by editors and shells of Windows.
+// byteOrder is the byte order mark, with which editors and shells of Windows begin a file.
 const byteOrder = "\ufeff"
 
 func (t *text) skipMark() {
 	if start, _ := t.Peek(len(byteOrder)); string(start) == byteOrder {
-		n, _ := t.Discard(len(start)) // which is there
+		n, _ := t.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
 		t.passed += int64(n)
 	}
 }
 
-// skipSpace passes over white space, and says why nothing follows it.
+// skipSpace skips white space. It returns an error if no text follows.
 func (t *text) skipSpace() error {
 	for {
 		c, err := t.ReadByte()
@@ -61,7 +61,7 @@ func (t *text) skipSpace() error {
 	}
 }
 
-// skipLine passes over the rest of a line, however long it is.
+// skipLine skips the rest of a line of any length.
 func (t *text) skipLine() error {
 	for {
 		line, err := t.ReadSlice('\n')

@@ -1,5 +1,5 @@
-// Package promtext reads single values of Prometheus' text format, in which most servers of the
-// field tell what they count. It knows values without labels, which those of a process are.
+// Package promtext reads single values in Prometheus' text format, in which most servers publish their
+// counters. It reads only values without labels, such as those of a process.
 package promtext
 
 import (
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// most is beyond what any process counts in bytes or seconds.
+// most is larger than any number of bytes or seconds of a process.
 const most = 1e18
 
-// Values gives the values of the names. It is an error if one is missing, negative or no number.
+// Values returns the values of the names. It is an error if one is missing, negative or no number.
 func Values(text []byte, names ...string) (map[string]float64, error) {
 	values := map[string]float64{}
 	for _, name := range names {
@@ -22,7 +22,7 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
-		fields := strings.Fields(lines.Text()) // name, value, and perhaps a time
+		fields := strings.Fields(lines.Text()) // the name, the value, and perhaps a time
 		if len(fields) < 2 {
 			continue
 		}
@@ -34,7 +34,7 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 		}
 	}
 	for _, name := range names {
-		if v := values[name]; !(v >= 0 && v < most) { // NaN, too
+		if v := values[name]; !(v >= 0 && v < most) { // NaN fails this comparison, too
 			return nil, fmt.Errorf("no %s", name)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package vaultbenchtest makes vault-benchmark files for tests from the numbers of a
-// published study.
+// Package vaultbenchtest makes vault-benchmark files for tests from the numbers of a published study.
 package vaultbenchtest
 
 import (
@@ -14,13 +13,13 @@ import (
 	"time"
 )
 
-// Run is what one file of the study says of all its requests.
+// Run holds the statistics of all requests of one file of the study.
 type Run struct {
 	Replicas, Platform, File string
 	Statistics
 }
 
-// Statistics are those of all requests, or of one test, with times in ns.
+// Statistics are the statistics of all requests, or of one test, with times in ns.
 type Statistics struct {
 	Latencies   Latencies        `json:"latencies"`
 	BytesIn     map[string]any   `json:"bytes_in"`
@@ -50,13 +49,12 @@ type Latencies struct {
 	Min   int64   `json:"min"`
 }
 
-// study is the table of the runs; testdata/README.md of package vaultbench says where
-// it is from.
+// study is the table of the runs. testdata/README.md of package vaultbench names its source.
 //
 //go:embed runs.csv
 var study string
 
-// Study gives the runs of the study in the order of the table.
+// Study returns the runs of the study in the order of the table.
 func Study(t testing.TB) []Run {
 	t.Helper()
 	lines, err := csv.NewReader(strings.NewReader(study)).ReadAll()
@@ -85,17 +83,17 @@ func parse(t testing.TB, l []string) Run {
 	return r
 }
 
-// The logs that vault-benchmark may write before its result, by its logger's two
-// forms. Both hold braces.
+// The log lines that vault-benchmark may write before its result, in its logger's two formats. Both contain
+// braces.
 const (
 	PlainLog = "2023-08-15T08:25:18.412Z [INFO]  vault-benchmark: setting up targets\n" +
 		"2023-08-15T08:25:19.103Z [WARN]  vault-benchmark: using mount path: config={mount: transit}\n"
 	JSONLog = `{"@level":"info","@message":"setting up targets","@module":"vault-benchmark","@timestamp":"2023-08-15T08:25:18.412Z"}` + "\n"
 )
 
-// JSON gives the run as the file that vault-benchmark would have written, without
-// log lines. The study's table has the statistics of all requests; those of the
-// four tests, a quarter of the requests each, are made up from them.
+// JSON returns the file that vault-benchmark would have written for the run, without log lines. The study's
+// table has the statistics of all requests. Those of the four tests, a quarter of the requests each, are
+// invented from them.
 func (r Run) JSON() string {
 	metrics := map[string]Statistics{"total": r.part(1)}
 	for _, test := range []string{"decrypt", "encrypt", "sign", "verify"} {
@@ -103,7 +101,7 @@ func (r Run) JSON() string {
 	}
 	data, err := json.Marshal(map[string]any{"metrics": metrics, "target_addr": "https://vault.vault:8200"})
 	if err != nil {
-		panic(err) // numbers and times from a table
+		panic(err) // numbers and times from a table are always valid JSON
 	}
 	return string(data) + "\n"
 }
@@ -125,8 +123,8 @@ func (r Run) part(share float64) Statistics {
 	return s
 }
 
-// Write writes the runs as files below dir: REPLICASreplicas/PLATFORM/results-FILE.json.
-// Every tenth begins with log lines.
+// Write writes the runs as files below dir: REPLICASreplicas/PLATFORM/results-FILE.json. Every tenth file
+// begins with log lines.
 func Write(t testing.TB, dir string, runs []Run) {
 	t.Helper()
 	for i, r := range runs {

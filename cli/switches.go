@@ -16,8 +16,8 @@ import (
 	"tare/testbed/local"
 )
 
-// cleanSwitches names what killed runs below some directories have left turned on or off
-// for everyone, or turns it back, and gives how much it is.
+// cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
+// number. With turn and not dry, it turns them back; otherwise it prints them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
 	var dirs []string
 	for _, root := range roots {
@@ -59,7 +59,7 @@ func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool)
 	return left, errors.Join(errs...)
 }
 
-// described says what is to be undone of a run, and by which commands.
+// described describes the switches of a run that must be turned back, and the commands that do it.
 func described(dir string, u layer.Undo) string {
 	var commands []string
 	for _, args := range u.Commands {
@@ -68,8 +68,8 @@ func described(dir string, u layer.Undo) string {
 	return fmt.Sprintf("%s of run %s, to be turned %s: %s", safetext.Name(u.Layer), safetext.Name(dir), safetext.Name(u.To), safetext.Name(strings.Join(commands, "; ")))
 }
 
-// undoRun turns back what earlier sessions of a run have left: it would count as
-// somebody else's, and concern all arms.
+// undoRun turns back the switches that earlier sessions of a run have left. Otherwise they would seem to be set
+// by another program, and affect all arms.
 func undoRun(ctx context.Context, s State, dir string) error {
 	u, err := journal.OpenUndos(dir)
 	if err != nil || u == nil {
@@ -82,8 +82,7 @@ func undoRun(ctx context.Context, s State, dir string) error {
 	return nil
 }
 
-// turnBack undoes what a run has left, the latest first, and says so. It goes on where
-// one thing fails.
+// turnBack turns back a run's switches, the latest first, and prints each. It continues after an error.
 func turnBack(ctx context.Context, say io.Writer, dir string, u *journal.Undos) (err error) {
 	bed, err := local.New()
 	if err != nil {
@@ -106,7 +105,7 @@ func turnBack(ctx context.Context, say io.Writer, dir string, u *journal.Undos) 
 	return errors.Join(errs...)
 }
 
-// undo has the layer do it that noted it.
+// undo calls the layer that recorded a switch to turn it back.
 func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 	for _, k := range catalog.Layers {
 		if k.Name == u.Layer && k.Undo != nil {
