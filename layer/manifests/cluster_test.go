@@ -171,7 +171,7 @@ rules:
 		t.Errorf("somebody else's: %v", err)
 	}
 	theirs = config("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public}\n", exclusive)
-	if _, err := theirs.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "Namespace kube-public is there already, and this run has not made it") {
+	if _, err := theirs.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "Namespace kube-public exists already, and this run has not created it") {
 		t.Errorf("somebody else's, exclusively: %v", err)
 	}
 }
