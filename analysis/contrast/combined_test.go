@@ -9,7 +9,7 @@ import (
 	"tare/stats"
 )
 
-// A metric of which more is better gives the same results as one of which less is better.
+// The direction of a metric does not change results: higher-is-better and lower-is-better give the same.
 func TestCombined(t *testing.T) {
 	y, errs := []float64{0.05, 0.06, 0.04, 0.055}, []float64{0.01, 0.012, 0.008, 0.01}
 	var down []float64

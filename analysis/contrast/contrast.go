@@ -22,7 +22,7 @@ import (
 // Data holds the values of two arms on one metric in one cell.
 type Data struct {
 	Metric   experiment.Metric
-	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: that of the rules, if any
+	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: the margin of Rules, if Rules has one
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
 	// Paired is set if values of the same index are from the same round. The fields below then have
@@ -81,7 +81,7 @@ func (d *Data) Compare() {
 	}
 }
 
-// withoutValues reports whether the data are contrasts without values, as those of more than two arms are.
+// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms are.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs whose reference is the mean of baseline and control.

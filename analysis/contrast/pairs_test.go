@@ -127,7 +127,7 @@ func TestMeansOfCounts(t *testing.T) {
 	}
 }
 
-// A missing overhead prevents a verdict of equivalence, but not that of a clear change.
+// A missing overhead prevents a verdict of equivalence, but does not prevent the verdict on a clear change.
 func TestMissingInChanges(t *testing.T) {
 	r := Rules{Confidence: 0.95, Alpha: 0.05, Margin: 0.02}
 	run := func(cost float64) Data {

@@ -64,7 +64,7 @@ func hint(lacks error, pods bool) string {
 	case pods:
 		return tunnel.HintTUN(pods)
 	}
-	return "apt-get install charon-systemd libcharon-extra-plugins libstrongswan-standard-plugins; " + tunnel.HintTUN(pods)
+	return "apt-get install charon-systemd libcharon-extra-plugins libstrongswan-standard-plugins strongswan-swanctl; " + tunnel.HintTUN(pods)
 }
 
 // Config holds the layer's parameters.
